@@ -1,1 +1,50 @@
-//! Reads reference files.
+//! Reads the reference files that systematic reviewers export from literature databases.
+//!
+//! # What it promises
+//!
+//! - **Push parsing.** [`Reader::push`] takes the next bytes, however they are cut, and returns the records
+//!   that became complete. The same bytes give the same outcomes in any chunking.
+//! - **Content decides.** Encoding and format are detected from the first [`DETECTION_WINDOW`] bytes, never
+//!   from a file name.
+//! - **No record is lost silently.** Every record of the file is either [`Outcome::Read`] or
+//!   [`Outcome::Quarantined`] with a reason and an excerpt, and carries its number, its first line and its
+//!   exact byte range in the original file.
+//! - **Bounded memory.** What is held at once is the detection window, the chunk being pushed and one record;
+//!   [`Limits`] are enforced while streaming.
+//! - **No panics**, whatever the bytes, and no unsafe code.
+//!
+//! # What it deliberately does not do
+//!
+//! - No input or output, no async runtime: the caller fetches bytes and stores outcomes.
+//! - No deduplication and no repair: values are tidied (white space, DOI prefixes), never guessed.
+//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded.
+//! - No compressed files, spreadsheets or PDFs; those are refused by name ([`Error::Binary`]).
+//!
+//! # Modules, in reading order
+//!
+//! - `reference`, `outcome`, `format`, `error`: the vocabulary.
+//! - `reader`: the public push parser; detects first, then hands over to `stream`.
+//! - `detect` and `encoding`: what the file is and how its bytes become text.
+//! - `stream`: one buffer, one splitter, and positions in the original file.
+//! - `split`: where records begin and end, per format, on raw bytes.
+//! - `read`: one record's text to a [`Reference`]. Each format is first brought into a canonical shape, then
+//!   read by [`biblib`], which only ever sees a single record.
+
+mod detect;
+mod encoding;
+mod error;
+mod format;
+mod outcome;
+mod read;
+mod reader;
+mod reference;
+mod split;
+mod stream;
+
+pub use detect::DETECTION_WINDOW;
+pub use encoding::Encoding;
+pub use error::Error;
+pub use format::{Delimiter, Format};
+pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
+pub use reader::{Limits, Reader};
+pub use reference::Reference;

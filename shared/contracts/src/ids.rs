@@ -1,0 +1,180 @@
+//! Identifiers, one type each, so that no two of them can be mistaken for one another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps a UUID that is already known to name this kind of thing.
+            pub const fn from_uuid(id: Uuid) -> Self {
+                Self(id)
+            }
+
+            /// The UUID itself.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::parse_str(text).map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// One systematic review.
+    ProjectId
+}
+uuid_id! {
+    /// One import of one or more reference files into a project: the correlation id of its saga, used once
+    /// and never again.
+    SearchId
+}
+uuid_id! {
+    /// One uploaded reference file. Version 7 ids are minted in the manifest's order, so that sorting by id
+    /// keeps that order.
+    FileId
+}
+uuid_id! {
+    /// One logical message, however many copies of it are delivered.
+    MessageId
+}
+uuid_id! {
+    /// One transactional session; its control message has the same id.
+    SessionId
+}
+uuid_id! {
+    /// Names one scheduled timeout, so that one that fires late is told from the current one.
+    TimeoutId
+}
+uuid_id! {
+    /// One try of one worker at one group of messages. A retry is a new attempt.
+    AttemptId
+}
+
+impl MessageId {
+    /// The id of the `index`-th message that this one causes.
+    ///
+    /// Derived (UUID version 5), never random: a repeated dispatch repeats the same ids, and whoever receives
+    /// them can tell a copy from a new message.
+    pub fn derive(&self, index: usize) -> Self {
+        Self(Uuid::new_v5(&self.0, &(index as u64).to_be_bytes()))
+    }
+
+    /// The id of a message that reports a fact named by `parts`, such as one version of one stored object.
+    pub fn of_fact(namespace: Uuid, parts: &[&str]) -> Self {
+        Self(Uuid::new_v5(&namespace, parts.join("\n").as_bytes()))
+    }
+}
+
+impl TimeoutId {
+    /// The timeout that the handling of message `cause` schedules.
+    pub fn caused_by(cause: &MessageId) -> Self {
+        Self(Uuid::new_v5(&cause.as_uuid(), b"timeout"))
+    }
+}
+
+/// Permission to process one message, kept in the partition that will consume it.
+///
+/// The name tells the origin: `a:{attempt}:{n}` was minted by an attempt of a worker, `s:{uuid}` by an entry
+/// point (`start-upload`). Garbage collection may only ever remove the former.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Token(String);
+
+impl Token {
+    /// The longest token accepted from outside, in bytes; ours are about 40.
+    pub const MAX_BYTES: usize = 100;
+
+    /// The `n`-th token minted by `attempt`.
+    pub fn minted_by_attempt(attempt: &AttemptId, n: usize) -> Self {
+        Self(format!("a:{attempt}:{n}"))
+    }
+
+    /// A token minted by an entry point; `unique` is fresh for each token.
+    pub fn minted_at_entry(unique: Uuid) -> Self {
+        Self(format!("s:{unique}"))
+    }
+
+    /// Reads a token that arrived in a message.
+    ///
+    /// # Errors
+    /// When it is none of ours in form: another prefix, or longer than [`Token::MAX_BYTES`].
+    pub fn parse(text: &str) -> Result<Self, MalformedToken> {
+        let ours = text.starts_with("a:") || text.starts_with("s:");
+        if ours && text.len() <= Self::MAX_BYTES { Ok(Self(text.to_owned())) } else { Err(MalformedToken) }
+    }
+
+    /// Whether a worker's attempt minted it, which makes it eligible for garbage collection.
+    pub fn is_from_attempt(&self) -> bool {
+        self.0.starts_with("a:")
+    }
+
+    /// Whether exactly this attempt minted it.
+    pub fn is_from(&self, attempt: &AttemptId) -> bool {
+        self.0.strip_prefix("a:").and_then(|rest| rest.strip_prefix(&attempt.to_string())).is_some()
+    }
+
+    /// The token as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that has not the form of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a token of this system")]
+pub struct MalformedToken;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_ids_repeat_and_differ_by_index() {
+        let cause = MessageId::from_uuid(Uuid::from_u128(7));
+        assert_eq!(cause.derive(1), cause.derive(1));
+        assert_ne!(cause.derive(1), cause.derive(2));
+    }
+
+    #[test]
+    fn a_token_tells_its_origin() {
+        let attempt = AttemptId::from_uuid(Uuid::from_u128(1));
+        let other = AttemptId::from_uuid(Uuid::from_u128(2));
+        let minted = Token::minted_by_attempt(&attempt, 0);
+        assert!(minted.is_from_attempt() && minted.is_from(&attempt) && !minted.is_from(&other));
+        assert!(!Token::minted_at_entry(Uuid::from_u128(3)).is_from_attempt());
+    }
+
+    #[test]
+    fn a_foreign_or_oversized_token_is_refused() {
+        assert_eq!(Token::parse("x:1"), Err(MalformedToken));
+        assert_eq!(Token::parse(&format!("s:{}", "9".repeat(200))), Err(MalformedToken));
+    }
+}

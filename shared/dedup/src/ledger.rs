@@ -1,0 +1,331 @@
+//! The partition ledger: who is inside a partition, and which messages it still admits.
+//!
+//! [`Item::claim`] and [`Item::release`] say what a claim and a release mean, as pure functions over one ledger
+//! item. A store that can run them in a transaction does just that; one that cannot (DynamoDB) says the same in
+//! the conditions of a single update.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use contracts::{AttemptId, SearchId, StoreError, Token};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How long a ledger item outlives the last time it was touched: 30 days, twice the longest time that a message
+/// can live in a queue (14 days, and its age goes on in the dead-letter queue;
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
+/// With the item gone its tokens are absent too, so nothing comes back to life.
+pub const ITEM_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The request to work inside a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The partition.
+    pub partition: SearchId,
+    /// Who asks.
+    pub attempt: AttemptId,
+    /// The time of asking.
+    pub now: Timestamp,
+    /// How long the claim is to last at most.
+    pub lease: SignedDuration,
+    /// What must be so for the claim to make sense.
+    pub requires: Requirement,
+    /// Fresh tokens for the messages that the partition may come to expect.
+    pub mint: Vec<Token>,
+}
+
+/// What must be so for a claim to make sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    /// This token is present: for one message, so that a duplicate costs a single call.
+    Token(Token),
+    /// The partition is known: for several messages, whose tokens are looked up in the answer.
+    Known,
+    /// Nothing: for a message from outside that cannot carry a token and is admitted by a setting.
+    Nothing,
+}
+
+/// The answer to a [`Claim`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// The partition is the caller's.
+    Admitted(Admitted),
+    /// The requirement is not met: whatever was to be done has been done.
+    Duplicate,
+    /// Another worker is inside.
+    Busy {
+        /// When its lease ends, unless it is released earlier.
+        until: Timestamp,
+    },
+}
+
+/// What an admitted worker knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted {
+    /// Grows with each claim of this partition.
+    pub fence: u64,
+    /// The tokens that are in the partition now, the fresh ones included.
+    pub tokens: Tokens,
+}
+
+/// The tokens of an admitted partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tokens {
+    /// These.
+    Listed(BTreeSet<Token>),
+    /// There is no ledger (optimistic mode): versions, processed ids and states alone tell duplicates.
+    Unchecked,
+}
+
+impl Tokens {
+    /// Whether a message with this token may be processed.
+    pub fn admit(&self, token: &Token) -> bool {
+        match self {
+            Self::Listed(tokens) => tokens.contains(token),
+            Self::Unchecked => true,
+        }
+    }
+}
+
+/// The end of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// The partition.
+    pub partition: SearchId,
+    /// Who held it.
+    pub attempt: AttemptId,
+    /// The fence of its claim.
+    pub fence: u64,
+    /// Tokens that are done with.
+    pub remove: BTreeSet<Token>,
+    /// Whether the search has ended, so that its remaining tokens go as well.
+    pub ended: bool,
+    /// The time of release.
+    pub now: Timestamp,
+}
+
+/// Claims partitions and gives them back.
+#[async_trait]
+pub trait ClaimPartition: Send + Sync {
+    /// Asks for the partition; atomic.
+    ///
+    /// # Errors
+    /// When the store does not answer. The claim may have been granted; its lease then runs out by itself.
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError>;
+
+    /// Gives the partition back; `false` when it was not the caller's any more, and then nothing changed.
+    ///
+    /// # Errors
+    /// When the store does not answer. The lease then runs out by itself.
+    async fn release(&self, release: &Release) -> Result<bool, StoreError>;
+}
+
+/// Puts tokens into a partition: the right of entry points.
+#[async_trait]
+pub trait GrantTokens: Send + Sync {
+    /// Adds tokens to a partition, which comes into being if need be; repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError>;
+}
+
+/// One partition's entry in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Who is inside, and until when at most.
+    pub holder: Option<(AttemptId, Timestamp)>,
+    /// The number of claims so far.
+    pub fence: u64,
+    /// The messages still admitted.
+    pub tokens: BTreeSet<Token>,
+    /// When the item is to be forgotten. Deletion by the store may be late, so readers check it themselves.
+    pub expires_at: Timestamp,
+}
+
+impl Item {
+    /// An item that nobody has claimed yet.
+    pub fn new(now: Timestamp) -> Self {
+        Self { holder: None, fence: 0, tokens: BTreeSet::new(), expires_at: expiry(now) }
+    }
+
+    /// Adds tokens.
+    pub fn grant(&mut self, tokens: &[Token], now: Timestamp) {
+        self.tokens.extend(tokens.iter().cloned());
+        self.expires_at = expiry(now);
+    }
+
+    /// What a claim answers, and the item from then on when it is granted.
+    ///
+    /// An absent token is reported before a held lease: the message is a duplicate whoever is inside.
+    pub fn claim(stored: Option<Self>, claim: &Claim) -> (Admission, Option<Self>) {
+        let stored = stored.filter(|item| item.expires_at > claim.now);
+        let met = match (&claim.requires, &stored) {
+            (Requirement::Token(token), Some(item)) => item.tokens.contains(token),
+            (Requirement::Known, item) => item.is_some(),
+            (Requirement::Token(_), None) => false,
+            (Requirement::Nothing, _) => true,
+        };
+        if !met {
+            return (Admission::Duplicate, None);
+        }
+        let mut item = stored.unwrap_or_else(|| Self::new(claim.now));
+        match item.holder {
+            // The same attempt asking again is one whose first answer was lost.
+            Some((holder, until)) if until > claim.now && holder != claim.attempt => {
+                return (Admission::Busy { until }, None);
+            }
+            Some(_) | None => {}
+        }
+        item.holder = Some((claim.attempt, saturating(claim.now, claim.lease)));
+        item.fence += 1;
+        item.grant(&claim.mint, claim.now);
+        let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
+        (Admission::Admitted(admitted), Some(item))
+    }
+
+    /// The item after a release; none when the caller does not hold the partition any more.
+    pub fn release(mut self, release: &Release) -> Option<Self> {
+        let holds = self.holder.is_some_and(|(attempt, _)| attempt == release.attempt);
+        if !holds || self.fence != release.fence {
+            return None;
+        }
+        self.holder = None;
+        if release.ended {
+            self.tokens.clear();
+        } else {
+            self.tokens.retain(|token| !release.remove.contains(token));
+        }
+        self.expires_at = expiry(release.now);
+        Some(self)
+    }
+}
+
+fn expiry(now: Timestamp) -> Timestamp {
+    saturating(now, ITEM_LIFETIME)
+}
+
+fn saturating(now: Timestamp, by: SignedDuration) -> Timestamp {
+    now.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// The ledger of optimistic mode: there is none. Everybody is admitted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoLedger;
+
+#[async_trait]
+impl ClaimPartition for NoLedger {
+    async fn claim(&self, _: &Claim) -> Result<Admission, StoreError> {
+        Ok(Admission::Admitted(Admitted { fence: 0, tokens: Tokens::Unchecked }))
+    }
+
+    async fn release(&self, _: &Release) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl GrantTokens for NoLedger {
+    async fn grant(&self, _: SearchId, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn attempt(n: u128) -> AttemptId {
+        AttemptId::from_uuid(Uuid::from_u128(n))
+    }
+
+    fn token(n: u128) -> Token {
+        Token::minted_at_entry(Uuid::from_u128(n))
+    }
+
+    fn claim(n: u128, second: i64, requires: Requirement) -> Claim {
+        Claim {
+            partition: SearchId::from_uuid(Uuid::from_u128(1)),
+            attempt: attempt(n),
+            now: at(second),
+            lease: SignedDuration::from_secs(30),
+            requires,
+            mint: vec![Token::minted_by_attempt(&attempt(n), 0)],
+        }
+    }
+
+    fn release(n: u128, fence: u64, remove: &[Token]) -> Release {
+        Release {
+            partition: SearchId::from_uuid(Uuid::from_u128(1)),
+            attempt: attempt(n),
+            fence,
+            remove: remove.iter().cloned().collect(),
+            ended: false,
+            now: at(10),
+        }
+    }
+
+    fn granted() -> Item {
+        let mut item = Item::new(at(0));
+        item.grant(&[token(1)], at(0));
+        item
+    }
+
+    fn admitted(answer: (Admission, Option<Item>)) -> (Admitted, Item) {
+        match answer {
+            (Admission::Admitted(admitted), Some(item)) => (admitted, item),
+            other => panic!("not admitted: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_token_admits_until_it_is_released_and_never_again() {
+        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Token(token(1)))));
+        let item = item.release(&release(1, first.fence, &[token(1)])).unwrap();
+        let (answer, _) = Item::claim(Some(item), &claim(2, 1, Requirement::Token(token(1))));
+        assert_eq!(answer, Admission::Duplicate);
+    }
+
+    #[test]
+    fn a_held_partition_is_busy_until_its_lease_ends_and_the_fence_grows() {
+        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let (answer, _) = Item::claim(Some(item.clone()), &claim(2, 29, Requirement::Known));
+        assert_eq!(answer, Admission::Busy { until: at(30) });
+        let (second, item) = admitted(Item::claim(Some(item), &claim(2, 30, Requirement::Known)));
+        assert!(second.fence > first.fence);
+        assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "the zombie releases nothing");
+    }
+
+    #[test]
+    fn an_absent_token_is_a_duplicate_even_while_another_worker_is_inside() {
+        let (_, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let (answer, _) = Item::claim(Some(item), &claim(2, 1, Requirement::Token(token(9))));
+        assert_eq!(answer, Admission::Duplicate);
+    }
+
+    #[test]
+    fn an_expired_item_is_absent_even_before_the_store_deletes_it() {
+        let later = ITEM_LIFETIME.as_secs();
+        let (answer, _) = Item::claim(Some(granted()), &claim(1, later, Requirement::Token(token(1))));
+        assert_eq!(answer, Admission::Duplicate);
+    }
+
+    #[test]
+    fn an_attempt_whose_answer_was_lost_may_ask_again() {
+        let (_, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let (again, _) = admitted(Item::claim(Some(item), &claim(1, 1, Requirement::Known)));
+        assert_eq!(again.fence, 2);
+    }
+
+    #[test]
+    fn the_end_of_a_search_takes_all_its_tokens() {
+        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let item = item.release(&Release { ended: true, ..release(1, first.fence, &[]) }).unwrap();
+        assert_eq!(item.tokens, BTreeSet::new());
+    }
+}

@@ -1,0 +1,76 @@
+//! What reading a file yields: records, quarantined records and the closing report.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Encoding, Format, Reference};
+
+/// Longest [`Quarantine::reason`] in characters: a sentence for a person, not a dump of the input.
+pub const REASON_CHARS: usize = 500;
+/// Longest [`Quarantine::excerpt`] in characters: enough to find the record in the exporting database.
+pub const EXCERPT_CHARS: usize = 200;
+
+/// What became of one record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The record was read.
+    Read(Record),
+    /// The record could not be read; the rest of the file goes on.
+    Quarantined(Quarantine),
+}
+
+impl Outcome {
+    /// 1-based position among the records of the file.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Read(record) => record.number,
+            Self::Quarantined(quarantine) => quarantine.number,
+        }
+    }
+}
+
+/// A record that was read, and where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// 1-based position among the records of the file; quarantined ones count too.
+    pub number: u64,
+    /// 1-based line on which the record begins.
+    pub line: u64,
+    /// Where the record's bytes are in the original file, a byte-order mark counted.
+    pub bytes: Range<u64>,
+    /// What it says.
+    pub reference: Reference,
+}
+
+/// A record that could not be read, and where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    /// 1-based position among the records of the file.
+    pub number: u64,
+    /// 1-based line on which the record begins.
+    pub line: u64,
+    /// Where the record's bytes are in the original file, a byte-order mark counted.
+    pub bytes: Range<u64>,
+    /// Why, in at most [`REASON_CHARS`] characters.
+    pub reason: String,
+    /// The first [`EXCERPT_CHARS`] characters of the record.
+    pub excerpt: String,
+}
+
+/// What was read, once the file has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The detected format.
+    pub format: Format,
+    /// The detected encoding.
+    pub encoding: Encoding,
+    /// Records in the file: read and quarantined.
+    pub records: u64,
+    /// Records that were quarantined.
+    pub quarantined: u64,
+    /// Bytes in the file.
+    pub bytes: u64,
+}
