@@ -8,6 +8,7 @@
 //! - [`delivery`]: one received copy of a message, and what is to become of it;
 //! - [`job`]: the import as its reader sees it;
 //! - [`host`]: time, sleep and randomness, which the rest of the code receives instead of reaching for;
+//! - [`observe`]: what is told about each message;
 //! - [`store`]: how every store reports a failure.
 //!
 //! The crate decides nothing: which message leads where is the business of the `saga` crate, and how a
@@ -20,6 +21,7 @@ pub mod job;
 pub mod key;
 pub mod manifest;
 pub mod message;
+pub mod observe;
 pub mod store;
 
 pub use delivery::{Delivery, Disposition};
@@ -29,4 +31,5 @@ pub use job::{Job, JobFile, JobState, Outcome};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use message::{Body, Destination, Message};
+pub use observe::{Observation, Observe, Verdict};
 pub use store::StoreError;

@@ -1,0 +1,108 @@
+//! One stored effect.
+
+use contracts::message::EncodeError;
+use contracts::{Destination, Job, Message, MessageId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The longest error text kept with an entry, in characters.
+pub const MAX_ERROR_CHARS: usize = 2_000;
+
+/// One stored effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The id of the message it sends, or of the effect.
+    pub id: MessageId,
+    /// What performing it means.
+    pub kind: Kind,
+    /// The message's encoded body, or the job as JSON.
+    pub payload: String,
+    /// Not to be performed before; in the future for a timeout.
+    pub due_at: Timestamp,
+    /// Failed attempts so far.
+    pub attempts: u32,
+    /// After a failure: not to be tried again before.
+    pub next_attempt_at: Timestamp,
+    /// Somebody is performing it; after this moment the claim counts as stuck and may be taken over.
+    pub claimed_until: Option<Timestamp>,
+    /// It used up its attempts, or can never succeed. Kept until an operator requeues or deletes it.
+    pub poisoned: bool,
+    /// The last failure, at most [`MAX_ERROR_CHARS`] characters.
+    pub error: Option<String>,
+    /// How often an operator put it back to work.
+    pub requeued: u32,
+}
+
+/// What performing an entry means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "to")]
+pub enum Kind {
+    /// Send a message there.
+    Message(Destination),
+    /// Write the import job.
+    Job,
+}
+
+impl Entry {
+    /// Stages a message, encoded here and now: what cannot be encoded is never stored.
+    ///
+    /// # Errors
+    /// When the message cannot be encoded.
+    pub fn message(message: &Message, due_at: Timestamp) -> Result<Self, StageError> {
+        let payload = message
+            .encode()
+            .map_err(|source| StageError { what: message.body.name(), source: Box::new(source) })?;
+        Ok(Self::new(message.id, Kind::Message(message.body.destination()), payload, due_at))
+    }
+
+    /// Stages the write of a job.
+    ///
+    /// # Errors
+    /// When the job cannot be encoded.
+    pub fn job(id: MessageId, job: &Job, due_at: Timestamp) -> Result<Self, StageError> {
+        let payload = serde_json::to_string(job)
+            .map_err(|source| StageError { what: "the import job", source: Box::new(source.into()) })?;
+        Ok(Self::new(id, Kind::Job, payload, due_at))
+    }
+
+    fn new(id: MessageId, kind: Kind, payload: String, due_at: Timestamp) -> Self {
+        Self {
+            id,
+            kind,
+            payload,
+            due_at,
+            attempts: 0,
+            next_attempt_at: due_at,
+            claimed_until: None,
+            poisoned: false,
+            error: None,
+            requeued: 0,
+        }
+    }
+
+    /// When it may be performed next by somebody who does not hold its claim; never when poisoned.
+    pub fn ready_at(&self) -> Option<Timestamp> {
+        let ready = self.due_at.max(self.next_attempt_at);
+        (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))
+    }
+
+    /// Whether it may be claimed now.
+    pub fn is_ready(&self, now: Timestamp) -> bool {
+        self.ready_at().is_some_and(|ready| ready <= now)
+    }
+
+    /// Whether it is time to perform it, claimed or not: for whoever holds the partition and repeats what a
+    /// crashed worker left.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        !self.poisoned && self.due_at.max(self.next_attempt_at) <= now
+    }
+}
+
+/// Nothing was staged.
+#[derive(Debug, thiserror::Error)]
+#[error("staging {what} failed")]
+pub struct StageError {
+    what: &'static str,
+    #[source]
+    source: Box<EncodeError>,
+}

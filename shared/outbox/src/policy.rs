@@ -1,0 +1,156 @@
+//! What a failure leads to.
+
+use contracts::MessageId;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::entry::{Entry, MAX_ERROR_CHARS};
+
+/// The outbox's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Failed attempts after which an entry is poisoned; 0 and 1 mean on the first failure.
+    pub max_attempts: u32,
+    /// The longest delay between two attempts.
+    pub max_delay: SignedDuration,
+    /// How long a claim lasts before it counts as stuck.
+    pub stuck_after: SignedDuration,
+    /// The most records that one look for work returns.
+    pub batch: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 5,
+            max_delay: SignedDuration::from_mins(5),
+            stuck_after: SignedDuration::from_mins(5),
+            batch: 100,
+        }
+    }
+}
+
+/// The end of one attempt at one entry. It applies only while the entry's claim is still the one that was held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settlement {
+    /// The entry.
+    pub id: MessageId,
+    /// Its `claimed_until` as this worker knows it.
+    pub claim: Option<Timestamp>,
+    /// The entry from now on; none when it was performed and is done with.
+    pub keep: Option<Entry>,
+}
+
+/// Why an entry could not be performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In words.
+    pub error: String,
+    /// Whether trying again is of no use.
+    pub permanent: bool,
+}
+
+impl Policy {
+    /// The claim that a worker sets when it takes an entry.
+    pub fn claim_until(&self, now: Timestamp) -> Timestamp {
+        now.checked_add(self.stuck_after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// What the result of an attempt leads to. `random` is from 0 to 1.
+    pub fn settle(&self, entry: &Entry, result: Result<(), Failure>, now: Timestamp, random: f64) -> Settlement {
+        let keep = result.err().map(|failure| self.failed(entry, &failure, now, random));
+        Settlement { id: entry.id, claim: entry.claimed_until, keep }
+    }
+
+    fn failed(&self, entry: &Entry, failure: &Failure, now: Timestamp, random: f64) -> Entry {
+        let attempts = entry.attempts.saturating_add(1);
+        Entry {
+            attempts,
+            next_attempt_at: now.checked_add(self.delay(attempts, random)).unwrap_or(Timestamp::MAX),
+            claimed_until: None,
+            poisoned: failure.permanent || attempts >= self.max_attempts,
+            error: Some(failure.error.chars().take(MAX_ERROR_CHARS).collect()),
+            ..entry.clone()
+        }
+    }
+
+    /// Half of the backoff for certain and a random part of the other half, so that entries which failed
+    /// together are not tried again together. The backoff is `2^attempts` seconds, capped.
+    fn delay(&self, attempts: u32, random: f64) -> SignedDuration {
+        let seconds = 1_i64.checked_shl(attempts).filter(|seconds| *seconds > 0).unwrap_or(i64::MAX);
+        let half = SignedDuration::from_secs(seconds).min(self.max_delay).as_secs_f64() / 2.0;
+        SignedDuration::try_from_secs_f64(half + random.clamp(0.0, 1.0) * half).unwrap_or(self.max_delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contracts::{Body, Message, SearchId, TimeoutId, message::UploadTimeout};
+    use uuid::Uuid;
+
+    fn entry() -> Entry {
+        let timeout_id = TimeoutId::from_uuid(Uuid::nil());
+        let message = Message {
+            id: MessageId::from_uuid(Uuid::from_u128(1)),
+            source: "test".into(),
+            time: Timestamp::UNIX_EPOCH,
+            correlation_id: SearchId::from_uuid(Uuid::nil()),
+            causation_id: None,
+            token: None,
+            traceparent: None,
+            body: Body::UploadTimeout(UploadTimeout { timeout_id }),
+        };
+        Entry::message(&message, Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    fn fail(policy: &Policy, entry: &Entry, random: f64) -> Entry {
+        let failure = Failure { error: "é".repeat(3_000), permanent: false };
+        policy.settle(entry, Err(failure), Timestamp::UNIX_EPOCH, random).keep.unwrap()
+    }
+
+    #[test]
+    fn the_fifth_failure_poisons_and_none_before() {
+        let policy = Policy::default();
+        let mut entry = entry();
+        for attempt in 1..=5 {
+            entry = fail(&policy, &entry, 0.0);
+            assert_eq!((entry.attempts, entry.poisoned), (attempt, attempt == 5));
+        }
+        assert_eq!(entry.ready_at(), None);
+    }
+
+    #[test]
+    fn no_attempts_allowed_means_poison_on_the_first_failure() {
+        assert!(fail(&Policy { max_attempts: 0, ..Policy::default() }, &entry(), 0.0).poisoned);
+    }
+
+    #[test]
+    fn the_delay_is_between_half_and_the_whole_of_the_backoff_and_capped() {
+        let policy = Policy { max_attempts: 100, ..Policy::default() };
+        let delay = |entry: &Entry| entry.next_attempt_at.duration_since(Timestamp::UNIX_EPOCH).as_secs_f64();
+        assert_eq!(delay(&fail(&policy, &entry(), 0.0)), 1.0);
+        assert_eq!(delay(&fail(&policy, &entry(), 1.0)), 2.0);
+        let tired = Entry { attempts: 70, ..entry() };
+        assert_eq!(delay(&fail(&policy, &tired, 1.0)), 300.0);
+    }
+
+    #[test]
+    fn an_error_text_is_cut_on_a_character_boundary() {
+        assert_eq!(fail(&Policy::default(), &entry(), 0.0).error.unwrap().chars().count(), MAX_ERROR_CHARS);
+    }
+
+    #[test]
+    fn a_permanent_failure_poisons_at_once() {
+        let failure = Failure { error: "no destination".into(), permanent: true };
+        let settled = Policy::default().settle(&entry(), Err(failure), Timestamp::UNIX_EPOCH, 0.0);
+        assert!(settled.keep.unwrap().poisoned);
+    }
+
+    #[test]
+    fn a_claim_hides_an_entry_until_it_counts_as_stuck() {
+        let until = Policy::default().claim_until(Timestamp::UNIX_EPOCH);
+        let claimed = Entry { claimed_until: Some(until), ..entry() };
+        assert!(!claimed.is_ready(Timestamp::UNIX_EPOCH) && claimed.is_due(Timestamp::UNIX_EPOCH));
+        assert!(claimed.is_ready(until));
+    }
+}
