@@ -31,5 +31,5 @@ pub use job::{Job, JobFile, JobState, Outcome};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use message::{Body, Destination, Message};
-pub use observe::{Observation, Observe, Verdict};
+pub use observe::{Observation, Observe, Reporter, Verdict};
 pub use store::StoreError;

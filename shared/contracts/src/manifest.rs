@@ -226,13 +226,10 @@ mod tests {
     fn every_fault_of_a_manifest_is_reported_at_once() {
         let long = "x".repeat(1000);
         let faults = manifest(&[("a.ris", 0), ("../b.ris", 5), (&long, 5), ("c\n.ris", 200)]).faults(100);
-        assert_eq!(faults.iter().map(ManifestFault::file_index).collect::<Vec<_>>(), [
-            Some(0),
-            Some(1),
-            Some(2),
-            Some(3),
-            Some(3)
-        ]);
+        assert_eq!(
+            faults.iter().map(ManifestFault::file_index).collect::<Vec<_>>(),
+            [Some(0), Some(1), Some(2), Some(3), Some(3)]
+        );
         assert_eq!(manifest(&[]).faults(100), [ManifestFault::FileCount(0)]);
         assert_eq!(manifest(&vec![("a", 1); 51]).faults(100), [ManifestFault::FileCount(51)]);
         assert_eq!(manifest(&[("a.ris", 100)]).faults(100), []);
@@ -240,7 +237,8 @@ mod tests {
 
     #[test]
     fn metadata_survives_the_object_store_and_names_what_is_wrong() {
-        let metadata = UploadMetadata { search_name: "Spiel & Sucht, 2024 – Nr. 1".into(), expected_files: 3 };
+        let metadata =
+            UploadMetadata { search_name: "Spiel & Sucht, 2024 – Nr. 1".into(), expected_files: 3 };
         let map = metadata.to_map();
         assert!(map.values().all(|value| value.is_ascii()));
         assert_eq!(UploadMetadata::from_map(&map), Ok(Some(metadata)));

@@ -316,8 +316,8 @@ impl Message {
             .filter(|name| TYPES.contains(name))
             .ok_or_else(|| DecodeError::UnknownType(shorten(&wire.kind)))?;
         let tagged = serde_json::json!({ "type": name, "data": wire.data });
-        let body =
-            serde_json::from_value(tagged).map_err(|source| DecodeError::Data { kind: name.to_owned(), source })?;
+        let body = serde_json::from_value(tagged)
+            .map_err(|source| DecodeError::Data { kind: name.to_owned(), source })?;
         let token = wire.token.map(|text| Token::parse(&text)).transpose().map_err(|_| DecodeError::Token)?;
         Ok(Self {
             id: wire.id,
@@ -438,7 +438,10 @@ mod tests {
         assert!(matches!(Message::decode("\u{0}junk").unwrap_err(), DecodeError::NotJson(_)));
         assert!(matches!(Message::decode(&"[".repeat(100_000)).unwrap_err(), DecodeError::NotJson(_)));
         assert!(matches!(Message::decode("{}").unwrap_err(), DecodeError::NotCloudEvent));
-        assert!(matches!(Message::decode(&"x".repeat(MAX_BODY_BYTES + 1)).unwrap_err(), DecodeError::TooLarge(_)));
+        assert!(matches!(
+            Message::decode(&"x".repeat(MAX_BODY_BYTES + 1)).unwrap_err(),
+            DecodeError::TooLarge(_)
+        ));
         assert!(matches!(with("correlationid", "other"), DecodeError::Envelope(_)));
         assert!(matches!(with("UploadTimeout", "Unheard"), DecodeError::UnknownType(_)));
         assert!(matches!(with("timeout_id", "other"), DecodeError::Data { .. }));

@@ -2,10 +2,16 @@
 //!
 //! An observation is for people. Nothing depends on its arrival, so observing neither fails nor waits.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::delivery::Disposition;
+use crate::host::Host;
 use crate::ids::{MessageId, SearchId};
+use crate::message::Message;
 
 /// One line of the decision log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +30,44 @@ pub struct Observation {
     pub verdict: Verdict,
     /// Why, or what came of it.
     pub why: String,
+}
+
+/// Takes notes on behalf of one function.
+#[derive(Clone)]
+pub struct Reporter {
+    /// The function's name.
+    pub function: &'static str,
+    /// Time.
+    pub host: Arc<dyn Host>,
+    /// Who wants to know.
+    pub observer: Arc<dyn Observe>,
+}
+
+impl Reporter {
+    /// Takes note of a decision about a message, or about one that could not be read.
+    pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
+        self.observer.observe(Observation {
+            at: self.host.now(),
+            function: self.function.to_owned(),
+            search_id: message.map(|message| message.correlation_id),
+            message_id: message.map(|message| message.id),
+            message: message.map_or_else(String::new, |message| message.body.name().to_owned()),
+            verdict,
+            why: why.to_owned(),
+        });
+    }
+
+    /// Takes note that a delivery is wrong in itself, and sends it to the dead letters.
+    pub fn reject(&self, message: Option<&Message>, reason: String) -> Disposition {
+        self.note(message, Verdict::Rejected, &reason);
+        Disposition::DeadLetter { reason }
+    }
+
+    /// Takes note that a message could not be handled now, and has it delivered again.
+    pub fn retry(&self, message: &Message, after: Duration, reason: String) -> Disposition {
+        self.note(Some(message), Verdict::Retried, &reason);
+        Disposition::Retry { after, reason }
+    }
 }
 
 /// What was decided about one copy of a message.

@@ -285,7 +285,8 @@ mod tests {
 
     #[test]
     fn a_token_admits_until_it_is_released_and_never_again() {
-        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Token(token(1)))));
+        let (first, item) =
+            admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Token(token(1)))));
         let item = item.release(&release(1, first.fence, &[token(1)])).unwrap();
         let (answer, _) = Item::claim(Some(item), &claim(2, 1, Requirement::Token(token(1))));
         assert_eq!(answer, Admission::Duplicate);

@@ -18,6 +18,6 @@ pub mod sweep;
 
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
-pub use queue::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages};
+pub use queue::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages, send_one};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
 pub use sweep::{Owner, SweepOutbox};

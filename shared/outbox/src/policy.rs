@@ -56,7 +56,13 @@ impl Policy {
     }
 
     /// What the result of an attempt leads to. `random` is from 0 to 1.
-    pub fn settle(&self, entry: &Entry, result: Result<(), Failure>, now: Timestamp, random: f64) -> Settlement {
+    pub fn settle(
+        &self,
+        entry: &Entry,
+        result: Result<(), Failure>,
+        now: Timestamp,
+        random: f64,
+    ) -> Settlement {
         let keep = result.err().map(|failure| self.failed(entry, &failure, now, random));
         Settlement { id: entry.id, claim: entry.claimed_until, keep }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::{Delivery, Destination, Disposition, MessageId, SearchId, StoreError};
+use contracts::message::EncodeError;
+use contracts::{Delivery, Destination, Disposition, Message, MessageId, SearchId, StoreError};
 
 /// The most messages that one send takes, and that one receive returns
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
@@ -24,6 +25,31 @@ pub struct Outgoing {
     pub delay: Duration,
 }
 
+impl Outgoing {
+    /// A message for the queue it belongs to.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn new(message: &Message, delay: Duration) -> Result<Self, EncodeError> {
+        Ok(Self {
+            id: message.id,
+            search_id: message.correlation_id,
+            destination: message.body.destination(),
+            body: message.encode()?,
+            delay,
+        })
+    }
+}
+
+/// Sends one message to the queue it belongs to.
+///
+/// # Errors
+/// When it cannot be encoded or the queue did not take it.
+pub async fn send_one(queue: &dyn SendMessages, message: &Message, delay: Duration) -> Result<(), SendError> {
+    let outgoing = Outgoing::new(message, delay)?;
+    queue.send(&[outgoing]).await.into_iter().collect()
+}
+
 /// Sends messages.
 #[async_trait]
 pub trait SendMessages: Send + Sync {
@@ -38,6 +64,9 @@ pub enum SendError {
     /// No queue is configured for its destination; trying again is of no use.
     #[error("no queue is configured for {}", .0.name())]
     NoDestination(Destination),
+    /// It cannot be written; trying again is of no use.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
     /// The queue did not take it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -47,7 +76,7 @@ impl SendError {
     /// Retry, or not?
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::NoDestination(_) => false,
+            Self::NoDestination(_) | Self::Encode(_) => false,
             Self::Store(error) => error.is_retryable(),
         }
     }
@@ -117,7 +146,9 @@ impl Queue {
             Self::Parse => Some(Self::ParseDead),
             Self::ParseDead => Some(Self::ParseUnreadable),
             Self::Control => Some(Self::ControlDead),
-            Self::UploadsDead | Self::SagaDead | Self::ParseUnreadable | Self::ControlDead | Self::Events => None,
+            Self::UploadsDead | Self::SagaDead | Self::ParseUnreadable | Self::ControlDead | Self::Events => {
+                None
+            }
         }
     }
 }
@@ -149,7 +180,12 @@ pub trait ReceiveMessages: Send + Sync {
     ///
     /// # Errors
     /// When the queue does not answer.
-    async fn receive(&self, queue: Queue, max: usize, visibility: Duration) -> Result<Vec<Received>, StoreError>;
+    async fn receive(
+        &self,
+        queue: Queue,
+        max: usize,
+        visibility: Duration,
+    ) -> Result<Vec<Received>, StoreError>;
 
     /// Does with a received message what its handler decided. With an outdated receipt nothing happens.
     ///

@@ -14,7 +14,7 @@ use contracts::{Body, Host, Message, MessageId, SearchId, SessionId, StoreError}
 use jiff::Timestamp;
 
 use crate::entry::{Entry, StageError};
-use crate::queue::{Outgoing, SendError, SendMessages};
+use crate::queue::{SendError, SendMessages, send_one};
 
 /// A session's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,8 +151,9 @@ impl<W: Sync> Session<W> {
         store: &dyn CommitSession<W>,
     ) -> Result<(), CommitError> {
         if !self.entries.is_empty() {
-            let control = control_message(self.id, self.correlation_id, first_look(self.id, &self.options), host.now());
-            send_control(queue, &control, Duration::ZERO).await?;
+            let control =
+                control_message(self.id, self.correlation_id, first_look(self.id, &self.options), host.now());
+            send_one(queue, &control, Duration::ZERO).await?;
         }
         let record = SessionRecord { id: self.id, entries: self.entries, committed_at: host.now() };
         match store.commit(&record, &self.writes).await.map_err(CommitError::Store)? {
@@ -167,7 +168,7 @@ impl<W: Sync> Session<W> {
 pub enum CommitError {
     /// Nothing is stored.
     #[error("announcing the session failed")]
-    Control(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Control(#[from] SendError),
     /// Nobody knows yet whether it is stored.
     #[error("storing the session failed")]
     Store(#[source] StoreError),
@@ -176,30 +177,13 @@ pub enum CommitError {
     TooLate,
 }
 
-/// Sends a control message.
-///
-/// # Errors
-/// When it cannot be encoded or the queue does not take it.
-pub async fn send_control(
-    queue: &dyn SendMessages,
-    control: &Message,
-    delay: Duration,
-) -> Result<(), CommitError> {
-    let body = control.encode().map_err(|error| CommitError::Control(error.into()))?;
-    let outgoing = Outgoing {
-        id: control.id,
-        search_id: control.correlation_id,
-        destination: control.body.destination(),
-        body,
-        delay,
-    };
-    let results = queue.send(&[outgoing]).await;
-    results.into_iter().collect::<Result<Vec<()>, SendError>>().map_err(|error| CommitError::Control(error.into()))?;
-    Ok(())
-}
-
 /// The control message of a session; its id is the session's.
-pub fn control_message(id: SessionId, correlation_id: SearchId, look: SettleSession, now: Timestamp) -> Message {
+pub fn control_message(
+    id: SessionId,
+    correlation_id: SearchId,
+    look: SettleSession,
+    now: Timestamp,
+) -> Message {
     Message {
         id: MessageId::from_uuid(id.as_uuid()),
         source: "session".into(),
@@ -241,7 +225,6 @@ pub fn next_look(look: &SettleSession) -> Option<(Duration, SettleSession)> {
     };
     Some((Duration::from_millis(increment_ms), next))
 }
-
 
 #[cfg(test)]
 mod tests {

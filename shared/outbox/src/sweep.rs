@@ -39,7 +39,12 @@ pub trait SweepOutbox: Send + Sync {
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn claim_due(&self, owner: Owner, now: Timestamp, until: Timestamp) -> Result<Vec<Entry>, StoreError>;
+    async fn claim_due(
+        &self,
+        owner: Owner,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<Entry>, StoreError>;
 
     /// Settles entries whose claim is still the one each settlement names; others are left alone.
     ///

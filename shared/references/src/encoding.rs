@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 /// The encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// UTF-8, plain ASCII included.
     #[serde(rename = "utf-8")]
@@ -216,7 +215,8 @@ mod tests {
 
     #[test]
     fn utf16_is_seen_without_a_mark() {
-        let bytes: Vec<u8> = "TY  - JOUR\nTI  - Состояние\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let bytes: Vec<u8> =
+            "TY  - JOUR\nTI  - Состояние\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         assert_eq!(Encoding::detect(&bytes), (Encoding::Utf16Be, 0));
         assert_eq!(Encoding::detect("déjà".as_bytes()), (Encoding::Utf8, 0));
         assert_eq!(Encoding::detect(&"é".as_bytes()[..1]), (Encoding::Utf8, 0));

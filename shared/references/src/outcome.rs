@@ -14,6 +14,8 @@ pub const EXCERPT_CHARS: usize = 200;
 /// What became of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+// Nearly all outcomes are records; a box for each would cost more than it saves for the others.
+#[allow(clippy::large_enum_variant)]
 pub enum Outcome {
     /// The record was read.
     Read(Record),

@@ -64,8 +64,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                "abstract", "authors", "doi", "issue", "journal", "keywords", "pages", "pmid", "title", "type", "url",
-                "volume", "year"
+                "abstract", "authors", "doi", "issue", "journal", "keywords", "pages", "pmid", "title",
+                "type", "url", "volume", "year"
             ]
         );
     }

@@ -85,13 +85,15 @@ fn count_names(effects: &[Effect]) -> String {
             _ => counted.push((effect.name(), 1)),
         }
     }
-    let texts = counted.into_iter().map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} ×{n}") });
+    let texts =
+        counted.into_iter().map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} ×{n}") });
     texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The table in Markdown.
 pub fn markdown() -> String {
-    let mut text = String::from("| state | event | when | leads to | effects, or why not |\n|---|---|---|---|---|\n");
+    let mut text =
+        String::from("| state | event | when | leads to | effects, or why not |\n|---|---|---|---|---|\n");
     for row in rows() {
         let (to, why) = match row.answer {
             Answer::Advance { to, effects } => (format!("**{to}**"), effects),
@@ -184,8 +186,8 @@ enum Situation {
 }
 
 use Situation::{
-    Announced, Completed, Error, Initial, LastFile, LastFileAfterFault, OneOfTwo, OneOfTwoUnannounced, Parsing,
-    Uploaded,
+    Announced, Completed, Error, Initial, LastFile, LastFileAfterFault, OneOfTwo, OneOfTwoUnannounced,
+    Parsing, Uploaded,
 };
 
 fn situations() -> Vec<(Situation, State)> {
@@ -296,7 +298,8 @@ fn started(files: &[u128]) -> Kind {
 
 /// A stored file whose upload says how many files there are: none says nothing, 0 is invalid.
 fn saved(n: u128, expected_files: Option<usize>) -> Kind {
-    let metadata = expected_files.map(|expected_files| UploadMetadata { search_name: "search".into(), expected_files });
+    let metadata =
+        expected_files.map(|expected_files| UploadMetadata { search_name: "search".into(), expected_files });
     Kind::Saved(SearchUploadSaved {
         project_id: ProjectId::from_uuid(id(1)),
         file_id: file(n),
@@ -347,7 +350,12 @@ mod tests {
             for (_, _, event) in events() {
                 if let Decision::Advance { next, .. } = transition(&state, &event, Timestamp::UNIX_EPOCH) {
                     let again = transition(&next, &event, Timestamp::UNIX_EPOCH);
-                    assert!(matches!(again, Decision::Ignore { .. }), "{} in {}", event.kind.name(), state.name());
+                    assert!(
+                        matches!(again, Decision::Ignore { .. }),
+                        "{} in {}",
+                        event.kind.name(),
+                        state.name()
+                    );
                 }
             }
         }

@@ -110,7 +110,8 @@ fn record(event: &Event, import: &Import, file: FileId, outcome: Outcome, now: T
         let note = format!("file reported; waiting for {waiting} more");
         return advance(event, State::Parsing(import), Vec::new(), note);
     }
-    let failures = import.files.values().filter(|file| matches!(file.outcome, Some(Outcome::Failed { .. }))).count();
+    let failures =
+        import.files.values().filter(|file| matches!(file.outcome, Some(Outcome::Failed { .. }))).count();
     if failures == 0 {
         complete(event, import, now)
     } else {

@@ -1,0 +1,146 @@
+//! The parser: one `StartParsing` command becomes the studies of one file, and a reply to the saga.
+//!
+//! It may run twice for one command: a study's id is derived from search, file and record, so the second run
+//! stores the same studies again. The filter pair only spares it the work. A file that is refused leaves nothing
+//! behind.
+//!
+//! - [`ParseReferences::handle`] is the function;
+//! - [`file`] streams one file into studies.
+
+pub mod file;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contracts::job::Counts;
+use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
+use contracts::store::chain;
+use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
+use dedup::{Filter, Verdict};
+use imports::{ReadObject, ReportProgress, WriteStudies};
+use outbox::{SendError, SendMessages, send_one};
+use references::Limits;
+
+use crate::file::FileError;
+
+/// The function's name, in logs and in the messages it sends.
+pub const FUNCTION: &str = "parse-references";
+
+/// When to deliver a command again after a failure that may pass.
+const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
+
+/// The function.
+#[derive(Clone)]
+pub struct ParseReferences {
+    /// Reads the files.
+    pub objects: Arc<dyn ReadObject>,
+    /// Stores the studies.
+    pub studies: Arc<dyn WriteStudies>,
+    /// Is told how far a file is.
+    pub progress: Arc<dyn ReportProgress>,
+    /// Takes the replies.
+    pub queue: Arc<dyn SendMessages>,
+    /// The guard before and the note after.
+    pub filter: Arc<dyn Filter>,
+    /// Time, and who wants to know.
+    pub reporter: Reporter,
+    /// What a file may be at most.
+    pub limits: Limits,
+}
+
+/// Why a command has to come again.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("sending the reply failed")]
+    Send(#[from] SendError),
+}
+
+impl ParseReferences {
+    /// Works on a batch of commands, one after the other; one answer for each, in order.
+    pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for delivery in batch {
+            answers.push(self.handle_one(delivery).await);
+        }
+        answers
+    }
+
+    async fn handle_one(&self, delivery: &Delivery) -> Disposition {
+        let (message, command) = match read(&delivery.body) {
+            Ok(read) => read,
+            Err(reason) => return self.reporter.reject(None, reason),
+        };
+        match self.guarded(&message, &command).await {
+            Ok(()) => Disposition::Acknowledge,
+            Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
+        }
+    }
+
+    async fn guarded(&self, message: &Message, command: &StartParsing) -> Result<(), Error> {
+        if self.filter.before(message).await? == Verdict::Stop {
+            self.reporter.note(Some(message), Decision::Duplicate, "the file was parsed before");
+            return Ok(());
+        }
+        let reply = self.parse(message, command).await?;
+        self.reply(message, command, reply).await?;
+        if let Err(error) = self.filter.on_success(message).await {
+            // A copy will parse the file again, which changes nothing.
+            tracing::warn!(search_id = %message.correlation_id, error = error.chain(), "remembering a command failed");
+        }
+        Ok(())
+    }
+
+    /// Reads the file and says what to tell the saga.
+    async fn parse(&self, message: &Message, command: &StartParsing) -> Result<Body, Error> {
+        let search_id = message.correlation_id;
+        let reason = match self.parse_file(search_id, command).await {
+            Ok(report) => {
+                let counts = Counts {
+                    format: report.format.to_string(),
+                    encoding: report.encoding.to_string(),
+                    records: report.records,
+                    studies: report.records - report.quarantined,
+                    quarantined: report.quarantined,
+                };
+                let why = format!("{} studies from {} records", counts.studies, counts.records);
+                self.reporter.note(Some(message), Decision::Handled, &why);
+                let body = ReferenceFileParsingCompleted { file_id: command.file_id, counts };
+                return Ok(Body::ReferenceFileParsingCompleted(body));
+            }
+            Err(FileError::Store(error)) => return Err(error.into()),
+            Err(FileError::Refused(error)) => chain(&error),
+            Err(FileError::Gone) => "the uploaded file is gone".to_owned(),
+        };
+        self.studies.discard(search_id, command.file_id).await?;
+        self.reporter.note(Some(message), Decision::Handled, &format!("the file was refused: {reason}"));
+        Ok(Body::ReferenceFileFaulted(ReferenceFileFaulted { file_id: command.file_id, reason }))
+    }
+
+    async fn reply(&self, message: &Message, command: &StartParsing, body: Body) -> Result<(), Error> {
+        let reply = Message {
+            // Whatever the outcome, a file is answered once: both kinds of reply have the same id.
+            id: message.id.derive(0),
+            source: FUNCTION.into(),
+            time: self.reporter.host.now(),
+            correlation_id: message.correlation_id,
+            causation_id: Some(message.id),
+            token: command.reply_token.clone(),
+            traceparent: message.traceparent.clone(),
+            body,
+        };
+        Ok(send_one(self.queue.as_ref(), &reply, Duration::ZERO).await?)
+    }
+}
+
+fn read(body: &str) -> Result<(Message, StartParsing), String> {
+    let message = Message::decode(body).map_err(|error| chain(&error))?;
+    match &message.body {
+        Body::StartParsing(command) => {
+            let command = command.clone();
+            Ok((message, command))
+        }
+        other => Err(format!("{} is not a command to parse a file", other.name())),
+    }
+}

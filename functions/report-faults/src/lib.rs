@@ -1,0 +1,90 @@
+//! The function behind the dead-letter queue of the parse queue: a command that never succeeded becomes a
+//! `StartParsingFaulted`, so that no saga waits for ever.
+//!
+//! What a broken-off parse may have stored is removed first: a file that failed leaves nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contracts::message::{StartParsing, StartParsingFaulted};
+use contracts::store::chain;
+use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
+use imports::WriteStudies;
+use outbox::{SendError, SendMessages, send_one};
+
+/// The function's name, in logs and in the messages it sends.
+pub const FUNCTION: &str = "report-faults";
+
+/// When to deliver a command again after a failure that may pass.
+const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
+
+/// The function.
+#[derive(Clone)]
+pub struct ReportFaults {
+    /// Removes what was stored of a file.
+    pub studies: Arc<dyn WriteStudies>,
+    /// Takes the reports.
+    pub queue: Arc<dyn SendMessages>,
+    /// Time, and who wants to know.
+    pub reporter: Reporter,
+}
+
+/// Why a command has to come again.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("sending the report failed")]
+    Send(#[from] SendError),
+}
+
+impl ReportFaults {
+    /// Works on a batch of given-up commands; one answer for each, in order. What is no command goes on to the
+    /// next dead-letter queue, unchanged, for an operator to look at.
+    pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for delivery in batch {
+            answers.push(self.handle_one(delivery).await);
+        }
+        answers
+    }
+
+    async fn handle_one(&self, delivery: &Delivery) -> Disposition {
+        let message = match Message::decode(&delivery.body) {
+            Ok(message) => message,
+            Err(error) => return self.reporter.reject(None, chain(&error)),
+        };
+        let Body::StartParsing(command) = &message.body else {
+            let reason = format!("{} is not a command to parse a file", message.body.name());
+            return self.reporter.reject(Some(&message), reason);
+        };
+        match self.report(&message, command).await {
+            Ok(()) => {
+                self.reporter.note(
+                    Some(&message),
+                    Verdict::Handled,
+                    "told the saga that the file was never read",
+                );
+                Disposition::Acknowledge
+            }
+            Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
+        }
+    }
+
+    async fn report(&self, message: &Message, command: &StartParsing) -> Result<(), Error> {
+        self.studies.discard(message.correlation_id, command.file_id).await?;
+        let reason = "the file could not be read after several attempts".to_owned();
+        let report = Message {
+            // Apart from the parser's own reply, which has index 0; the token admits one of the two.
+            id: message.id.derive(1),
+            source: FUNCTION.into(),
+            time: self.reporter.host.now(),
+            correlation_id: message.correlation_id,
+            causation_id: Some(message.id),
+            token: command.reply_token.clone(),
+            traceparent: message.traceparent.clone(),
+            body: Body::StartParsingFaulted(StartParsingFaulted { file_id: command.file_id, reason }),
+        };
+        Ok(send_one(self.queue.as_ref(), &report, Duration::ZERO).await?)
+    }
+}

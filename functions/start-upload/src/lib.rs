@@ -1,0 +1,283 @@
+//! The function in front: it announces a search and gives out one upload per file.
+//!
+//! There is no message whose redelivery would save a crashed request, so the job and the announcement are stored
+//! in one transactional session. Tokens are granted before that: a message may arrive the moment it is sent.
+//!
+//! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
+//!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
+//! - [`http`] is its face.
+
+pub mod http;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contracts::manifest::ManifestFault;
+use contracts::message::SearchUploadStarted;
+use contracts::store::chain;
+use contracts::{
+    Body, FileId, Host, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey,
+    ProjectId, Reporter, SearchId, StoreError, Token, UploadMetadata,
+};
+use dedup::GrantTokens;
+use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
+use jiff::Timestamp;
+use outbox::session::{CommitError, Options};
+use outbox::{CommitSession, Owner, SendMessages, Session, StageError, SweepOutbox};
+use serde::{Deserialize, Serialize};
+use worker::Dispatcher;
+
+/// The function's name, in logs and in the messages it sends.
+pub const FUNCTION: &str = "start-upload";
+
+/// The ports of the function.
+#[derive(Clone)]
+pub struct Ports {
+    /// Stores sessions.
+    pub sessions: Arc<dyn CommitSession<Write>>,
+    /// Finds their entries again.
+    pub outbox: Arc<dyn SweepOutbox>,
+    /// Takes control messages.
+    pub queue: Arc<dyn SendMessages>,
+    /// Puts tokens into partitions.
+    pub tokens: Arc<dyn GrantTokens>,
+    /// Makes upload forms.
+    pub presign: Arc<dyn PresignUpload>,
+    /// Reads jobs.
+    pub jobs: Arc<dyn ReadJobs>,
+    /// Sends what a session committed.
+    pub dispatcher: Dispatcher,
+    /// Time, ids, and who wants to know.
+    pub reporter: Reporter,
+}
+
+/// The function's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What object keys begin with.
+    pub key_prefix: String,
+    /// The largest file accepted, in bytes.
+    pub max_file_bytes: u64,
+    /// How long an upload form is valid.
+    pub upload_valid_for: Duration,
+    /// The transactional session's settings.
+    pub session: Options,
+}
+
+/// The function.
+#[derive(Clone)]
+pub struct StartUpload {
+    /// Its ports.
+    pub ports: Ports,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+/// A search to be announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSearch {
+    /// Its name.
+    pub name: String,
+    /// Its files.
+    pub files: Vec<NewFile>,
+}
+
+/// A file to be announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewFile {
+    /// Its name, without a path.
+    pub name: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+}
+
+/// An announced search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Announced {
+    /// The search.
+    pub search_id: SearchId,
+    /// Its files, in the order of the request.
+    pub files: Vec<Upload>,
+}
+
+/// An announced file, and how to upload it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// The file.
+    pub file_id: FileId,
+    /// Its name.
+    pub name: String,
+    /// The form that uploads it.
+    pub upload: PresignedPost,
+}
+
+/// A search that is ready to be announced.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What the caller will be told.
+    pub announced: Announced,
+    message: Message,
+    job: Job,
+}
+
+/// Why a search was not announced.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request is at fault; nothing is stored.
+    #[error("the manifest is not valid")]
+    Invalid(Vec<ManifestFault>),
+    /// A store did not answer; nothing that anybody could see is stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The announcement could not be written.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The session was not committed, or nobody knows yet.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl StartUpload {
+    /// Announces a search.
+    ///
+    /// # Errors
+    /// When the manifest is not valid, or something did not answer.
+    pub async fn create(&self, project_id: ProjectId, request: &NewSearch) -> Result<Announced, Error> {
+        let prepared = self.prepare(project_id, request).await?;
+        self.announce(&prepared).await?;
+        Ok(prepared.announced)
+    }
+
+    /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
+    /// the uploads does it before [`StartUpload::announce`]; should that never happen, the uploads themselves
+    /// bring the search about.
+    ///
+    /// # Errors
+    /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
+    pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
+        let manifest = self.manifest(request)?;
+        let search_id = SearchId::from_uuid(self.ports.reporter.host.fresh_id());
+        let now = self.ports.reporter.host.now();
+        let keys = self.keys(project_id, search_id, &manifest);
+        let started = Token::minted_at_entry(self.ports.reporter.host.fresh_id());
+        let tokens: Vec<Token> =
+            keys.iter().filter_map(|key| key.token.clone()).chain([started.clone()]).collect();
+        self.ports.tokens.grant(search_id, &tokens, now).await?;
+        let files = self.presign(&keys, &manifest, now).await?;
+        let message =
+            announcement(project_id, search_id, manifest.clone(), started, self.ports.reporter.host.as_ref());
+        let job = new_job(project_id, search_id, &manifest, now);
+        Ok(Prepared { announced: Announced { search_id, files }, message, job })
+    }
+
+    /// Announces a prepared search: job and announcement are stored together.
+    ///
+    /// # Errors
+    /// When the session is not committed, or nobody knows yet.
+    pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
+        let (host, search_id) = (self.ports.reporter.host.as_ref(), prepared.job.search_id);
+        let mut session = Session::open(host, search_id, self.settings.session.clone());
+        session.send(&prepared.message)?;
+        session.write(Write::CreateJob(Box::new(prepared.job.clone())));
+        let owner = Owner::Session(session.id());
+        session.commit(host, self.ports.queue.as_ref(), self.ports.sessions.as_ref()).await?;
+        // The control message would do it too, only later; whatever goes wrong here is its business.
+        if let Err(error) = self.ports.dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
+            tracing::warn!(%search_id, error = chain(&error), "the announcement is left to the control message");
+        }
+        Ok(())
+    }
+
+    /// How far a search is.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn status(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
+        self.ports.jobs.job(search).await
+    }
+
+    fn manifest(&self, request: &NewSearch) -> Result<Manifest, Error> {
+        let files = request.files.iter().map(|file| ManifestFile {
+            file_id: FileId::from_uuid(self.ports.reporter.host.fresh_id()),
+            name: file.name.clone(),
+            size_bytes: file.size_bytes,
+        });
+        let manifest = Manifest { name: request.name.clone(), files: files.collect() };
+        let faults = manifest.faults(self.settings.max_file_bytes);
+        if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
+    }
+
+    fn keys(&self, project: ProjectId, search: SearchId, manifest: &Manifest) -> Vec<ObjectKey> {
+        let key = |file: &ManifestFile| ObjectKey {
+            prefix: self.settings.key_prefix.clone(),
+            project,
+            search,
+            file: file.file_id,
+            token: Some(Token::minted_at_entry(self.ports.reporter.host.fresh_id())),
+            name: file.name.clone(),
+        };
+        manifest.files.iter().map(key).collect()
+    }
+
+    async fn presign(
+        &self,
+        keys: &[ObjectKey],
+        manifest: &Manifest,
+        now: Timestamp,
+    ) -> Result<Vec<Upload>, StoreError> {
+        let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
+        let expires_at = now.checked_add(self.settings.upload_valid_for).unwrap_or(Timestamp::MAX);
+        let mut uploads = Vec::with_capacity(keys.len());
+        for key in keys {
+            let grant = UploadGrant {
+                key: key.to_string(),
+                max_bytes: self.settings.max_file_bytes,
+                metadata: metadata.to_map(),
+                expires_at,
+            };
+            let upload = self.ports.presign.presign(&grant).await?;
+            uploads.push(Upload { file_id: key.file, name: key.name.clone(), upload });
+        }
+        Ok(uploads)
+    }
+}
+
+fn announcement(
+    project_id: ProjectId,
+    search_id: SearchId,
+    manifest: Manifest,
+    token: Token,
+    host: &dyn Host,
+) -> Message {
+    Message {
+        id: MessageId::from_uuid(host.fresh_id()),
+        source: FUNCTION.into(),
+        time: host.now(),
+        correlation_id: search_id,
+        causation_id: None,
+        token: Some(token),
+        traceparent: None,
+        body: Body::SearchUploadStarted(SearchUploadStarted { project_id, manifest }),
+    }
+}
+
+fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now: Timestamp) -> Job {
+    let files = manifest.files.iter().map(|file| JobFile {
+        file_id: file.file_id,
+        name: Some(file.name.clone()),
+        size_bytes: Some(file.size_bytes),
+        received: false,
+        outcome: None,
+    });
+    Job {
+        search_id,
+        project_id,
+        name: Some(manifest.name.clone()),
+        state: JobState::Uploading,
+        reason: None,
+        files: files.collect(),
+        created_at: now,
+        completed_at: None,
+        revision: 0,
+    }
+}

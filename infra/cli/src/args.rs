@@ -1,0 +1,102 @@
+//! What can be asked for.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use contracts::{ProjectId, SearchId};
+
+/// Imports reference files of systematic searches, each study exactly once.
+#[derive(Debug, Parser)]
+#[command(name = "search-import", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Import reference files as one search
+    Import(Import),
+    /// Finish every import that was interrupted
+    Resume(Resume),
+    /// Show a search: its state, its files, and what was decided about each message
+    Show(Inspect),
+    /// List the studies of a search
+    Studies(Inspect),
+    /// Draw the state machine from the code
+    Diagram(Diagram),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Import {
+    /// The files; format and encoding are told from their content
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The review that the studies are for [default: one project for everything]
+    #[arg(long, value_name = "ID")]
+    pub(crate) project: Option<ProjectId>,
+    /// The search's name [default: that of the first file]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) search_name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) trial: Trial,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inspect {
+    /// The search
+    #[arg(value_name = "SEARCH_ID")]
+    pub(crate) search: SearchId,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Output {
+    /// Where the stores are [default: $SEARCH_IMPORT_DATA_DIR, else .search-import]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Faults to try out.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Faults to try out")]
+pub(crate) struct Trial {
+    /// Deliver each notification and each message N times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) duplicate: u32,
+    /// Deliver in an order drawn from this seed
+    #[arg(long, value_name = "SEED")]
+    pub(crate) shuffle: Option<u64>,
+    /// Tear the workers down at steps drawn from this seed, and start them again
+    #[arg(long, value_name = "SEED")]
+    pub(crate) crash: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diagram {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// A Mermaid state diagram
+    Mermaid,
+    /// A Graphviz digraph
+    Dot,
+    /// The full table in Markdown
+    Table,
+}

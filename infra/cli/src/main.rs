@@ -1,0 +1,51 @@
+//! `search-import`: the program that people and scripts use.
+//!
+//! - `args`: what can be asked for;
+//! - `import`, `resume`: run the whole pipeline in this process;
+//! - `watch`: waits for a search to end, with a bar for each file;
+//! - `report`: what came of an import, as a table and as JSON;
+//! - `show`, `studies`: look at what is stored;
+//! - `diagram`: the state machine, drawn from the code;
+//! - `workspace`, `output`: the data directory and the terminal.
+
+mod args;
+mod diagram;
+mod import;
+mod output;
+mod report;
+mod resume;
+mod show;
+mod studies;
+mod watch;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use contracts::store::chain;
+
+use crate::args::{Args, Command};
+
+/// The exit code when the search did not complete, or the command failed.
+const FAILED: u8 = 1;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    telemetry::start(telemetry::Audience::Person);
+    let args = Args::parse();
+    let done = match args.command {
+        Command::Import(args) => import::run(args).await,
+        Command::Resume(args) => resume::run(&args).await,
+        Command::Show(args) => show::run(&args).await,
+        Command::Studies(args) => studies::run(&args).await,
+        Command::Diagram(args) => diagram::run(&args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(FAILED),
+        Err(error) => {
+            output::complain(&chain(error.as_ref()));
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What came of an import.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use contracts::{Job, JobFile, JobState, Observation, Outcome, SearchId, Verdict};
+use embedded::Store;
+use imports::ReadJobs;
+use serde::Serialize;
+
+use crate::output;
+
+/// The report of one search; as JSON, the object that scripts read.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    /// None when the files were refused before there was a search.
+    pub(crate) search_id: Option<SearchId>,
+    pub(crate) state: String,
+    pub(crate) files: Vec<FileReport>,
+    pub(crate) studies: u64,
+    pub(crate) messages: Messages,
+    pub(crate) elapsed_ms: u64,
+    #[serde(skip)]
+    pub(crate) reason: Option<String>,
+}
+
+/// What came of one file.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct FileReport {
+    pub(crate) name: String,
+    pub(crate) format: Option<String>,
+    pub(crate) encoding: Option<String>,
+    pub(crate) records: u64,
+    pub(crate) studies: u64,
+    pub(crate) quarantined: u64,
+    pub(crate) outcome: &'static str,
+    pub(crate) error: Option<String>,
+}
+
+/// What became of the messages, counted from the decision log.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct Messages {
+    /// Deliveries to the functions that consume messages.
+    pub(crate) received: usize,
+    /// Deliveries that were recognised as copies of something done before.
+    pub(crate) duplicates_dropped: usize,
+    /// Deliveries that changed nothing where they arrived.
+    pub(crate) ignored: usize,
+    /// Messages sent from an outbox.
+    pub(crate) dispatched: usize,
+    /// Distinct parse commands that took effect.
+    pub(crate) parse_commands: usize,
+}
+
+impl Report {
+    /// The report of a stored search.
+    pub(crate) async fn of(store: &Store, search: SearchId, elapsed: Duration) -> anyhow::Result<Self> {
+        let job = store.job(search).await?;
+        let decisions = store.decisions(search).await?;
+        let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        Ok(Self {
+            search_id: Some(search),
+            state: job.as_ref().map_or_else(|| "Initial".to_owned(), |job| job.state.to_string()),
+            reason: job.as_ref().and_then(|job| job.reason.clone()),
+            files: job.iter().flat_map(|job| &job.files).map(FileReport::of).collect(),
+            studies: job.as_ref().map_or(0, Job::studies),
+            messages: Messages::count(&decisions),
+            elapsed_ms,
+        })
+    }
+
+    /// The report of files that never became a search.
+    pub(crate) fn refused(files: Vec<FileReport>, reason: Option<String>, elapsed: Duration) -> Self {
+        Self {
+            search_id: None,
+            state: "Refused".to_owned(),
+            files,
+            studies: 0,
+            messages: Messages::default(),
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            reason,
+        }
+    }
+
+    pub(crate) fn is_completed(&self) -> bool {
+        self.state == JobState::Completed.to_string()
+    }
+
+    /// Prints it; errors go to standard error, one line for each file.
+    pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
+        for file in &self.files {
+            if let Some(error) = &file.error {
+                output::complain(&format!("{}: {error}", file.name));
+            }
+        }
+        if let (Some(reason), true) = (&self.reason, self.files.iter().all(|file| file.error.is_none())) {
+            output::complain(reason);
+        }
+        if json {
+            output::line(&serde_json::to_string(self)?)?;
+        } else {
+            self.print_table()?;
+        }
+        Ok(())
+    }
+
+    fn print_table(&self) -> anyhow::Result<()> {
+        let mut table = Table::new();
+        table.load_style(UTF8_FULL_CONDENSED);
+        table.set_header(["file", "format", "encoding", "records", "studies", "quarantined", "outcome"]);
+        for file in &self.files {
+            table.add_row([
+                file.name.clone(),
+                file.format.clone().unwrap_or_default(),
+                file.encoding.clone().unwrap_or_default(),
+                file.records.to_string(),
+                file.studies.to_string(),
+                file.quarantined.to_string(),
+                file.outcome.to_owned(),
+            ]);
+        }
+        output::line(&table.to_string())?;
+        match self.search_id {
+            Some(id) => output::line(&format!(
+                "search {id}: {}, {} studies; {} messages received, {} duplicates dropped, {} ignored",
+                self.state,
+                self.studies,
+                self.messages.received,
+                self.messages.duplicates_dropped,
+                self.messages.ignored
+            ))?,
+            None => output::line("nothing was imported")?,
+        }
+        Ok(())
+    }
+}
+
+impl FileReport {
+    fn of(file: &JobFile) -> Self {
+        let name = file.name.clone().unwrap_or_else(|| file.file_id.to_string());
+        match &file.outcome {
+            Some(Outcome::Completed(counts)) => Self {
+                format: Some(counts.format.clone()),
+                encoding: Some(counts.encoding.clone()),
+                records: counts.records,
+                studies: counts.studies,
+                quarantined: counts.quarantined,
+                ..Self::without_counts(name, "completed", None)
+            },
+            Some(Outcome::Failed { reason }) => Self::without_counts(name, "failed", Some(reason.clone())),
+            None => Self::without_counts(name, "pending", None),
+        }
+    }
+
+    /// A file of which nothing was read.
+    pub(crate) fn without_counts(name: String, outcome: &'static str, error: Option<String>) -> Self {
+        Self { name, format: None, encoding: None, records: 0, studies: 0, quarantined: 0, outcome, error }
+    }
+}
+
+impl Messages {
+    fn count(decisions: &[Observation]) -> Self {
+        // Notifications become messages; they are none themselves.
+        let consumed = |decision: &&Observation| {
+            decision.verdict != Verdict::Dispatched && decision.function != notify_upload::FUNCTION
+        };
+        let count = |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count();
+        let parsed: BTreeSet<_> = decisions
+            .iter()
+            .filter(|decision| decision.message == "StartParsing" && decision.verdict == Verdict::Handled)
+            .filter_map(|decision| decision.message_id)
+            .collect();
+        Self {
+            received: decisions.iter().filter(consumed).count(),
+            duplicates_dropped: count(Verdict::Duplicate),
+            ignored: count(Verdict::Ignored),
+            dispatched: count(Verdict::Dispatched),
+            parse_commands: parsed.len(),
+        }
+    }
+}

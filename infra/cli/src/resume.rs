@@ -1,0 +1,66 @@
+//! Finishing what was interrupted.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use contracts::SearchId;
+use embedded::Store;
+use imports::ReadJobs;
+use local::{Runner, Trial};
+
+use crate::args;
+use crate::report::Report;
+use crate::{import, output, watch, workspace};
+
+/// Finishes every unfinished import. `true` when each of them completed.
+pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
+    let began = Instant::now();
+    let config = workspace::settings(&args.output)?;
+    if !config.data_dir.exists() {
+        return Ok(true);
+    }
+    let (backend, lock) = workspace::open(config).await?;
+    let store = backend.store.clone();
+    let searches = unfinished(&store).await?;
+    if searches.is_empty() {
+        return Ok(true);
+    }
+    let runner = Runner::new(backend, lock, Trial::default());
+    let work = async {
+        upload_rest(&store).await?;
+        for search in &searches {
+            watch::until_ended(&runner, &store, *search, !args.output.json).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        done = runner.run_until(work) => done?,
+        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; `search-import resume` goes on from here"),
+    }
+    let mut completed = true;
+    for search in searches {
+        let report = Report::of(&store, search, began.elapsed()).await?;
+        report.print(args.output.json)?;
+        completed &= report.is_completed();
+    }
+    Ok(completed)
+}
+
+/// The searches that have not ended: those with a job, and those whose files were never uploaded.
+async fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<SearchId>> {
+    let mut searches: BTreeSet<SearchId> =
+        store.unfinished().await?.into_iter().map(|job| job.search_id).collect();
+    searches.extend(store.pending_uploads().await?.into_iter().map(|pending| pending.search_id));
+    Ok(searches)
+}
+
+/// Uploads what an interruption left. A file that cannot be uploaded does not keep the others back; its search
+/// ends when its time is up.
+async fn upload_rest(store: &Store) -> anyhow::Result<()> {
+    for pending in store.pending_uploads().await? {
+        if let Err(error) = import::upload(store, &pending).await {
+            output::complain(&contracts::store::chain(error.as_ref()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Showing one search.
+
+use contracts::{Job, Observation};
+use embedded::Store;
+use imports::{Quarantined, ReadJobs, ReadStudies};
+use serde::Serialize;
+use std::time::Duration;
+
+use crate::args;
+use crate::report::Report;
+use crate::{output, workspace};
+
+/// How many unreadable records of a file are shown.
+const MAX_QUARANTINED: usize = 100;
+
+/// Everything there is to know about a search.
+#[derive(Serialize)]
+struct Shown {
+    job: Job,
+    quarantined: Vec<Quarantined>,
+    decisions: Vec<Observation>,
+}
+
+/// Shows state, files, unreadable records and the decision log.
+pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
+    let config = workspace::settings(&args.output)?;
+    let store = workspace::look_into(&config.data_dir)?;
+    let Some(job) = store.job(args.search).await? else {
+        anyhow::bail!("there is no search {} in {}", args.search, config.data_dir.display());
+    };
+    let quarantined = quarantined(&store, &job).await?;
+    let shown = Shown { quarantined, decisions: store.decisions(args.search).await?, job };
+    if args.output.json {
+        output::line(&serde_json::to_string(&shown)?)?;
+    } else {
+        print(&store, &shown).await?;
+    }
+    Ok(true)
+}
+
+async fn quarantined(store: &Store, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
+    let mut all = Vec::new();
+    for file in &job.files {
+        all.extend(store.quarantined(job.search_id, file.file_id, MAX_QUARANTINED).await?);
+    }
+    Ok(all)
+}
+
+async fn print(store: &Store, shown: &Shown) -> anyhow::Result<()> {
+    let job = &shown.job;
+    output::line(&format!(
+        "{} (project {}), begun {}",
+        job.name.as_deref().unwrap_or("unnamed search"),
+        job.project_id,
+        job.created_at
+    ))?;
+    Report::of(store, job.search_id, Duration::ZERO).await?.print(false)?;
+    for Quarantined { file_id, record, .. } in &shown.quarantined {
+        let file = job.files.iter().find(|file| file.file_id == *file_id);
+        let name = file.and_then(|file| file.name.clone()).unwrap_or_else(|| file_id.to_string());
+        output::line(&format!(
+            "not read: {name}, record {}, line {}, bytes {}-{}: {}",
+            record.number, record.line, record.bytes.start, record.bytes.end, record.reason
+        ))?;
+    }
+    output::line("")?;
+    for decision in &shown.decisions {
+        output::line(&format!(
+            "{:.3}  {:<16} {:<30} {}: {}",
+            decision.at,
+            decision.function,
+            decision.message,
+            decision.verdict.name(),
+            decision.why
+        ))?;
+    }
+    Ok(())
+}

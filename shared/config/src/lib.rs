@@ -1,0 +1,183 @@
+//! Every setting of every program, read once at start from the environment, into typed values.
+//!
+//! All faults are reported together: whoever corrects a configuration wants to do it once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use contracts::manifest::MAX_FILE_BYTES;
+
+/// How duplicates are told from new messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By tokens in the partition's ledger item: at any age.
+    Ledger,
+    /// By versions, processed ids and states alone: while the saga's document lives.
+    Optimistic,
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "ledger" => Ok(Self::Ledger),
+            "optimistic" => Ok(Self::Optimistic),
+            _ => Err("either \"ledger\" or \"optimistic\"".to_owned()),
+        }
+    }
+}
+
+/// The settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `SEARCH_IMPORT_DATA_DIR`: where the embedded stores are; `.search-import` below the working directory.
+    pub data_dir: PathBuf,
+    /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
+    pub mode: Mode,
+    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`.
+    pub key_prefix: String,
+    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
+    /// can create.
+    pub max_file_bytes: u64,
+    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the largest record accepted; 16 MiB.
+    pub max_record_bytes: usize,
+    /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
+    pub upload_valid_for: Duration,
+    /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
+    pub admit_untokened: bool,
+    /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
+    pub concurrency: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from(".search-import"),
+            mode: Mode::Ledger,
+            key_prefix: "uploads/".to_owned(),
+            max_file_bytes: 1 << 30,
+            max_record_bytes: 16 << 20,
+            upload_valid_for: Duration::from_secs(3_600),
+            admit_untokened: false,
+            concurrency: 10,
+        }
+    }
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Faults(Vec<String>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the configuration is wrong: {}", self.0.join("; "))
+    }
+}
+
+impl Config {
+    /// Reads the process's environment.
+    ///
+    /// # Errors
+    /// With every setting that is wrong.
+    pub fn from_env() -> Result<Self, Faults> {
+        Self::from_pairs(std::env::vars())
+    }
+
+    /// Reads settings from pairs of name and value; other names are passed over.
+    ///
+    /// # Errors
+    /// With every setting that is wrong.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
+        let default = Self::default();
+        let mut reader = Reader { pairs: pairs.into_iter().collect(), faults: Vec::new() };
+        let config = Self {
+            data_dir: reader.read(
+                "DATA_DIR",
+                default.data_dir,
+                |path| !path.as_os_str().is_empty(),
+                "a folder",
+            ),
+            mode: reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\""),
+            key_prefix: reader.read("KEY_PREFIX", default.key_prefix, |_| true, "text"),
+            max_file_bytes: reader.read(
+                "MAX_FILE_BYTES",
+                default.max_file_bytes,
+                |bytes| (1..=MAX_FILE_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5000000000",
+            ),
+            max_record_bytes: reader.read(
+                "MAX_RECORD_BYTES",
+                default.max_record_bytes,
+                |bytes| *bytes > 0,
+                "a number of bytes, at least 1",
+            ),
+            upload_valid_for: Duration::from_secs(reader.read(
+                "UPLOAD_VALID_SECONDS",
+                default.upload_valid_for.as_secs(),
+                |seconds| (1..=604_800).contains(seconds),
+                "a number of seconds from 1 to 604800",
+            )),
+            admit_untokened: reader.read(
+                "ADMIT_UNTOKENED",
+                default.admit_untokened,
+                |_| true,
+                "true or false",
+            ),
+            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+        };
+        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+    }
+}
+
+struct Reader {
+    pairs: BTreeMap<String, String>,
+    faults: Vec<String>,
+}
+
+impl Reader {
+    fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
+        let name = format!("SEARCH_IMPORT_{name}");
+        let Some(text) = self.pairs.get(&name) else {
+            return default;
+        };
+        match text.parse() {
+            Ok(value) if valid(&value) => value,
+            Ok(_) | Err(_) => {
+                self.faults.push(format!("{name} must be {must_be}"));
+                default
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn without_settings_the_defaults_hold() {
+        assert_eq!(Config::from_pairs([]), Ok(Config::default()));
+    }
+
+    #[test]
+    fn all_faults_are_reported_together() {
+        let faults = Config::from_pairs(pairs(&[
+            ("SEARCH_IMPORT_MODE", "maybe"),
+            ("SEARCH_IMPORT_MAX_FILE_BYTES", "0"),
+            ("SEARCH_IMPORT_CONCURRENCY", "-1"),
+        ]))
+        .unwrap_err()
+        .to_string();
+        for name in ["MODE", "MAX_FILE_BYTES", "CONCURRENCY"] {
+            assert!(faults.contains(name), "{faults}");
+        }
+    }
+}

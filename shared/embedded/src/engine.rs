@@ -1,0 +1,204 @@
+//! One thread that writes and one that reads, each with a connection of its own.
+//!
+//! # Group commit
+//! A durable commit waits for the disk, and SQLite has one writer at a time. So the writing thread takes
+//! everything that waits, runs each piece of work in a savepoint of its own inside one transaction, commits
+//! once, and only then answers all of them. A piece that fails is rolled back alone; a commit that fails has
+//! failed for all. The more callers there are, the more of them share one wait.
+//!
+//! Dropping the future of a write does not take the write back: nobody then knows its outcome, just as when a
+//! network is cut.
+
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use contracts::StoreError;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::fault::Fault;
+
+/// The most pieces of work that share one commit. It bounds how long the first of them waits.
+const MAX_GROUP: usize = 256;
+
+/// A piece of work with its type erased.
+trait Work: Send {
+    /// Does it; `false` when what it did is to be undone.
+    fn run(&mut self, db: &Connection) -> bool;
+    /// Answers whoever waits, now that the fate of the transaction is known.
+    fn answer(self: Box<Self>, failed: Option<&rusqlite::Error>);
+}
+
+type Queued = Box<dyn Work>;
+
+struct Task<T, F> {
+    doing: String,
+    work: Option<F>,
+    result: Option<Result<T, Fault>>,
+    waiter: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Work for Task<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection) -> Result<T, Fault> + Send,
+{
+    fn run(&mut self, db: &Connection) -> bool {
+        let result = self.work.take().map(|work| work(db));
+        let keep = matches!(result, Some(Ok(_)));
+        self.result = result;
+        keep
+    }
+
+    fn answer(self: Box<Self>, failed: Option<&rusqlite::Error>) {
+        let Self { doing, result, waiter, .. } = *self;
+        let answer = match (result, failed) {
+            (Some(Err(fault)), _) => Err(fault.while_doing(doing)),
+            (Some(Ok(value)), None) => Ok(value),
+            (Some(Ok(_)) | None, Some(error)) => Err(StoreError::unavailable(doing, error.to_string())),
+            (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
+        };
+        // Whoever asked may have stopped waiting; the work is done all the same.
+        let _ = waiter.send(answer);
+    }
+}
+
+/// The two threads. They end, and are waited for, when the engine is dropped; what was handed over before is
+/// done first.
+pub(crate) struct Engine {
+    writer: Option<Worker>,
+    reader: Worker,
+}
+
+impl Engine {
+    /// Starts the threads; without a connection to write with, every write is refused.
+    pub(crate) fn start(writer: Option<Connection>, reader: Connection) -> std::io::Result<Self> {
+        let writer =
+            writer.map(|db| Worker::start("embedded-writer", move |jobs| write(db, &jobs))).transpose()?;
+        let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs))?;
+        Ok(Self { writer, reader })
+    }
+
+    /// Runs `work` in a transaction and returns once it is durable.
+    pub(crate) async fn write<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        match &self.writer {
+            Some(writer) => writer.run(doing, work).await,
+            None => Err(StoreError::unusable(doing, "the store was opened for reading only")),
+        }
+    }
+
+    /// As [`Engine::write`], without waiting for it or hearing what became of it.
+    pub(crate) fn write_unheard<F>(&self, doing: &str, work: F)
+    where
+        F: FnOnce(&Connection) -> Result<(), Fault> + Send + 'static,
+    {
+        if let Some(writer) = &self.writer {
+            writer.submit(doing.to_owned(), work);
+        }
+    }
+
+    /// Runs `work` on one consistent state, which has everything whose write was answered before.
+    pub(crate) async fn read<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.reader.run(doing, work).await
+    }
+}
+
+/// A thread and the way to hand it work. The queue has no limit of its own: callers wait for their answers, so
+/// it holds at most one piece for each of them.
+struct Worker {
+    jobs: Option<mpsc::Sender<Queued>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    fn start<F>(name: &str, body: F) -> std::io::Result<Self>
+    where
+        F: FnOnce(mpsc::Receiver<Queued>) + Send + 'static,
+    {
+        let (jobs, queue) = mpsc::channel();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || body(queue))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    fn submit<T, F>(&self, doing: String, work: F) -> oneshot::Receiver<Result<T, StoreError>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let (waiter, answer) = oneshot::channel();
+        let task = Task { doing, work: Some(work), result: None, waiter };
+        if let Some(jobs) = &self.jobs {
+            // When the thread is gone the task is dropped, and the waiter hears of it by its closed channel.
+            let _ = jobs.send(Box::new(task));
+        }
+        answer
+    }
+
+    async fn run<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let answer = self.submit(doing.clone(), work);
+        answer.await.unwrap_or_else(|_| Err(StoreError::unavailable(doing, "the store's thread has ended")))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("a thread of the embedded store had panicked");
+        }
+    }
+}
+
+fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>) {
+    while let Ok(first) = jobs.recv() {
+        let mut group = vec![first];
+        group.extend(jobs.try_iter().take(MAX_GROUP - 1));
+        let failed = commit_together(&mut db, &mut group).err();
+        for job in group {
+            job.answer(failed.as_ref());
+        }
+    }
+}
+
+/// An error is one of the transaction as a whole: then nothing of the group is stored.
+fn commit_together(db: &mut Connection, group: &mut [Queued]) -> rusqlite::Result<()> {
+    let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for job in group {
+        run_alone(&mut transaction, job)?;
+    }
+    transaction.commit()
+}
+
+/// Some failures, such as a full disk, make SQLite roll back everything; ending the savepoint then fails too,
+/// which is how the rest of the group learns of it.
+fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> rusqlite::Result<()> {
+    let savepoint = transaction.savepoint()?;
+    if job.run(&savepoint) { savepoint.commit() } else { savepoint.finish() }
+}
+
+fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>) {
+    while let Ok(mut job) = jobs.recv() {
+        let failed = read_consistently(db, &mut job).err();
+        job.answer(failed.as_ref());
+    }
+}
+
+fn read_consistently(db: &Connection, job: &mut Queued) -> rusqlite::Result<()> {
+    let transaction = db.unchecked_transaction()?;
+    job.run(&transaction);
+    transaction.finish()
+}

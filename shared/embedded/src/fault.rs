@@ -1,0 +1,52 @@
+//! What goes wrong inside a piece of work, and what the caller hears of it.
+
+use contracts::StoreError;
+use rusqlite::ErrorCode;
+
+/// A failure inside a piece of work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// SQLite refused.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// A stored or given value is not what it should be.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A stored text is not what it should be.
+    #[error("\"{text}\" is not a {what}")]
+    Malformed {
+        /// What it should be.
+        what: &'static str,
+        /// What it is.
+        text: String,
+    },
+    /// The folder of objects refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Fault {
+    /// The same, told to the caller.
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
+        if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
+    }
+
+    /// A disk that is full, busy or unplugged may be so no longer at the next attempt. A value that cannot be
+    /// understood stays as it is.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => !matches!(
+                error.code,
+                ErrorCode::DatabaseCorrupt
+                    | ErrorCode::NotADatabase
+                    | ErrorCode::ConstraintViolation
+                    | ErrorCode::TypeMismatch
+                    | ErrorCode::TooBig
+                    | ErrorCode::ReadOnly
+                    | ErrorCode::ApiMisuse
+            ),
+            Self::Io(_) => true,
+            Self::Sqlite(_) | Self::Json(_) | Self::Malformed { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Imports as their readers see them.
+
+use async_trait::async_trait;
+use contracts::{FileId, Job, SearchId, StoreError};
+use imports::{Progress, ReadJobs, ReportProgress, WriteJobs};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::value::{from_json, int, json, limit, nanos, parse, some_of, uint};
+
+#[async_trait]
+impl WriteJobs for Store {
+    async fn write(&self, jobs: &[Job]) -> Result<(), StoreError> {
+        let doing = format!("storing the job of search {}", some_of(jobs.iter().map(|job| job.search_id)));
+        let jobs = jobs.to_vec();
+        self.change("jobs.write", doing, move |db| jobs.iter().try_for_each(|job| put(db, job, WRITE))).await
+    }
+}
+
+const WRITE: &str =
+    "INSERT INTO job (search_id, revision, ended, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (search_id) DO UPDATE SET revision = excluded.revision, ended = excluded.ended,
+        created_at = excluded.created_at, job = excluded.job
+    WHERE excluded.revision > job.revision";
+
+const CREATE: &str =
+    "INSERT INTO job (search_id, revision, ended, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (search_id) DO NOTHING";
+
+/// Stores a job unless there is one.
+pub(crate) fn create(db: &Connection, job: &Job) -> Result<(), Fault> {
+    put(db, job, CREATE)
+}
+
+fn put(db: &Connection, job: &Job, sql: &str) -> Result<(), Fault> {
+    db.prepare_cached(sql)?.execute(params![
+        job.search_id.to_string(),
+        int(job.revision),
+        job.state.has_ended(),
+        nanos(job.created_at),
+        json(job)?,
+    ])?;
+    Ok(())
+}
+
+#[async_trait]
+impl ReadJobs for Store {
+    async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
+        let doing = format!("reading the job of search {search}");
+        self.look("jobs.read", doing, move |db| read(db, search)).await
+    }
+
+    async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {
+        let work = |db: &Connection| list(db, UNFINISHED, usize::MAX);
+        self.look("jobs.unfinished", "listing the unfinished jobs".to_owned(), work).await
+    }
+
+    async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
+        let doing = format!("reading the progress of search {search}");
+        self.look("jobs.progress", doing, move |db| progress(db, search)).await
+    }
+}
+
+impl Store {
+    /// Up to `limit` jobs, the latest first.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a job.
+    pub async fn recent_jobs(&self, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.engine().read("listing the recent jobs".to_owned(), move |db| list(db, RECENT, limit)).await
+    }
+}
+
+fn read(db: &Connection, search: SearchId) -> Result<Option<Job>, Fault> {
+    let stored = db
+        .prepare_cached("SELECT job FROM job WHERE search_id = ?1")?
+        .query_row([search.to_string()], |row| row.get::<_, String>(0))
+        .optional()?;
+    stored.as_deref().map(from_json).transpose()
+}
+
+const UNFINISHED: &str = "SELECT job FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
+const RECENT: &str = "SELECT job FROM job ORDER BY created_at DESC, search_id DESC LIMIT ?1";
+
+fn list(db: &Connection, sql: &str, count: usize) -> Result<Vec<Job>, Fault> {
+    let mut statement = db.prepare_cached(sql)?;
+    let texts = statement.query_map([limit(count)], |row| row.get::<_, String>(0))?;
+    texts.map(|text| from_json(&text?)).collect()
+}
+
+fn progress(db: &Connection, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {
+    let mut statement = db.prepare_cached(
+        "SELECT file_id, records, bytes FROM progress WHERE search_id = ?1 ORDER BY file_id",
+    )?;
+    let mut rows = statement.query([search.to_string()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let progress = Progress { records: uint(row.get(1)?), bytes: uint(row.get(2)?) };
+        found.push((parse("file id", &row.get::<_, String>(0)?)?, progress));
+    }
+    Ok(found)
+}
+
+#[async_trait]
+impl ReportProgress for Store {
+    async fn report(&self, search: SearchId, file: FileId, progress: Progress) -> Result<(), StoreError> {
+        let doing = format!("reporting the progress of file {file} of search {search}");
+        let work = move |db: &Connection| {
+            db.prepare_cached("INSERT OR REPLACE INTO progress VALUES (?1, ?2, ?3, ?4)")?.execute(
+                params![search.to_string(), file.to_string(), int(progress.records), int(progress.bytes),],
+            )?;
+            Ok(())
+        };
+        self.change("jobs.report", doing, work).await
+    }
+}

@@ -1,0 +1,73 @@
+//! The partition ledger: each item is loaded, changed by [`dedup::ledger::Item`] and stored in one write.
+
+use async_trait::async_trait;
+use contracts::{SearchId, StoreError, Token};
+use dedup::ledger::Item;
+use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::value::{from_json, json, nanos};
+
+#[async_trait]
+impl ClaimPartition for Store {
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
+        let claim = claim.clone();
+        let doing = format!("claiming partition {}", claim.partition);
+        let work = move |db: &Connection| {
+            let (answer, next) = Item::claim(load(db, claim.partition)?, &claim);
+            if let Some(item) = next {
+                save(db, claim.partition, &item)?;
+            }
+            Ok(answer)
+        };
+        self.change("ledger.claim", doing, work).await
+    }
+
+    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
+        let release = release.clone();
+        let doing = format!("releasing partition {}", release.partition);
+        let work = move |db: &Connection| match load(db, release.partition)?
+            .and_then(|item| item.release(&release))
+        {
+            Some(item) => save(db, release.partition, &item).map(|()| true),
+            None => Ok(false),
+        };
+        self.change("ledger.release", doing, work).await
+    }
+}
+
+#[async_trait]
+impl GrantTokens for Store {
+    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError> {
+        let tokens = tokens.to_vec();
+        let doing = format!("granting tokens to partition {partition}");
+        let work = move |db: &Connection| {
+            // An expired item is absent, and its tokens stay so.
+            let stored = load(db, partition)?.filter(|item| item.expires_at > now);
+            let mut item = stored.unwrap_or_else(|| Item::new(now));
+            item.grant(&tokens, now);
+            save(db, partition, &item)
+        };
+        self.change("ledger.grant", doing, work).await
+    }
+}
+
+fn load(db: &Connection, partition: SearchId) -> Result<Option<Item>, Fault> {
+    let stored = db
+        .prepare_cached("SELECT item FROM ledger WHERE partition_id = ?1")?
+        .query_row([partition.to_string()], |row| row.get::<_, String>(0))
+        .optional()?;
+    stored.as_deref().map(from_json).transpose()
+}
+
+fn save(db: &Connection, partition: SearchId, item: &Item) -> Result<(), Fault> {
+    db.prepare_cached("INSERT OR REPLACE INTO ledger VALUES (?1, ?2, ?3)")?.execute(params![
+        partition.to_string(),
+        json(item)?,
+        nanos(item.expires_at)
+    ])?;
+    Ok(())
+}

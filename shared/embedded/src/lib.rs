@@ -1,0 +1,65 @@
+//! Every port on one machine: SQLite and a folder.
+//!
+//! # What it promises
+//! - **Durable.** What was answered is on the disk: after `kill -9` at any moment, or a power cut on a disk that
+//!   keeps its word, nothing that was acknowledged is lost (write-ahead log, `synchronous = FULL`; an object's
+//!   bytes and its folder are flushed before the row that names them is written).
+//! - **Atomic.** Each call of a port is one transaction, together with whatever belongs to it: a saga's content
+//!   with its outbox, a session with its data, an uploaded object with its notification.
+//! - **As the cloud does it.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
+//!   uploads need an unexpired permission with an exact key and a size limit, and lead to a notification in S3's
+//!   form; expiry is checked on read, not by deletion. The contract suites of the `testing` crate hold it to the
+//!   same as every other adapter.
+//!
+//! # What it deliberately does not do
+//! - **No second machine and no second worker process.** One process works in a data directory, which
+//!   [`Store::lock`] enforces; others may look on ([`Store::open_read_only`]).
+//! - **No clock of its own.** Time and ids come from the [`contracts::Host`] that it is opened with.
+//! - **No background work.** Whoever runs it calls [`Store::recover`] at the start and [`Store::purge`] now and
+//!   then.
+//!
+//! # Modules, in reading order
+//! - [`mod@store`]: opening, settings, and what all ports have in common;
+//! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
+//! - `saga`, `outbox`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
+//! - `ledger`, `processed`: what DynamoDB holds;
+//! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
+//! - `objects`, `upload`: what S3 does;
+//! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
+//! - `recover`, `lock`: after a crash, and against growth;
+//! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
+
+mod engine;
+mod fault;
+mod inspect;
+mod intercept;
+mod jobs;
+mod ledger;
+mod lock;
+mod log;
+mod objects;
+mod outbox;
+mod pending;
+mod processed;
+mod queues;
+mod recover;
+mod saga;
+mod schema;
+mod sessions;
+mod signal;
+pub mod store;
+mod studies;
+mod upload;
+mod value;
+
+pub use inspect::{DeadLetter, Depth};
+pub use intercept::{Intercept, Phase};
+pub use lock::{Lock, LockError};
+pub use log::MAX_DECISIONS;
+pub use objects::{BUCKET, UPLOAD_URL};
+pub use outbox::Outbox;
+pub use pending::{LocalUpload, PendingUpload};
+pub use recover::{Purged, Recovered, SESSION_RETENTION};
+pub use signal::MessageSignal;
+pub use store::{OpenError, ReceiveLimits, Settings, Store};
+pub use upload::UploadError;

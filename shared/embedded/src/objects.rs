@@ -1,0 +1,165 @@
+//! Uploaded files: their bytes in a folder, what is known of them in a table.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use contracts::StoreError;
+use contracts::message::ObjectRef;
+use futures::stream::{self, StreamExt};
+use imports::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::intercept::Phase;
+use crate::value::{from_json, int, json, nanos, timestamp, uint};
+
+/// The name of the one bucket.
+pub const BUCKET: &str = "uploads";
+/// Where forms point; [`Store::upload`] takes them.
+pub const UPLOAD_URL: &str = "embedded:objects";
+/// The form field with the object's key.
+pub(crate) const KEY_FIELD: &str = "key";
+/// How much of an object is read at once: large enough that switching threads costs nothing beside it, and small
+/// enough that many objects may be read at the same time.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+
+/// The grant is a row, not a signature: nobody but this process reads it, and the key names a token that nobody
+/// can guess.
+#[async_trait]
+impl PresignUpload for Store {
+    async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError> {
+        let grant = grant.clone();
+        let form = PresignedPost {
+            url: UPLOAD_URL.to_owned(),
+            fields: BTreeMap::from([(KEY_FIELD.to_owned(), grant.key.clone())]),
+            expires_at: grant.expires_at,
+        };
+        let doing = format!("granting the upload of {}", grant.key);
+        self.change("objects.presign", doing, move |db| save_grant(db, &grant)).await?;
+        Ok(form)
+    }
+}
+
+fn save_grant(db: &Connection, grant: &UploadGrant) -> Result<(), Fault> {
+    db.prepare_cached("INSERT OR REPLACE INTO upload_grant VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        grant.key,
+        int(grant.max_bytes),
+        json(&grant.metadata)?,
+        nanos(grant.expires_at)
+    ])?;
+    Ok(())
+}
+
+/// The grant for a key, whether or not it has expired.
+pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<UploadGrant>, Fault> {
+    let stored = db
+        .prepare_cached("SELECT max_bytes, metadata, expires_at FROM upload_grant WHERE key = ?1")?
+        .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?)))
+        .optional()?;
+    let Some((max_bytes, metadata, expires_at)) = stored else { return Ok(None) };
+    Ok(Some(UploadGrant {
+        key: key.to_owned(),
+        max_bytes: uint(max_bytes),
+        metadata: from_json(&metadata)?,
+        expires_at: timestamp(expires_at),
+    }))
+}
+
+/// An object's row.
+pub(crate) struct Stored {
+    pub(crate) file: String,
+    pub(crate) size_bytes: u64,
+    metadata: String,
+}
+
+pub(crate) fn find(db: &Connection, key: &str) -> Result<Option<Stored>, Fault> {
+    Ok(db
+        .prepare_cached("SELECT file, size_bytes, metadata FROM object WHERE key = ?1")?
+        .query_row([key], |row| {
+            Ok(Stored { file: row.get(0)?, size_bytes: uint(row.get(1)?), metadata: row.get(2)? })
+        })
+        .optional()?)
+}
+
+/// Versions are not kept, so nothing is found under one.
+#[async_trait]
+impl ReadObject for Store {
+    async fn head(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<&str>,
+    ) -> Result<Option<ObjectFacts>, StoreError> {
+        if bucket != BUCKET || version.is_some() {
+            return Ok(None);
+        }
+        let doing = format!("looking for object {key}");
+        let key = key.to_owned();
+        let work = move |db: &Connection| match find(db, &key)? {
+            Some(stored) => {
+                let metadata = from_json(&stored.metadata)?;
+                Ok(Some(ObjectFacts { size_bytes: stored.size_bytes, metadata }))
+            }
+            None => Ok(None),
+        };
+        self.look("objects.head", doing, work).await
+    }
+
+    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
+        if object.bucket != BUCKET || object.version.is_some() {
+            return Ok(None);
+        }
+        self.step("objects.open", Phase::Before).await;
+        let opened = self.open_object(&object.key).await;
+        self.step("objects.open", Phase::After).await;
+        opened
+    }
+}
+
+impl Store {
+    async fn open_object(&self, key: &str) -> Result<Option<ObjectStream>, StoreError> {
+        let doing = format!("opening object {key}");
+        loop {
+            let Some(path) = self.object_path(key, &doing).await? else { return Ok(None) };
+            match File::open(&path).await {
+                Ok(file) => return Ok(Some(pieces(file, format!("reading object {key}")))),
+                // Replaced between the look into the table and this one: the row names another file by now.
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::NotFound
+                        && self.object_path(key, &doing).await?.as_ref() != Some(&path) => {}
+                Err(error) => return Err(StoreError::unavailable(doing, error)),
+            }
+        }
+    }
+
+    async fn object_path(&self, key: &str, doing: &str) -> Result<Option<PathBuf>, StoreError> {
+        let wanted = key.to_owned();
+        let stored = self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await?;
+        Ok(stored.map(|stored| self.objects_dir().join(stored.file)))
+    }
+
+    /// Deletes the grants that ended before `now`, which nothing asks for any more.
+    pub(crate) fn purge_grants(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
+        Ok(db.prepare_cached("DELETE FROM upload_grant WHERE expires_at <= ?1")?.execute([nanos(now)])?)
+    }
+}
+
+fn pieces(file: File, doing: String) -> ObjectStream {
+    stream::try_unfold((file, doing), |(mut file, doing)| async move {
+        let mut piece = vec![0; PIECE_BYTES];
+        match file.read(&mut piece).await {
+            Ok(0) => Ok(None),
+            Ok(read) => {
+                piece.truncate(read);
+                Ok(Some((piece, (file, doing))))
+            }
+            Err(error) => Err(StoreError::unavailable(doing, error)),
+        }
+    })
+    .boxed()
+}

@@ -1,0 +1,272 @@
+//! The outbox entries of sagas and of transactional sessions, one row each.
+
+use async_trait::async_trait;
+use contracts::{MessageId, StoreError};
+use jiff::Timestamp;
+use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use rusqlite::{Connection, Row, named_params, params};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::value::{from_json, json, limit, nanos, parse, timestamp};
+
+/// The outboxes of all records of one kind.
+#[derive(Clone)]
+pub struct Outbox {
+    store: Store,
+    of: &'static str,
+}
+
+const SAGA: &str = "saga";
+const SESSION: &str = "session";
+
+impl Store {
+    /// The outboxes of all searches.
+    pub fn saga_outbox(&self) -> Outbox {
+        Outbox { store: self.clone(), of: SAGA }
+    }
+
+    /// The outboxes of all committed sessions.
+    pub fn session_outbox(&self) -> Outbox {
+        Outbox { store: self.clone(), of: SESSION }
+    }
+
+    /// Up to `limit` entries that nobody will try again by themselves, the oldest first.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not an entry.
+    pub async fn poisoned(&self, limit: usize) -> Result<Vec<(Owner, Entry)>, StoreError> {
+        self.engine().read("listing poisoned entries".to_owned(), move |db| poisoned(db, limit)).await
+    }
+
+    /// Puts a poisoned entry back to work; `false` when there is none such.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn requeue(&self, owner: Owner, id: MessageId) -> Result<bool, StoreError> {
+        let now = self.now();
+        let doing = format!("putting entry {id} of {owner} back to work");
+        self.engine().write(doing, move |db| requeue(db, owner, id, now)).await
+    }
+}
+
+#[async_trait]
+impl SweepOutbox for Outbox {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
+        let of = self.of;
+        let doing = format!("looking for due {of} entries");
+        self.store.look("outbox.due", doing, move |db| due(db, of, now, limit)).await
+    }
+
+    async fn claim_due(
+        &self,
+        owner: Owner,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let doing = format!("claiming the outbox of {owner}");
+        self.store.change("outbox.claim", doing, move |db| claim_due(db, owner, now, until)).await
+    }
+
+    async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
+        let settlements = settlements.to_vec();
+        let doing = format!("settling the outbox of {owner}");
+        self.store.change("outbox.settle", doing, move |db| settle(db, owner, &settlements)).await
+    }
+}
+
+fn key(owner: Owner) -> (&'static str, String) {
+    match owner {
+        Owner::Saga(id) => (SAGA, id.to_string()),
+        Owner::Session(id) => (SESSION, id.to_string()),
+    }
+}
+
+fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
+    match kind {
+        SAGA => Ok(Owner::Saga(parse("search id", id)?)),
+        SESSION => Ok(Owner::Session(parse("session id", id)?)),
+        _ => Err(Fault::Malformed { what: "kind of record", text: kind.to_owned() }),
+    }
+}
+
+/// What [`SweepOutbox::due`] runs; a test reads its plan.
+pub(crate) const DUE: &str =
+    "SELECT owner_id FROM outbox WHERE owner = ?1 AND ready_at <= ?2 ORDER BY ready_at";
+
+fn due(db: &Connection, of: &'static str, now: Timestamp, limit: usize) -> Result<Vec<Owner>, Fault> {
+    let mut statement = db.prepare_cached(DUE)?;
+    let mut rows = statement.query(params![of, nanos(now)])?;
+    let mut found = Vec::new();
+    // Read in the order of waiting and cut off as soon as there are enough: a long queue costs no more.
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let owner = owner(of, &row.get::<_, String>(0)?)?;
+        if !found.contains(&owner) {
+            found.push(owner);
+        }
+    }
+    Ok(found)
+}
+
+const CLAIM: &str = "UPDATE outbox
+    SET claimed_until = :until, ready_at = max(:until, due_at, next_attempt_at)
+    WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
+    RETURNING *";
+
+fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) -> Result<Vec<Entry>, Fault> {
+    let (kind, id) = key(owner);
+    let mut statement = db.prepare_cached(CLAIM)?;
+    let mut rows = statement.query(named_params! {
+        ":owner": kind, ":id": id, ":now": nanos(now), ":until": nanos(until),
+    })?;
+    let mut claimed = Vec::new();
+    while let Some(row) = rows.next()? {
+        claimed.push((row.get::<_, i64>("seq")?, entry(row)?));
+    }
+    // RETURNING promises no order.
+    claimed.sort_by_key(|(seq, _)| *seq);
+    Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// Settles entries whose claim is still the one each settlement names.
+pub(crate) fn settle(db: &Connection, owner: Owner, settlements: &[Settlement]) -> Result<(), Fault> {
+    let (kind, id) = key(owner);
+    for settlement in settlements {
+        let claim = settlement.claim.map(nanos);
+        match &settlement.keep {
+            None => {
+                db.prepare_cached(
+                    "DELETE FROM outbox
+                     WHERE owner = ?1 AND owner_id = ?2 AND entry_id = ?3 AND claimed_until IS ?4",
+                )?
+                .execute(params![kind, id, settlement.id.to_string(), claim])?;
+            }
+            Some(entry) => keep(db, (kind, &id), settlement.id, claim, entry)?,
+        }
+    }
+    Ok(())
+}
+
+const KEEP: &str = "UPDATE outbox SET due_at = :due_at, attempts = :attempts,
+    next_attempt_at = :next_attempt_at, claimed_until = :claimed_until, poisoned = :poisoned, error = :error,
+    requeued = :requeued, ready_at = :ready_at
+    WHERE owner = :owner AND owner_id = :owner_id AND entry_id = :entry_id AND claimed_until IS :claim";
+
+fn keep(
+    db: &Connection,
+    (kind, owner_id): (&str, &str),
+    id: MessageId,
+    claim: Option<i64>,
+    entry: &Entry,
+) -> Result<(), Fault> {
+    db.prepare_cached(KEEP)?.execute(named_params! {
+        ":due_at": nanos(entry.due_at),
+        ":attempts": entry.attempts,
+        ":next_attempt_at": nanos(entry.next_attempt_at),
+        ":claimed_until": entry.claimed_until.map(nanos),
+        ":poisoned": entry.poisoned,
+        ":error": entry.error,
+        ":requeued": entry.requeued,
+        ":ready_at": entry.ready_at().map(nanos),
+        ":owner": kind,
+        ":owner_id": owner_id,
+        ":entry_id": id.to_string(),
+        ":claim": claim,
+    })?;
+    Ok(())
+}
+
+const ADD: &str = "INSERT OR REPLACE INTO outbox
+    (owner, owner_id, entry_id, kind, payload, due_at, attempts, next_attempt_at, claimed_until, poisoned, error,
+     requeued, ready_at)
+    VALUES (:owner, :owner_id, :entry_id, :kind, :payload, :due_at, :attempts, :next_attempt_at, :claimed_until,
+     :poisoned, :error, :requeued, :ready_at)";
+
+/// Adds entries at the end of an outbox.
+pub(crate) fn add(db: &Connection, owner: Owner, entries: &[Entry]) -> Result<(), Fault> {
+    let (kind, id) = key(owner);
+    let mut statement = db.prepare_cached(ADD)?;
+    for entry in entries {
+        statement.execute(named_params! {
+            ":owner": kind,
+            ":owner_id": id,
+            ":entry_id": entry.id.to_string(),
+            ":kind": json(&entry.kind)?,
+            ":payload": entry.payload,
+            ":due_at": nanos(entry.due_at),
+            ":attempts": entry.attempts,
+            ":next_attempt_at": nanos(entry.next_attempt_at),
+            ":claimed_until": entry.claimed_until.map(nanos),
+            ":poisoned": entry.poisoned,
+            ":error": entry.error,
+            ":requeued": entry.requeued,
+            ":ready_at": entry.ready_at().map(nanos),
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes entries whatever their claim.
+pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result<(), Fault> {
+    let (kind, id) = key(owner);
+    let mut statement =
+        db.prepare_cached("DELETE FROM outbox WHERE owner = ?1 AND owner_id = ?2 AND entry_id = ?3")?;
+    for entry in ids {
+        statement.execute(params![kind, id, entry.to_string()])?;
+    }
+    Ok(())
+}
+
+/// A record's outbox, in the order in which its entries were added.
+pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault> {
+    let (kind, id) = key(owner);
+    let mut statement =
+        db.prepare_cached("SELECT * FROM outbox WHERE owner = ?1 AND owner_id = ?2 ORDER BY seq")?;
+    let mut rows = statement.query(params![kind, id])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(entry(row)?);
+    }
+    Ok(entries)
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
+    let time = |column| row.get::<_, i64>(column).map(timestamp);
+    Ok(Entry {
+        id: parse("message id", &row.get::<_, String>("entry_id")?)?,
+        kind: from_json(&row.get::<_, String>("kind")?)?,
+        payload: row.get("payload")?,
+        due_at: time("due_at")?,
+        attempts: row.get("attempts")?,
+        next_attempt_at: time("next_attempt_at")?,
+        claimed_until: row.get::<_, Option<i64>>("claimed_until")?.map(timestamp),
+        poisoned: row.get("poisoned")?,
+        error: row.get("error")?,
+        requeued: row.get("requeued")?,
+    })
+}
+
+fn poisoned(db: &Connection, count: usize) -> Result<Vec<(Owner, Entry)>, Fault> {
+    let mut statement = db.prepare_cached("SELECT * FROM outbox WHERE poisoned ORDER BY seq LIMIT ?1")?;
+    let mut rows = statement.query([limit(count)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let owner = owner(&row.get::<_, String>("owner")?, &row.get::<_, String>("owner_id")?)?;
+        found.push((owner, entry(row)?));
+    }
+    Ok(found)
+}
+
+fn requeue(db: &Connection, owner: Owner, id: MessageId, now: Timestamp) -> Result<bool, Fault> {
+    let (kind, owner_id) = key(owner);
+    let changed = db
+        .prepare_cached(
+            "UPDATE outbox SET poisoned = 0, attempts = 0, requeued = requeued + 1, claimed_until = NULL,
+                next_attempt_at = ?4, ready_at = max(due_at, ?4)
+             WHERE owner = ?1 AND owner_id = ?2 AND entry_id = ?3 AND poisoned",
+        )?
+        .execute(params![kind, owner_id, id.to_string(), nanos(now)])?;
+    Ok(changed > 0)
+}

@@ -1,0 +1,116 @@
+//! Files that are still to be uploaded from this machine, so that a start after a crash finishes them.
+
+use std::path::{Path, PathBuf};
+
+use contracts::{FileId, ProjectId, SearchId, StoreError};
+use imports::PresignedPost;
+use rusqlite::{Connection, params};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::value::{from_json, json, parse};
+
+/// One file to be uploaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalUpload {
+    /// The file.
+    pub file_id: FileId,
+    /// Where its bytes are.
+    pub path: PathBuf,
+    /// The form to upload it with.
+    pub form: PresignedPost,
+}
+
+/// One file that is still to be uploaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingUpload {
+    /// The search.
+    pub search_id: SearchId,
+    /// The review.
+    pub project_id: ProjectId,
+    /// The file.
+    pub upload: LocalUpload,
+}
+
+impl Store {
+    /// Remembers files until [`Store::upload_done`].
+    ///
+    /// # Errors
+    /// When the store does not answer, or a path is not valid Unicode.
+    pub async fn remember_uploads(
+        &self,
+        search: SearchId,
+        project: ProjectId,
+        uploads: Vec<LocalUpload>,
+    ) -> Result<(), StoreError> {
+        let doing = format!("remembering the files of search {search}");
+        let work =
+            move |db: &Connection| uploads.iter().try_for_each(|upload| put(db, search, project, upload));
+        self.engine().write(doing, work).await
+    }
+
+    /// The files that are still to be uploaded, in the order in which they were remembered.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn pending_uploads(&self) -> Result<Vec<PendingUpload>, StoreError> {
+        self.engine().read("listing the files to be uploaded".to_owned(), list).await
+    }
+
+    /// Forgets a file: it was uploaded, or never will be.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn upload_done(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        let doing = format!("forgetting file {file} of search {search}");
+        let work = move |db: &Connection| {
+            db.prepare_cached("DELETE FROM pending_upload WHERE search_id = ?1 AND file_id = ?2")?
+                .execute(params![search.to_string(), file.to_string()])?;
+            Ok(())
+        };
+        self.engine().write(doing, work).await
+    }
+}
+
+fn put(db: &Connection, search: SearchId, project: ProjectId, upload: &LocalUpload) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO pending_upload (search_id, project_id, file_id, path, form)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        search.to_string(),
+        project.to_string(),
+        upload.file_id.to_string(),
+        path_text(&upload.path)?,
+        json(&upload.form)?,
+    ])?;
+    Ok(())
+}
+
+fn path_text(path: &Path) -> Result<&str, Fault> {
+    path.to_str().ok_or_else(|| Fault::Malformed {
+        what: "path in Unicode",
+        text: path.to_string_lossy().into_owned(),
+    })
+}
+
+fn list(db: &Connection) -> Result<Vec<PendingUpload>, Fault> {
+    let mut statement = db.prepare_cached(
+        "SELECT search_id, project_id, file_id, path, form FROM pending_upload ORDER BY seq",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = |column| row.get::<_, String>(column);
+        found.push(PendingUpload {
+            search_id: parse("search id", &text(0)?)?,
+            project_id: parse("project id", &text(1)?)?,
+            upload: LocalUpload {
+                file_id: parse("file id", &text(2)?)?,
+                path: text(3)?.into(),
+                form: from_json(&text(4)?)?,
+            },
+        });
+    }
+    Ok(found)
+}

@@ -1,0 +1,35 @@
+//! Keys of processed messages.
+
+use async_trait::async_trait;
+use contracts::StoreError;
+use dedup::RememberProcessed;
+use jiff::Timestamp;
+use rusqlite::{Connection, params};
+
+use crate::Store;
+use crate::value::nanos;
+
+#[async_trait]
+impl RememberProcessed for Store {
+    async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
+        let doing = format!("looking for the processed message {key}");
+        let key = key.to_owned();
+        let work = move |db: &Connection| {
+            let mut statement =
+                db.prepare_cached("SELECT 1 FROM processed WHERE key = ?1 AND expires_at > ?2")?;
+            Ok(statement.exists(params![key, nanos(now)])?)
+        };
+        self.look("processed.look", doing, work).await
+    }
+
+    async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
+        let doing = format!("remembering the processed message {key}");
+        let key = key.to_owned();
+        let work = move |db: &Connection| {
+            db.prepare_cached("INSERT OR REPLACE INTO processed VALUES (?1, ?2)")?
+                .execute(params![key, nanos(expires_at)])?;
+            Ok(())
+        };
+        self.change("processed.remember", doing, work).await
+    }
+}

@@ -1,0 +1,249 @@
+//! All queues in one table.
+//!
+//! A message is visible from `visible_at` on, the longest visible first. Receiving it moves that moment into the
+//! future and counts; acknowledging deletes it. A receipt is the message's number and its count, so the receipt
+//! of an earlier delivery fits nothing any more.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contracts::{Delivery, Disposition, MessageId, SearchId, StoreError};
+use jiff::Timestamp;
+use outbox::queue::MAX_BATCH;
+use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages};
+use rusqlite::{Connection, OptionalExtension, named_params, params};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::value::{later, limit, nanos, some_of};
+
+/// A message on its way into a queue.
+pub(crate) struct Sending {
+    pub(crate) queue: Queue,
+    pub(crate) id: Option<MessageId>,
+    pub(crate) search: Option<SearchId>,
+    pub(crate) body: String,
+    pub(crate) sent_at: Timestamp,
+    pub(crate) visible_at: Timestamp,
+}
+
+#[async_trait]
+impl SendMessages for Store {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        let doing = format!("sending message {}", some_of(messages.iter().map(|message| message.id)));
+        let now = self.now();
+        let sending: Vec<Sending> = messages.iter().map(|message| sending(message, now)).collect();
+        let work = move |db: &Connection| sending.iter().try_for_each(|message| insert(db, message));
+        match self.change("queue.send", doing.clone(), work).await {
+            Ok(()) => {
+                self.sends().tell();
+                messages.iter().map(|_| Ok(())).collect()
+            }
+            Err(error) => {
+                let copy = || match error.is_retryable() {
+                    true => StoreError::unavailable(doing.clone(), error.chain()),
+                    false => StoreError::unusable(doing.clone(), error.chain()),
+                };
+                messages.iter().map(|_| Err(copy().into())).collect()
+            }
+        }
+    }
+}
+
+fn sending(message: &Outgoing, now: Timestamp) -> Sending {
+    Sending {
+        queue: message.destination.into(),
+        id: Some(message.id),
+        search: Some(message.search_id),
+        body: message.body.clone(),
+        sent_at: now,
+        visible_at: later(now, message.delay),
+    }
+}
+
+/// Puts a message into its queue.
+pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        message.queue.name(),
+        message.id.map(|id| id.to_string()),
+        message.search.map(|id| id.to_string()),
+        message.body,
+        nanos(message.sent_at),
+        nanos(message.visible_at),
+    ])?;
+    Ok(())
+}
+
+#[async_trait]
+impl ReceiveMessages for Store {
+    async fn receive(
+        &self,
+        queue: Queue,
+        max: usize,
+        visibility: Duration,
+    ) -> Result<Vec<Received>, StoreError> {
+        let now = self.now();
+        let request = Request {
+            queue,
+            max: max.min(MAX_BATCH),
+            now,
+            until: later(now, visibility),
+            limit: self.settings().receive_limits.of(queue),
+        };
+        let doing = format!("receiving from queue {}", queue.name());
+        self.change("queue.receive", doing, move |db| receive(db, &request)).await
+    }
+
+    async fn settle(&self, queue: Queue, receipt: &str, disposition: &Disposition) -> Result<(), StoreError> {
+        let doing = format!("settling a message of queue {}", queue.name());
+        let Some(held) = Held::parse(queue, receipt, self.now()) else {
+            return Err(StoreError::unusable(doing, format!("\"{receipt}\" is not a receipt")));
+        };
+        let may_be_visible =
+            matches!(disposition, Disposition::Retry { .. } | Disposition::DeadLetter { .. });
+        let disposition = disposition.clone();
+        self.change("queue.settle", doing, move |db| settle(db, &held, &disposition)).await?;
+        if may_be_visible {
+            self.sends().tell();
+        }
+        Ok(())
+    }
+}
+
+struct Request {
+    queue: Queue,
+    max: usize,
+    now: Timestamp,
+    until: Timestamp,
+    limit: Option<u32>,
+}
+
+struct Visible {
+    seq: i64,
+    body: String,
+    received: u32,
+}
+
+fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
+    loop {
+        let mut received = Vec::new();
+        let visible = visible(db, request)?;
+        let nothing_left = visible.is_empty();
+        for message in visible {
+            match exhausted(request, &message) {
+                Some(dead) => {
+                    let reason = format!("received {} times without success", message.received);
+                    move_to(db, message.seq, dead, &reason, request.now)?;
+                }
+                None => received.push(take(db, request, message)?),
+            }
+        }
+        // When all that was found was given up, there may be more behind it.
+        if nothing_left || !received.is_empty() {
+            return Ok(received);
+        }
+    }
+}
+
+fn visible(db: &Connection, request: &Request) -> Result<Vec<Visible>, Fault> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, body, receive_count FROM message WHERE queue = ?1 AND visible_at <= ?2
+         ORDER BY visible_at, seq LIMIT ?3",
+    )?;
+    let found = statement
+        .query_map(params![request.queue.name(), nanos(request.now), limit(request.max)], |row| {
+            Ok(Visible { seq: row.get(0)?, body: row.get(1)?, received: row.get(2)? })
+        })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Where a message goes that was received too often.
+fn exhausted(request: &Request, message: &Visible) -> Option<Queue> {
+    request.limit.filter(|limit| message.received >= *limit).and_then(|_| request.queue.dead_letters())
+}
+
+fn take(db: &Connection, request: &Request, message: Visible) -> Result<Received, Fault> {
+    let receive_count = message.received.saturating_add(1);
+    db.prepare_cached("UPDATE message SET receive_count = ?2, held = 1, visible_at = ?3 WHERE seq = ?1")?
+        .execute(params![message.seq, receive_count, nanos(request.until)])?;
+    Ok(Received {
+        receipt: format!("{}:{receive_count}", message.seq),
+        delivery: Delivery { record_id: message.seq.to_string(), body: message.body, receive_count },
+    })
+}
+
+/// The claim that a receipt makes.
+struct Held {
+    queue: Queue,
+    seq: i64,
+    receive_count: u32,
+    now: Timestamp,
+}
+
+impl Held {
+    fn parse(queue: Queue, receipt: &str, now: Timestamp) -> Option<Self> {
+        let (seq, count) = receipt.split_once(':')?;
+        Some(Self { queue, seq: seq.parse().ok()?, receive_count: count.parse().ok()?, now })
+    }
+}
+
+fn settle(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(), Fault> {
+    if !is_current(db, held)? {
+        return Ok(());
+    }
+    match disposition {
+        Disposition::Acknowledge => delete(db, held.seq),
+        Disposition::Retry { after, reason } => {
+            db.prepare_cached("UPDATE message SET held = 0, visible_at = ?2, reason = ?3 WHERE seq = ?1")?
+                .execute(params![held.seq, nanos(later(held.now, *after)), reason])?;
+            Ok(())
+        }
+        Disposition::DeadLetter { reason } => match held.queue.dead_letters() {
+            Some(dead) => move_to(db, held.seq, dead, reason, held.now),
+            // A queue that keeps everything has nowhere to move it; it keeps it.
+            None => Ok(()),
+        },
+    }
+}
+
+fn is_current(db: &Connection, held: &Held) -> Result<bool, Fault> {
+    let found = db
+        .prepare_cached(
+            "SELECT 1 FROM message
+             WHERE seq = :seq AND queue = :queue AND receive_count = :count AND held = 1 AND visible_at > :now",
+        )?
+        .query_row(
+            named_params! {
+                ":seq": held.seq, ":queue": held.queue.name(), ":count": held.receive_count,
+                ":now": nanos(held.now),
+            },
+            |_| Ok(()),
+        )
+        .optional()?;
+    Ok(found.is_some())
+}
+
+pub(crate) fn delete(db: &Connection, seq: i64) -> Result<(), Fault> {
+    db.prepare_cached("DELETE FROM message WHERE seq = ?1")?.execute([seq])?;
+    Ok(())
+}
+
+/// Moves a message as it is. It gets a new number, so that no receipt from before fits it.
+pub(crate) fn move_to(
+    db: &Connection,
+    seq: i64,
+    to: Queue,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, reason)
+         SELECT ?2, message_id, search_id, body, sent_at, ?3, ?3, ?4 FROM message WHERE seq = ?1",
+    )?
+    .execute(params![seq, to.name(), nanos(now), reason])?;
+    delete(db, seq)
+}

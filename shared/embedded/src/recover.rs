@@ -1,0 +1,153 @@
+//! After a crash, and against growth.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use contracts::StoreError;
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::fault::Fault;
+use crate::upload::remove;
+use crate::value::nanos;
+use crate::{Lock, Store};
+
+/// How long a settled session is remembered: 7 days. A commit that is repeated later than that does not exist;
+/// nobody waits so long for an answer.
+pub const SESSION_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// What a recovery found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Messages in flight, visible again.
+    pub messages: usize,
+    /// Partitions whose lease was ended.
+    pub leases: usize,
+    /// Outbox entries whose claim was ended.
+    pub claims: usize,
+    /// Files in the folder of objects that nothing named, removed.
+    pub files: usize,
+}
+
+/// What was deleted because its time was over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Documents of searches that ended long ago.
+    pub sagas: usize,
+    /// Ledger items.
+    pub partitions: usize,
+    /// Keys of processed messages.
+    pub processed: usize,
+    /// Records of sessions.
+    pub sessions: usize,
+    /// Permissions to upload.
+    pub grants: usize,
+}
+
+impl Store {
+    /// As [`Store::recover`], for a worker of this process that was torn down: uploads that this process is just
+    /// taking are left alone.
+    ///
+    /// # Errors
+    /// As [`Store::recover`].
+    pub async fn release_held(&self, lock: &Lock) -> Result<Recovered, StoreError> {
+        Ok(self.release_all(lock).await?.0)
+    }
+
+    /// Ends what a dead worker held, so that nobody waits for timeouts that serve no purpose any more: messages
+    /// in flight become visible, leases and outbox claims end, files that nothing names are removed.
+    ///
+    /// The lock is the proof that the worker is dead: only its holder works in the directory. Even if that were
+    /// wrong, nothing would break, because no lease, claim or visibility timeout keeps anything safe; they only
+    /// save work. What keeps a worker that lives on harmless is untouched: the version of the document, the fence
+    /// of the partition, the tokens, and the receipts, which still match no later delivery. A message's count of
+    /// deliveries stays too, so one that kills its worker each time still ends in the dead-letter queue.
+    ///
+    /// To be called before this process takes uploads: a file that is just being written has no name yet.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the lock is that of another directory.
+    pub async fn recover(&self, lock: &Lock) -> Result<Recovered, StoreError> {
+        let doing = "recovering the data directory";
+        let (mut recovered, named) = self.release_all(lock).await?;
+        let folder = self.objects_dir();
+        recovered.files = sweep_folder(&folder, &named)
+            .await
+            .map_err(|error| StoreError::unavailable(format!("{doing} {}", folder.display()), error))?;
+        Ok(recovered)
+    }
+
+    async fn release_all(&self, lock: &Lock) -> Result<(Recovered, BTreeSet<String>), StoreError> {
+        let doing = "releasing what a dead worker held";
+        if lock.dir() != self.dir() {
+            return Err(StoreError::unusable(doing, "the lock is that of another directory"));
+        }
+        let now = self.now();
+        let released = self.engine().write(doing.to_owned(), move |db| release(db, now)).await?;
+        self.sends().tell();
+        Ok(released)
+    }
+
+    /// Deletes what has expired at `now`. Reads check the expiry themselves, so this only saves room; whoever
+    /// sweeps the outboxes calls it now and then. A document with anything left in its outbox stays.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
+        self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now)).await
+    }
+}
+
+fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<String>), Fault> {
+    let messages = db.execute(
+        "UPDATE message SET held = 0, visible_at = ?1 WHERE held AND visible_at > ?1",
+        [nanos(now)],
+    )?;
+    let leases = db.execute(
+        "UPDATE ledger SET item = json_set(item, '$.holder', NULL)
+         WHERE json_extract(item, '$.holder') IS NOT NULL",
+        [],
+    )?;
+    let claims = db.execute(
+        "UPDATE outbox SET claimed_until = NULL,
+            ready_at = CASE WHEN poisoned THEN NULL ELSE max(due_at, next_attempt_at) END
+         WHERE claimed_until IS NOT NULL",
+        [],
+    )?;
+    let named = db
+        .prepare_cached("SELECT file FROM object")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<BTreeSet<String>, _>>()?;
+    Ok((Recovered { messages, leases, claims, files: 0 }, named))
+}
+
+async fn sweep_folder(folder: &Path, named: &BTreeSet<String>) -> std::io::Result<usize> {
+    let mut removed = 0;
+    let mut files = tokio::fs::read_dir(folder).await?;
+    while let Some(file) = files.next_entry().await? {
+        let known = file.file_name().to_str().is_some_and(|name| named.contains(name));
+        if !known && file.file_type().await?.is_file() {
+            remove(&file.path()).await;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AND NOT EXISTS
+    (SELECT 1 FROM outbox WHERE outbox.owner = 'saga' AND outbox.owner_id = saga.search_id)";
+
+const PURGE_SESSIONS: &str = "DELETE FROM session WHERE at <= ?1 AND NOT EXISTS
+    (SELECT 1 FROM outbox WHERE outbox.owner = 'session' AND outbox.owner_id = session.session_id)";
+
+fn purge(db: &Connection, now: Timestamp) -> Result<Purged, Fault> {
+    let old = now.checked_sub(SESSION_RETENTION).unwrap_or(Timestamp::MIN);
+    let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute(params![nanos(before)]);
+    Ok(Purged {
+        sagas: delete(PURGE_SAGAS, now)?,
+        partitions: delete("DELETE FROM ledger WHERE expires_at <= ?1", now)?,
+        processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,
+        sessions: delete(PURGE_SESSIONS, old)?,
+        grants: Store::purge_grants(db, now)?,
+    })
+}

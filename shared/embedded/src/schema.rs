@@ -1,0 +1,94 @@
+//! The tables, and how a file becomes one of ours.
+//!
+//! Times are nanoseconds since 1970, ids are text, and whatever nobody searches by is JSON: a person with the
+//! `sqlite3` shell can read all of it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::OpenError;
+
+/// Marks a file as ours: "SIMP" in ASCII (`PRAGMA application_id`).
+const APPLICATION_ID: i64 = 0x5349_4D50;
+
+/// How long a connection waits for another process that holds the database. Only a checkpoint or a backup tool
+/// can be in the way, and neither takes longer.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Statements kept prepared per connection; there are fewer.
+const PREPARED: usize = 100;
+
+/// Each step takes the schema from the version of its index to the next.
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+
+/// The version that this code reads and writes (`PRAGMA user_version`).
+#[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
+pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// A connection that writes; creates or upgrades the tables.
+pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::sqlite(path, source);
+    let mut db = Connection::open(path).map_err(failed)?;
+    prepare(&db).map_err(failed)?;
+    let version = check(&db, path)?;
+    db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    // FULL: a commit is on the disk before it is answered. WAL with less may lose the last commits when the
+    // machine loses power.
+    db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    if version < VERSION {
+        migrate(&mut db, version).map_err(failed)?;
+    }
+    Ok(db)
+}
+
+/// A connection that reads; the tables must be there in this very version.
+pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::sqlite(path, source);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags).map_err(failed)?;
+    prepare(&db).map_err(failed)?;
+    match check(&db, path)? {
+        VERSION => Ok(db),
+        found => Err(OpenError::Older { path: path.to_owned(), found }),
+    }
+}
+
+fn prepare(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(PREPARED);
+    Ok(())
+}
+
+/// The version of a file that is ours or still empty.
+fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
+    let failed = |source| OpenError::sqlite(path, source);
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed);
+    let application = number("SELECT application_id FROM pragma_application_id")?;
+    let is_empty = number("SELECT count(*) FROM sqlite_schema")? == 0;
+    if application != APPLICATION_ID && !(application == 0 && is_empty) {
+        return Err(OpenError::NotOurs { path: path.to_owned() });
+    }
+    let found = number("SELECT user_version FROM pragma_user_version")?;
+    match u32::try_from(found) {
+        Ok(found) if found <= VERSION => Ok(found),
+        _ => Err(OpenError::Newer { path: path.to_owned(), found }),
+    }
+}
+
+/// All steps in one transaction: a crash leaves the old version or the new one.
+fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
+    let transaction = db.transaction()?;
+    for step in MIGRATIONS.iter().skip(from as usize) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// Whether the file is no database at all.
+pub(crate) fn is_foreign(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::NotADatabase)
+}

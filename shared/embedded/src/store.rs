@@ -1,0 +1,259 @@
+//! Opening a data directory, and what all ports have in common.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use contracts::{Host, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use outbox::Queue;
+use rusqlite::Connection;
+
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::intercept::{Intercept, Phase};
+use crate::lock::{Lock, LockError};
+use crate::schema;
+use crate::signal::Sends;
+
+/// The database's name in the data directory.
+const DATABASE: &str = "search-import.sqlite";
+/// The objects' folder in the data directory.
+const OBJECTS: &str = "objects";
+
+/// A data directory. Clones share it; the last one dropped closes it, after what was handed over is done.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+    intercept: Option<Arc<dyn Intercept>>,
+}
+
+struct Shared {
+    engine: Engine,
+    host: Arc<dyn Host>,
+    settings: Settings,
+    dir: PathBuf,
+    sends: Sends,
+}
+
+/// What may be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long the document of a search that has ended stays: 7 days, so that late duplicates meet it.
+    pub saga_retention: SignedDuration,
+    /// How often a message is received before its queue gives it up.
+    pub receive_limits: ReceiveLimits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { saga_retention: SignedDuration::from_hours(7 * 24), receive_limits: ReceiveLimits::default() }
+    }
+}
+
+/// How often a message is received before its queue gives it up, as `maxReceiveCount` of a redrive policy
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiveLimits {
+    /// Notifications of stored objects: 10.
+    pub uploads: u32,
+    /// Messages for the saga: 10, since waiting for a busy partition counts too.
+    pub saga: u32,
+    /// Parse commands: 5.
+    pub parse: u32,
+    /// Parse commands that never succeeded: 10.
+    pub parse_dead: u32,
+    /// Control messages: 10.
+    pub control: u32,
+}
+
+impl Default for ReceiveLimits {
+    fn default() -> Self {
+        Self { uploads: 10, saga: 10, parse: 5, parse_dead: 10, control: 10 }
+    }
+}
+
+impl ReceiveLimits {
+    /// The limit of a queue; none for one that has no dead-letter queue.
+    pub fn of(&self, queue: Queue) -> Option<u32> {
+        match queue {
+            Queue::Uploads => Some(self.uploads),
+            Queue::Saga => Some(self.saga),
+            Queue::Parse => Some(self.parse),
+            Queue::ParseDead => Some(self.parse_dead),
+            Queue::Control => Some(self.control),
+            Queue::UploadsDead
+            | Queue::SagaDead
+            | Queue::ParseUnreadable
+            | Queue::ControlDead
+            | Queue::Events => None,
+        }
+    }
+}
+
+/// Why a data directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be made or used.
+    #[error("preparing {} failed", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The database cannot be opened.
+    #[error("opening {} failed", path.display())]
+    Database {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The file is something else.
+    #[error("{} is not a database of search import", path.display())]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A later release wrote it.
+    #[error("{} has schema version {found}, and this release knows up to {}: use a newer one", path.display(), schema::VERSION)]
+    Newer {
+        /// Which.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// An earlier release wrote it, and reading alone cannot upgrade it.
+    #[error("{} has schema version {found}, and reading needs {}: open it for writing once", path.display(), schema::VERSION)]
+    Older {
+        /// Which.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        if schema::is_foreign(&source) { Self::NotOurs { path } } else { Self::Database { path, source } }
+    }
+}
+
+impl Store {
+    /// Opens a data directory for work, and creates what is missing. Whoever works in it holds its
+    /// [`Store::lock`] first and calls [`Store::recover`] next.
+    ///
+    /// # Errors
+    /// When it cannot be created or read, or holds what is not ours or of a newer release.
+    pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
+        let objects = dir.join(OBJECTS);
+        std::fs::create_dir_all(&objects).map_err(|source| OpenError::Folder { path: objects, source })?;
+        let database = dir.join(DATABASE);
+        let writer = schema::open_for_writing(&database)?;
+        Self::start(dir, Some(writer), host, settings)
+    }
+
+    /// Opens a data directory for inspection, beside a process that works in it. Whatever would write fails.
+    ///
+    /// # Errors
+    /// When there is none, or it is not ours or of another release.
+    pub fn open_read_only(dir: &Path, host: Arc<dyn Host>) -> Result<Self, OpenError> {
+        Self::start(dir, None, host, Settings::default())
+    }
+
+    fn start(
+        dir: &Path,
+        writer: Option<Connection>,
+        host: Arc<dyn Host>,
+        settings: Settings,
+    ) -> Result<Self, OpenError> {
+        let reader = schema::open_for_reading(&dir.join(DATABASE))?;
+        let engine = Engine::start(writer, reader)
+            .map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
+        let dir = dir.canonicalize().map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
+        let shared = Shared { engine, host, settings, dir, sends: Sends::new() };
+        Ok(Self { shared: Arc::new(shared), intercept: None })
+    }
+
+    /// Takes the exclusive right to work in a data directory, which is created if need be.
+    ///
+    /// # Errors
+    /// When another process has it; the error names that process.
+    pub fn lock(dir: &Path) -> Result<Lock, LockError> {
+        Lock::take(dir)
+    }
+
+    /// The same store, with every call of a port made through this one told to `intercept`.
+    #[must_use]
+    pub fn with_intercept(&self, intercept: Arc<dyn Intercept>) -> Self {
+        Self { shared: Arc::clone(&self.shared), intercept: Some(intercept) }
+    }
+
+    /// The data directory.
+    pub fn dir(&self) -> &Path {
+        &self.shared.dir
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.shared.host
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.host.now()
+    }
+
+    pub(crate) fn sends(&self) -> &Sends {
+        &self.shared.sends
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.shared.engine
+    }
+
+    pub(crate) fn objects_dir(&self) -> PathBuf {
+        self.shared.dir.join(OBJECTS)
+    }
+
+    /// A port's call that writes.
+    pub(crate) async fn change<T, F>(
+        &self,
+        call: &'static str,
+        doing: String,
+        work: F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.step(call, Phase::Before).await;
+        let result = self.engine().write(doing, work).await;
+        self.step(call, Phase::After).await;
+        result
+    }
+
+    /// A port's call that reads.
+    pub(crate) async fn look<T, F>(&self, call: &'static str, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.step(call, Phase::Before).await;
+        let result = self.engine().read(doing, work).await;
+        self.step(call, Phase::After).await;
+        result
+    }
+
+    pub(crate) async fn step(&self, call: &'static str, phase: Phase) {
+        if let Some(intercept) = &self.intercept {
+            intercept.step(call, phase).await;
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The import as its reader sees it.
+
+use async_trait::async_trait;
+use contracts::{FileId, Job, SearchId, StoreError};
+use serde::{Deserialize, Serialize};
+
+/// Data written by a transactional session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    /// A new import job. An existing one stays as it is.
+    CreateJob(Box<Job>),
+}
+
+/// Writes jobs.
+#[async_trait]
+pub trait WriteJobs: Send + Sync {
+    /// Stores each job unless the stored one has the same or a later revision. Repeating changes nothing.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn write(&self, jobs: &[Job]) -> Result<(), StoreError>;
+}
+
+/// Reads jobs.
+#[async_trait]
+pub trait ReadJobs: Send + Sync {
+    /// The job of a search.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a job.
+    async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError>;
+
+    /// The jobs that have not ended, the oldest first.
+    ///
+    /// # Errors
+    /// As [`ReadJobs::job`].
+    async fn unfinished(&self) -> Result<Vec<Job>, StoreError>;
+
+    /// How far the files of a search are, for those that have reported at all.
+    ///
+    /// # Errors
+    /// As [`ReadJobs::job`].
+    async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
+}
+
+/// How far one file is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Records found so far.
+    pub records: u64,
+    /// Bytes read so far.
+    pub bytes: u64,
+}
+
+/// Reports how far a file is.
+#[async_trait]
+pub trait ReportProgress: Send + Sync {
+    /// Replaces what was reported before.
+    ///
+    /// # Errors
+    /// When the store does not answer. The import does not depend on it.
+    async fn report(&self, search: SearchId, file: FileId, progress: Progress) -> Result<(), StoreError>;
+}

@@ -1,0 +1,77 @@
+//! The uploaded files.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use contracts::StoreError;
+use contracts::message::ObjectRef;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The bytes of an object, in pieces of a size that the store chooses.
+pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
+
+/// What is known of a stored object without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectFacts {
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Its user metadata.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// Reads stored objects.
+#[async_trait]
+pub trait ReadObject: Send + Sync {
+    /// What is known of an object; none when there is none (any more).
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn head(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<&str>,
+    ) -> Result<Option<ObjectFacts>, StoreError>;
+
+    /// The object's bytes; none when there is none (any more).
+    ///
+    /// # Errors
+    /// When the store does not answer. The stream itself may fail later.
+    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError>;
+}
+
+/// The right to upload one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadGrant {
+    /// The exact key.
+    pub key: String,
+    /// The largest size in bytes; the smallest is 1.
+    pub max_bytes: u64,
+    /// User metadata that the object will have.
+    pub metadata: BTreeMap<String, String>,
+    /// The right ends here.
+    pub expires_at: Timestamp,
+}
+
+/// A form that uploads one object: send `fields` and the file to `url` as `multipart/form-data`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresignedPost {
+    /// Where to.
+    pub url: String,
+    /// The form's fields, which must be sent unchanged.
+    pub fields: BTreeMap<String, String>,
+    /// Valid until.
+    pub expires_at: Timestamp,
+}
+
+/// Makes forms that upload one object each.
+#[async_trait]
+pub trait PresignUpload: Send + Sync {
+    /// The form for a grant.
+    ///
+    /// # Errors
+    /// When the store does not answer or the grant cannot be signed.
+    async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError>;
+}

@@ -1,0 +1,52 @@
+//! Files that are not text, by their magic numbers.
+
+/// What a binary file is, with its article, when its first bytes tell.
+pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
+    const MAGIC: [(&[u8], &str); 14] = [
+        (b"%PDF-", "a PDF document"),
+        (b"\x1F\x8B", "a gzip file"),
+        (b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "an old Office document (such as an .xls workbook)"),
+        (b"BZh", "a bzip2 file"),
+        (b"\xFD7zXZ\0", "an xz file"),
+        (b"\x28\xB5\x2F\xFD", "a Zstandard file"),
+        (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
+        (b"Rar!\x1A\x07", "a RAR archive"),
+        (b"\x89PNG\r\n\x1A\n", "a PNG image"),
+        (b"\xFF\xD8\xFF", "a JPEG image"),
+        (b"GIF8", "a GIF image"),
+        (b"II*\0", "a TIFF image"),
+        (b"MM\0*", "a TIFF image"),
+        (b"SQLite format 3\0", "a SQLite database"),
+    ];
+    if window.starts_with(b"PK\x03\x04") || window.starts_with(b"PK\x05\x06") {
+        return Some(zip(window));
+    }
+    MAGIC.iter().find(|(magic, _)| window.starts_with(magic)).map(|(_, what)| *what)
+}
+
+/// Office documents are ZIP archives whose entries' names tell them apart.
+fn zip(window: &[u8]) -> &'static str {
+    let names = |name: &[u8]| memchr::memmem::find(window, name).is_some();
+    if names(b"xl/") {
+        "an Excel workbook"
+    } else if names(b"word/") {
+        "a Word document"
+    } else if names(b"opendocument.spreadsheet") {
+        "an OpenDocument spreadsheet"
+    } else {
+        "a ZIP archive"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workbook_is_told_from_another_archive() {
+        assert_eq!(magic(b"PK\x03\x04....xl/workbook.xml"), Some("an Excel workbook"));
+        assert_eq!(magic(b"PK\x03\x04....readme.txt"), Some("a ZIP archive"));
+        assert_eq!(magic(b"%PDF-1.7"), Some("a PDF document"));
+        assert_eq!(magic(b"TY  - JOUR"), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Which XML document a file is, from its prolog and root element.
+
+use crate::{Error, Format};
+
+/// Reads the prolog up to the root element. A document type declaration refuses the file wherever it stands
+/// before the root, comments notwithstanding; what the document is comes from the root's name.
+pub(super) fn detect(text: &str) -> Result<Format, Error> {
+    let mut rest = text;
+    let mut doctype = false;
+    loop {
+        rest = rest.trim_start();
+        let skipped = if let Some(comment) = rest.strip_prefix("<!--") {
+            after(comment, "-->")
+        } else if let Some(instruction) = rest.strip_prefix("<?") {
+            after(instruction, "?>")
+        } else if is_doctype(rest) {
+            doctype = true;
+            after_doctype(rest)
+        } else {
+            break;
+        };
+        rest = skipped.unwrap_or_default();
+    }
+    let root = root_name(rest);
+    if root.eq_ignore_ascii_case("html") {
+        return Err(Error::UnsupportedFormat { name: "a web page (HTML)" });
+    }
+    if doctype {
+        return Err(Error::Doctype { name: known(root) });
+    }
+    match (root, known(root)) {
+        ("xml" | "records", _) => Ok(Format::EndNoteXml),
+        (_, Some(name)) => Err(Error::UnsupportedFormat { name }),
+        (_, None) => Err(Error::UnknownFormat { start: super::start_of(text) }),
+    }
+}
+
+pub(crate) fn is_doctype(markup: &str) -> bool {
+    markup.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!DOCTYPE"))
+}
+
+/// Past the declaration, its internal subset in brackets included.
+fn after_doctype(rest: &str) -> Option<&str> {
+    match rest.find(['[', '>']) {
+        Some(at) if rest[at..].starts_with('[') => after(&rest[at..], "]").and_then(|rest| after(rest, ">")),
+        Some(at) => Some(&rest[at + 1..]),
+        None => None,
+    }
+}
+
+fn after<'a>(text: &'a str, end: &str) -> Option<&'a str> {
+    text.find(end).map(|at| &text[at + end.len()..])
+}
+
+fn root_name(rest: &str) -> &str {
+    let Some(name) = rest.strip_prefix('<') else { return "" };
+    name.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next().unwrap_or_default()
+}
+
+/// XML documents of the field that are not read.
+fn known(root: &str) -> Option<&'static str> {
+    match root {
+        "PubmedArticleSet" | "PubmedArticle" => Some("PubMed XML"),
+        "pmc-articleset" | "article" => Some("JATS XML"),
+        "modsCollection" | "mods" => Some("MODS XML"),
+        "Trials_downloaded_from_ICTRP" => Some("WHO ICTRP XML"),
+        "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
+        "rdf:RDF" => Some("RDF"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doctype_counts_even_after_comments() {
+        let text = "<?xml version=\"1.0\"?><!-- a > b --><!-- c -->\n<!DOCTYPE xml [<!ENTITY a \"b\">]><xml>";
+        assert_eq!(detect(text), Err(Error::Doctype { name: None }));
+    }
+
+    #[test]
+    fn a_doctype_in_a_comment_does_not_count() {
+        assert_eq!(detect("<!-- <!DOCTYPE xml> --><xml><records>"), Ok(Format::EndNoteXml));
+    }
+
+    #[test]
+    fn pubmed_xml_is_named() {
+        let text = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM//DTD\" \"https://example.org/a.dtd\"><PubmedArticleSet>";
+        assert_eq!(detect(text), Err(Error::Doctype { name: Some("PubMed XML") }));
+    }
+
+    #[test]
+    fn a_web_page_is_named_rather_than_its_doctype() {
+        let error = detect("<!doctype html><html><body>Log in").unwrap_err();
+        assert_eq!(error, Error::UnsupportedFormat { name: "a web page (HTML)" });
+    }
+}

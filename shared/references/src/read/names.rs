@@ -1,0 +1,130 @@
+//! Authors' names as `"Family, Given"`.
+//!
+//! A name whose parts cannot be told apart is kept as given: a wrong family name is worse than none, because
+//! deduplication and screening go by it.
+
+use biblib::Author;
+
+use super::values::line;
+
+/// Most letters that initials have; family names shorter than that are followed by initials themselves.
+const MOST_INITIALS: usize = 4;
+
+/// The names in a value that should hold one, and sometimes holds several separated by semicolons.
+pub(super) fn of_value(value: &str) -> impl Iterator<Item = String> {
+    value.split(';').filter_map(one)
+}
+
+/// A name that `biblib` has already taken apart.
+pub(super) fn of_citation(author: &Author) -> Option<String> {
+    let given = [&author.given_name, &author.middle_name].into_iter().flatten();
+    let given = given.map(String::as_str).collect::<Vec<_>>().join(" ");
+    joined(&author.name, &given)
+}
+
+/// One name.
+fn one(name: &str) -> Option<String> {
+    let name = line(name)?;
+    let name = name.trim_end_matches(',').trim();
+    if let Some((family, given)) = name.split_once(',') {
+        return joined(family, given);
+    }
+    match name.rsplit_once(' ') {
+        Some((family, initials)) if are_initials(initials) => joined(family, initials),
+        _ => line(name),
+    }
+}
+
+fn joined(family: &str, given: &str) -> Option<String> {
+    match (line(family), line(given)) {
+        (Some(family), Some(given)) => Some(format!("{family}, {given}")),
+        (family, given) => family.or(given),
+    }
+}
+
+/// `J`, `JD`, `J.D.`, `A.-M.`: a few capitals and the marks between them.
+fn are_initials(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    (1..=MOST_INITIALS).contains(&letters.clone().count())
+        && letters.clone().all(char::is_uppercase)
+        && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'))
+}
+
+/// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
+/// semicolons, by bars or line breaks, or by commas that also stand inside names.
+pub(super) fn of_cell(cell: &str) -> Vec<String> {
+    let cell = cell.trim();
+    if let Some(items) = quoted_list(cell) {
+        return items.iter().filter_map(|name| one(name)).collect();
+    }
+    if let Some(separator) = [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator)) {
+        return cell.split(separator).filter_map(one).collect();
+    }
+    between_commas(cell)
+}
+
+/// Names in a list whose only separator is the comma.
+fn between_commas(cell: &str) -> Vec<String> {
+    // PubMed ends the list with a full stop: "Smith J, Doe A."
+    let cell = cell.strip_suffix('.').filter(|rest| !rest.contains('.')).unwrap_or(cell);
+    let parts: Vec<String> = cell.split(',').filter_map(line).collect();
+    let ends_in_initials = |part: &String| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
+    // "Liu R., Adler D.G."
+    if parts.iter().all(ends_in_initials) {
+        return parts.iter().filter_map(|part| one(part)).collect();
+    }
+    // "Liu, R., Adler, D.G.", and "Smith, John, Doe, Jane"
+    let paired = parts.len().is_multiple_of(2);
+    let initials_follow = parts.iter().skip(1).step_by(2).all(|part| are_initials(&part.replace(' ', "")));
+    let single_words = parts.iter().all(|part| !part.contains(' '));
+    if paired && (initials_follow || single_words) {
+        return parts.chunks(2).filter_map(|pair| joined(&pair[0], pair.get(1)?)).collect();
+    }
+    // "Jane Doe, John Smith, Mary Major": whole names; two parts alone are one "Family, Given".
+    if parts.len() > 2 && parts.iter().all(|part| part.contains(' ')) {
+        return parts.iter().filter_map(|part| one(part)).collect();
+    }
+    one(cell).into_iter().collect()
+}
+
+/// The items of a list as Python writes it.
+pub(super) fn quoted_list(cell: &str) -> Option<Vec<String>> {
+    let inner = cell.strip_prefix('[')?.strip_suffix(']')?;
+    let (mut items, mut rest) = (Vec::new(), inner.trim());
+    while let Some(quote) = rest.chars().next() {
+        if !matches!(quote, '\'' | '"') {
+            return None;
+        }
+        // A quote ends the item only before a comma or the end: "O'Neil" contains one.
+        let (close, _) = rest.match_indices(quote).skip(1).find(|(at, _)| {
+            let after = rest[at + 1..].trim_start();
+            after.is_empty() || after.starts_with(',')
+        })?;
+        items.push(rest[1..close].to_owned());
+        rest = rest[close + 1..].trim_start().trim_start_matches(',').trim_start();
+    }
+    Some(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_cells_are_told_apart() {
+        assert_eq!(of_cell("Liu R., Adler D.G."), ["Liu, R.", "Adler, D.G."]);
+        assert_eq!(of_cell("Smith J, van der Berg AB."), ["Smith, J", "van der Berg, AB"]);
+        assert_eq!(of_cell("Liu, R., Adler, D.G."), ["Liu, R.", "Adler, D.G."]);
+        assert_eq!(of_cell("Liu, Rui; Adler, Douglas G"), ["Liu, Rui", "Adler, Douglas G"]);
+        assert_eq!(of_cell("['Marx, Karl', \"O'Neil, Ann\"]"), ["Marx, Karl", "O'Neil, Ann"]);
+        assert_eq!(of_cell("Jane Doe, John Smith, Mary Major"), ["Jane Doe", "John Smith", "Mary Major"]);
+        assert_eq!(of_cell("Doe, Jane Mary"), ["Doe, Jane Mary"]);
+    }
+
+    #[test]
+    fn groups_stay_whole() {
+        let group = "Department of Health and Human Services";
+        assert_eq!(of_value(group).collect::<Vec<_>>(), [group]);
+        assert_eq!(of_value("Smith, John , ").collect::<Vec<_>>(), ["Smith, John"]);
+    }
+}

@@ -1,0 +1,165 @@
+//! The push parser.
+
+use crate::{
+    Encoding, Error, Format, Outcome, Report,
+    detect::{DETECTION_WINDOW, detect},
+    stream::Stream,
+};
+
+/// How much is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bytes in a file. The default is 1 GiB: about half a million records with abstracts.
+    pub max_file_bytes: u64,
+    /// Most bytes in one record, as UTF-8 where the file is UTF-16. The default is 16 MiB: the largest
+    /// document MongoDB stores.
+    pub max_record_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_file_bytes: 1 << 30, max_record_bytes: 16 << 20 }
+    }
+}
+
+/// Reads one file, pushed in chunks of any size.
+///
+/// Once an error was returned the file is refused: every later call returns the same error, and outcomes
+/// returned before it belong to a file that should not be kept.
+#[derive(Debug)]
+pub struct Reader {
+    limits: Limits,
+    state: State,
+    bytes: u64,
+    refused: Option<Error>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The first bytes, until there are enough to decide by.
+    Detecting(Vec<u8>),
+    Reading(Box<Stream>),
+}
+
+impl Reader {
+    /// A reader at the start of a file.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
+    }
+
+    /// Takes the next bytes and returns what became complete, in the order of the file.
+    ///
+    /// The outcomes of a chunk are all in memory at once, and take up to a hundred times its bytes where records
+    /// are tiny: chunks of a megabyte or less keep that small.
+    ///
+    /// # Errors
+    /// The file is refused; pushing it again is refused again.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Outcome>, Error> {
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
+        let mut out = Vec::new();
+        match self.push_within_limit(bytes, &mut out) {
+            Ok(()) => Ok(out),
+            Err(error) => {
+                self.refused = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the file; returns the last outcomes and the report.
+    ///
+    /// # Errors
+    /// The file is refused, among others because it was empty or contained no records.
+    pub fn finish(mut self) -> Result<(Vec<Outcome>, Report), Error> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
+        let mut out = Vec::new();
+        if let State::Detecting(window) = &mut self.state {
+            let window = std::mem::take(window);
+            self.start(&window, true, &mut out)?;
+        }
+        let State::Reading(stream) = &mut self.state else { return Err(Error::Empty) };
+        stream.finish(self.bytes, &mut out)?;
+        if stream.records == 0 {
+            return Err(Error::NoRecords { format: stream.format() });
+        }
+        let report = Report {
+            format: stream.format(),
+            encoding: stream.detected.encoding,
+            records: stream.records,
+            quarantined: stream.quarantined,
+            bytes: self.bytes,
+        };
+        Ok((out, report))
+    }
+
+    /// The format, once it is known.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        self.stream().map(Stream::format)
+    }
+
+    /// The encoding, once it is known.
+    #[must_use]
+    pub fn encoding(&self) -> Option<Encoding> {
+        self.stream().map(|stream| stream.detected.encoding)
+    }
+
+    /// Bytes taken so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes
+    }
+
+    fn stream(&self) -> Option<&Stream> {
+        match &self.state {
+            State::Detecting(_) => None,
+            State::Reading(stream) => Some(stream),
+        }
+    }
+
+    /// The bytes up to the limit are read before the excess is refused, so that which fault is reported does
+    /// not depend on the chunking.
+    fn push_within_limit(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
+        let left = self.limits.max_file_bytes - self.bytes;
+        let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+        self.bytes += taken as u64;
+        self.take(&bytes[..taken], out)?;
+        if taken < bytes.len() {
+            return Err(Error::TooLarge { limit: self.limits.max_file_bytes });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
+        let (window, rest) = match &mut self.state {
+            State::Reading(stream) => return stream.push(bytes, out),
+            State::Detecting(window) => {
+                let (now, rest) = bytes.split_at(bytes.len().min(DETECTION_WINDOW - window.len()));
+                window.extend_from_slice(now);
+                if window.len() < DETECTION_WINDOW {
+                    return Ok(());
+                }
+                (std::mem::take(window), rest)
+            }
+        };
+        self.start(&window, false, out)?;
+        match &mut self.state {
+            State::Reading(stream) => stream.push(rest, out),
+            State::Detecting(_) => Ok(()),
+        }
+    }
+
+    /// Detects, and reads what was held back for it.
+    fn start(&mut self, window: &[u8], end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
+        let detected = detect(window, end)?;
+        let mut stream = Box::new(Stream::new(detected, self.limits));
+        let pushed = stream.push(&window[detected.mark_length..], out);
+        self.state = State::Reading(stream);
+        pushed
+    }
+}

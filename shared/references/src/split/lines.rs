@@ -1,0 +1,97 @@
+//! Lines that end in LF, CRLF or CR, in a tail that still grows.
+
+use std::ops::Range;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The line without its end.
+    pub(crate) text: Range<usize>,
+    /// Where the next line begins.
+    pub(crate) next: usize,
+}
+
+/// Walks the lines of a tail.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// Where the current line begins.
+    pub(crate) at: usize,
+    /// How far its end has been searched for.
+    searched: usize,
+}
+
+impl Lines {
+    /// The current line if its end is known. A CR that is the last byte may still be half of a CRLF.
+    pub(crate) fn current(&mut self, tail: &[u8], end: bool) -> Option<Line> {
+        self.searched = self.searched.max(self.at);
+        let Some(found) = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default()) else {
+            self.searched = tail.len();
+            let last = end && self.at < tail.len();
+            return last.then_some(Line { text: self.at..tail.len(), next: tail.len() });
+        };
+        let stop = self.searched + found;
+        self.searched = stop;
+        let next = match (tail[stop], tail.get(stop + 1)) {
+            (b'\r', None) if !end => return None,
+            (b'\r', Some(b'\n')) => stop + 2,
+            _ => stop + 1,
+        };
+        Some(Line { text: self.at..stop, next })
+    }
+
+    /// Goes on to the line that begins at `next`.
+    pub(crate) fn advance(&mut self, next: usize) {
+        self.at = next;
+        self.searched = next;
+    }
+
+    /// Shifts all positions after the tail's front was consumed.
+    pub(crate) fn consume(&mut self, consumed: usize) {
+        self.at = self.at.saturating_sub(consumed);
+        self.searched = self.searched.saturating_sub(consumed);
+    }
+}
+
+/// The lines of a complete text.
+pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
+    // An empty line appears between the halves of a CRLF; no caller minds.
+    text.split(['\n', '\r'])
+}
+
+/// The end of the text within `range` once white space is cut off; none when nothing is left.
+pub(crate) fn trimmed_end(tail: &[u8], range: &Range<usize>) -> Option<usize> {
+    let length = tail[range.clone()].trim_ascii_end().len();
+    (length > 0).then_some(range.start + length)
+}
+
+/// Whether what stands in `range` is larger than a record may be, blank lines included: they are held in
+/// memory too. A CR at its end is half of a line end.
+pub(crate) fn over_limit(tail: &[u8], range: Range<usize>, limit: usize) -> bool {
+    range.len() > limit && tail[range].strip_suffix(b"\r").is_none_or(|text| text.len() > limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<&str> {
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        while let Some(line) = lines.current(text.as_bytes(), true) {
+            found.push(&text[line.text]);
+            lines.advance(line.next);
+        }
+        found
+    }
+
+    #[test]
+    fn every_kind_of_line_end_ends_a_line() {
+        assert_eq!(split("a\nb\r\nc\rd\n\ne"), ["a", "b", "c", "d", "", "e"]);
+    }
+
+    #[test]
+    fn a_last_cr_waits_for_its_lf() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.current(b"a\r", false), None);
+        assert_eq!(lines.current(b"a\r\n", false), Some(Line { text: 0..1, next: 3 }));
+    }
+}

@@ -1,0 +1,109 @@
+//! What a `<` in an XML document begins.
+
+/// Longest tag. Longer ones are no markup, and would be looked at again with every chunk.
+const MOST_TAG: usize = 64 * 1024;
+
+/// What begins at a `<`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Markup<'a> {
+    /// Too few bytes to tell.
+    Incomplete,
+    /// A `<` that is text.
+    Text,
+    Doctype,
+    /// A section of its own rules: the bytes that open it, and those that end it.
+    Section(usize, &'static [u8]),
+    Start {
+        name: &'a [u8],
+        length: usize,
+        empty: bool,
+    },
+    End {
+        name: &'a [u8],
+        length: usize,
+    },
+}
+
+/// What begins at the front of the tail, which is a `<`.
+pub(super) fn markup(tail: &[u8]) -> Markup<'_> {
+    const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>")];
+    const DOCTYPE: &[u8] = b"<!DOCTYPE";
+    for (open, close) in SECTIONS {
+        if tail.starts_with(open) {
+            return Markup::Section(open.len(), close);
+        }
+        if open.starts_with(tail) {
+            return Markup::Incomplete;
+        }
+    }
+    let start = &tail[..tail.len().min(DOCTYPE.len())];
+    if start.eq_ignore_ascii_case(&DOCTYPE[..start.len()]) {
+        return if start.len() == DOCTYPE.len() { Markup::Doctype } else { Markup::Incomplete };
+    }
+    tag(tail)
+}
+
+/// A start or end tag. A `<` before the closing `>` means that the first `<` was text: XML allows none there.
+fn tag(tail: &[u8]) -> Markup<'_> {
+    let closing = tail.get(1) == Some(&b'/');
+    let name_at = if closing { 2 } else { 1 };
+    match tail.get(name_at) {
+        None => return Markup::Incomplete,
+        Some(first) if !(first.is_ascii_alphabetic() || matches!(first, b'_' | b':' | 0x80..)) => {
+            return Markup::Text;
+        }
+        Some(_) => {}
+    }
+    let mut quote = None;
+    let stop = tail[name_at..].iter().take(MOST_TAG).position(|&byte| match (quote, byte) {
+        (_, b'<') | (None, b'>') => true,
+        (None, b'"' | b'\'') if !closing => {
+            quote = Some(byte);
+            false
+        }
+        (Some(open), _) if open == byte => {
+            quote = None;
+            false
+        }
+        _ => false,
+    });
+    let Some(stop) = stop else {
+        return if tail.len() - name_at >= MOST_TAG { Markup::Text } else { Markup::Incomplete };
+    };
+    let inner = &tail[name_at..name_at + stop];
+    if tail[name_at + stop] == b'<' {
+        return Markup::Text;
+    }
+    let name = inner.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
+    let length = name_at + stop + 1;
+    if closing {
+        Markup::End { name, length }
+    } else {
+        Markup::Start { name, length, empty: inner.ends_with(b"/") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_ends_outside_of_quotes() {
+        assert_eq!(markup(b"<a b='>'/>"), Markup::Start { name: b"a", length: 10, empty: true });
+        assert_eq!(markup(b"</a >"), Markup::End { name: b"a", length: 5 });
+    }
+
+    #[test]
+    fn half_of_anything_is_incomplete() {
+        for half in ["<", "</", "<a", "<a b='>", "<!", "<!-", "<![CDATA", "<!DOC"] {
+            assert_eq!(markup(half.as_bytes()), Markup::Incomplete, "{half}");
+        }
+    }
+
+    #[test]
+    fn a_sign_that_opens_no_tag_is_text() {
+        for text in ["< 5", "<5", "<five</a>", "<!a"] {
+            assert_eq!(markup(text.as_bytes()), Markup::Text, "{text}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where records begin and end.
+//!
+//! A splitter is shown the unconsumed tail of the stream again and again as it grows, and says what can be
+//! done with its front. It remembers how far it has looked, so no byte is searched twice; all its positions
+//! are relative to the tail's front and shrink with what it consumes. What it decides depends on the bytes
+//! alone, never on where the chunks were cut.
+
+pub(crate) mod csv;
+pub(crate) mod lines;
+mod markup;
+pub(crate) mod nbib;
+pub(crate) mod ris;
+pub(crate) mod xml;
+
+use std::{fmt, ops::Range};
+
+use crate::Format;
+
+/// What a splitter found at the front of the tail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing until more bytes come.
+    More,
+    /// The first `consumed` bytes belong to no record.
+    Skip { consumed: usize },
+    /// The header row of a table.
+    Header { row: Range<usize>, consumed: usize },
+    /// A record, unreadable for the `fault` if there is one.
+    Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
+    /// The record that begins at `start` is larger than the limit.
+    TooLarge { start: usize },
+    /// A document type declaration.
+    Doctype,
+    /// The structure around the records is broken.
+    Malformed { at: usize, what: &'static str },
+}
+
+/// Finds the records of one format.
+pub(crate) trait Split: fmt::Debug + Send {
+    /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
+    fn step(&mut self, tail: &[u8], end: bool) -> Step;
+}
+
+/// The splitter of a format.
+pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
+    match format {
+        Format::Ris => Box::new(ris::Ris::new(limit)),
+        Format::Nbib => Box::new(nbib::Nbib::new(limit)),
+        Format::EndNoteXml => Box::new(xml::Xml::new(limit)),
+        Format::Csv { delimiter } => Box::new(csv::Csv::new(delimiter, limit)),
+    }
+}
+
+/// Cuts a whole text with a splitter, for the tests of the splitters.
+#[cfg(test)]
+pub(crate) fn cut(splitter: &mut dyn Split, text: &str) -> Vec<String> {
+    let (mut tail, mut records) = (text.as_bytes(), Vec::new());
+    loop {
+        match splitter.step(tail, true) {
+            Step::More => return records,
+            Step::Skip { consumed } | Step::Header { consumed, .. } => tail = &tail[consumed..],
+            Step::Found { record, consumed, fault } => {
+                let text = String::from_utf8_lossy(&tail[record]).into_owned();
+                records.push(fault.map_or(text, |fault| format!("!{fault}")));
+                tail = &tail[consumed..];
+            }
+            refused => return vec![format!("{refused:?}")],
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Whole files: encodings, positions and refusals.
+
+use references::{Encoding, Error, Format, Limits, Outcome, Reader};
+
+use crate::{line, original, read, reference};
+
+const RIS: &str = "1.\nTY  - JOUR\nTI  - Café 𝛼\nER  - \n\nTY  - JOUR\nTI  - b\nER  - \n";
+
+#[test]
+fn utf16_ranges_point_into_the_original() {
+    for (mark, encoding) in [(true, Encoding::Utf16Le), (false, Encoding::Utf16Be)] {
+        let bytes_of =
+            |unit: u16| if encoding == Encoding::Utf16Le { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        let encode = |text: &str| text.encode_utf16().flat_map(bytes_of).collect::<Vec<u8>>();
+        let text = if mark { format!("\u{feff}{RIS}") } else { RIS.to_owned() };
+        let bytes = encode(&text);
+        let (outcomes, report) = read(&bytes).unwrap();
+        assert_eq!((report.encoding, report.records, report.bytes), (encoding, 2, bytes.len() as u64));
+        assert_eq!(original(&bytes, &outcomes[0]), encode("TY  - JOUR\nTI  - Café 𝛼\nER  -"));
+        assert_eq!(original(&bytes, &outcomes[1]), encode("TY  - JOUR\nTI  - b\nER  -"));
+        assert_eq!(outcomes.iter().map(line).collect::<Vec<_>>(), [2, 6]);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_counts_in_ranges() {
+    let bytes = format!("\u{feff}{RIS}").into_bytes();
+    let (outcomes, report) = read(&bytes).unwrap();
+    assert_eq!(report.encoding, Encoding::Utf8Bom);
+    assert_eq!(original(&bytes, &outcomes[0]), "TY  - JOUR\nTI  - Café 𝛼\nER  -".as_bytes());
+}
+
+#[test]
+fn a_record_in_windows_1252_within_a_utf8_file_is_read() {
+    let mut bytes = RIS.as_bytes().to_vec();
+    bytes.extend_from_slice(b"TY  - JOUR\nTI  - M\xFCller\nER  - \n");
+    let (mut outcomes, _) = read(&bytes).unwrap();
+    assert_eq!(reference(outcomes.remove(2)).title, "Müller");
+    assert_eq!(reference(outcomes.remove(0)).title, "Café 𝛼");
+}
+
+#[test]
+fn a_record_that_is_no_text_is_quarantined() {
+    let mut bytes = RIS.as_bytes().to_vec();
+    bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x81\x8D\nER  - \n");
+    let (outcomes, _) = read(&bytes).unwrap();
+    assert!(
+        matches!(&outcomes[2], Outcome::Quarantined(bad) if bad.reason.contains("not text")),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn files_that_are_no_text_are_named() {
+    for (bytes, what) in [
+        (b"%PDF-1.7 ...".as_slice(), "a PDF document"),
+        (b"PK\x03\x04 xl/workbook.xml", "an Excel workbook"),
+        (b"PK\x03\x04 a.ris", "a ZIP archive"),
+        (b"\x1F\x8B\x08\x00", "a gzip file"),
+        (b"ab\0\0\0cd\0", "binary data"),
+    ] {
+        assert_eq!(read(bytes).unwrap_err(), Error::Binary { what });
+    }
+}
+
+#[test]
+fn a_file_without_records_says_as_what_it_was_read() {
+    assert_eq!(read(b"Title,Year\n").unwrap_err().to_string(), "it contains no records (read as CSV)");
+    let xml = b"<xml><records></records></xml>";
+    assert_eq!(read(xml).unwrap_err(), Error::NoRecords { format: Format::EndNoteXml });
+}
+
+#[test]
+fn an_empty_file_is_empty() {
+    assert_eq!(read(b"").unwrap_err(), Error::Empty);
+    assert_eq!(read(b" \r\n\t").unwrap_err(), Error::Empty);
+}
+
+#[test]
+fn xml_cut_short_is_refused() {
+    let error = read(b"<xml><records><record><title>a</title></record>\n<record>").unwrap_err();
+    assert!(matches!(error, Error::MalformedXml { line: 2, .. }), "{error}");
+}
+
+#[test]
+fn a_doctype_in_utf16_is_seen() {
+    let text = "<?xml version=\"1.0\"?><!-- x --><!DOCTYPE xml [<!ENTITY a \"b\">]><xml><records/></xml>";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(read(&bytes).unwrap_err(), Error::Doctype { name: None });
+}
+
+#[test]
+fn format_and_encoding_are_known_once_the_window_is_full() {
+    let mut reader = Reader::new(Limits::default());
+    reader.push(RIS.as_bytes()).unwrap();
+    assert_eq!((reader.format(), reader.encoding()), (None, None));
+    reader.push(" \n".repeat(40_000).as_bytes()).unwrap();
+    assert_eq!((reader.format(), reader.encoding()), (Some(Format::Ris), Some(Encoding::Utf8)));
+    assert_eq!(reader.bytes_read(), RIS.len() as u64 + 80_000);
+}

@@ -1,0 +1,157 @@
+//! What each format's peculiarities come to.
+
+use references::Outcome;
+
+use crate::{line, original, read, references};
+
+#[test]
+fn a_ris_record_is_read_field_by_field() {
+    let text = "TY  - JOUR\nTI  - A title\n  that goes on\nAU  - Doe, Jane\nA1  - Roe, R.\nA2  - Editor, E\n\
+        PY  - 2020/03//\nJF  - Journal of Tests\nJA  - J Tests\nVL  - 5\nIS  - 2\nSP  - 10\nEP  - 9\nKW  - one; two\n\
+        KW  - one\nDO  - https://doi.org/10.5555/ABC\nAN  - 123\nDB  - PubMed\nUR  - https://example.org\n\
+        AB  - First.\nContent: second.\nER  - \n";
+    let found = &references(text)[0];
+    assert_eq!(found.title, "A title that goes on");
+    assert_eq!(found.authors, ["Doe, Jane", "Roe, R."]);
+    assert_eq!((found.year, found.journal.as_deref()), (Some(2020), Some("Journal of Tests")));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("5"), Some("2")));
+    assert_eq!(found.pages.as_deref(), Some("10-9"));
+    assert_eq!(found.keywords, ["one", "two"]);
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/abc"), Some("123")));
+    assert_eq!(found.r#abstract.as_deref(), Some("First. Content: second."));
+    assert_eq!(found.url.as_deref(), Some("https://example.org"));
+    assert_eq!(found.r#type.as_deref(), Some("Journal Article"));
+}
+
+#[test]
+fn a_missing_er_before_the_next_ty_ends_the_record() {
+    let found = references("TY  - JOUR\nTI  - a\n\nTY  - JOUR\nTI  - b");
+    assert_eq!(found.iter().map(|found| found.title.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn ris_lines_may_end_in_cr_alone() {
+    assert_eq!(references("TY  - JOUR\rTI  - a\rER  - \rTY  - JOUR\rTI  - b\rER  - \r").len(), 2);
+}
+
+#[test]
+fn editors_stand_in_where_there_are_no_authors() {
+    assert_eq!(references("TY  - BOOK\nTI  - a\nA2  - Roe, R\nER  -\n")[0].authors, ["Roe, R"]);
+}
+
+#[test]
+fn a_stray_line_between_ris_records_is_no_record() {
+    assert_eq!(references("TY  - JOUR\nTI  - a\nER  -\nC1  - x\nTY  - JOUR\nTI  - b\nER  -\n").len(), 2);
+}
+
+#[test]
+fn a_record_with_nothing_in_it_is_quarantined_with_its_place() {
+    let text = "TY  - JOUR\nTI  - a\nER  -\n\nTY  - JOUR\n???\nER  -\n";
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined), (2, 1));
+    let Outcome::Quarantined(bad) = &outcomes[1] else { panic!("{outcomes:?}") };
+    assert_eq!((bad.number, bad.line, bad.excerpt.as_str()), (2, 5, "TY  - JOUR\n???\nER  -"));
+    assert!(bad.reason.starts_with("it has no title"), "{}", bad.reason);
+}
+
+#[test]
+fn an_nbib_record_is_read_field_by_field() {
+    let text = "PMID- 1\nTI  - A title\n      that goes on\nDP  - 2018 Apr\nPG  - 283-98\nAID - 10.5555/X [doi]\n\
+        FAU - van der Berg, Anna B\nAU  - van der Berg AB\nCN  - The Study Group\nAB  - One.\n      Two.\n\
+        MH  - Adult\nOT  - stroke\nPT  - Journal Article\nPT  - Review\nTA  - J Tests\nVI  - 1\nVI  - 2\n";
+    let found = &references(text)[0];
+    assert_eq!(found.title, "A title that goes on");
+    assert_eq!(found.authors, ["van der Berg, Anna B", "The Study Group"]);
+    assert_eq!((found.year, found.pages.as_deref()), (Some(2018), Some("283-98")));
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/x"), Some("1")));
+    assert_eq!(found.r#abstract.as_deref(), Some("One. Two."));
+    assert_eq!(found.keywords, ["stroke", "Adult"]);
+    assert_eq!((found.journal.as_deref(), found.volume.as_deref()), (Some("J Tests"), Some("1")));
+    assert_eq!(found.r#type.as_deref(), Some("Journal Article; Review"));
+}
+
+#[test]
+fn a_date_without_a_year_does_not_cost_the_record() {
+    let found = &references("PMID- 1\nTI  - a\nDP  - in press\n")[0];
+    assert_eq!((found.title.as_str(), found.year), ("a", None));
+}
+
+fn xml(record: &str) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><xml><records>{record}</records></xml>")
+}
+
+#[test]
+fn an_endnote_record_is_read_field_by_field() {
+    let text = xml("<record><ref-type name=\"Journal Article\">17</ref-type><contributors><authors>\
+        <author><style face=\"normal\">Doe, Jane</style></author></authors><secondary-authors><author>Ed, I</author>\
+        </secondary-authors></contributors><titles><secondary-title>J Tests</secondary-title><title>\
+        <style>A </style><style face=\"italic\">styled</style><style> title &amp; more</style></title></titles>\
+        <dates><year>May 2022</year></dates><pages>10-9</pages><number>3</number><accession-num>77</accession-num>\
+        <remote-database-provider>NLM</remote-database-provider><electronic-resource-num>doi:10.5555/Y\
+        </electronic-resource-num><keywords><keyword>a&#xD;b</keyword></keywords></record>");
+    let found = &references(&text)[0];
+    assert_eq!(found.title, "A styled title & more");
+    assert_eq!(found.authors, ["Doe, Jane"]);
+    assert_eq!((found.journal.as_deref(), found.year), (Some("J Tests"), Some(2022)));
+    assert_eq!((found.pages.as_deref(), found.issue.as_deref()), (Some("10-9"), Some("3")));
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/y"), Some("77")));
+    assert_eq!(found.keywords, ["a", "b"]);
+    assert_eq!(found.r#type.as_deref(), Some("Journal Article"));
+}
+
+#[test]
+fn unknown_entities_are_kept_as_they_stand() {
+    let text = xml("<record><title>caf&eacute; &#233; &#0; &lt;b&gt;</title></record>");
+    assert_eq!(references(&text)[0].title, "caf&eacute; é &#0; <b>");
+}
+
+#[test]
+fn an_endnote_record_without_a_title_keeps_its_journal_apart() {
+    let text = xml("<record><titles><secondary-title>J Tests</secondary-title></titles></record>");
+    assert_eq!(
+        (references(&text)[0].title.as_str(), references(&text)[0].journal.as_deref()),
+        ("", Some("J Tests"))
+    );
+}
+
+#[test]
+fn a_broken_endnote_record_is_quarantined_alone() {
+    let text = xml("<record><title>a</record><record><title>b</title></record>\n<record/>");
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined), (3, 2));
+    assert!(matches!(&outcomes[0], Outcome::Quarantined(bad) if bad.reason.starts_with("its XML is broken")));
+    assert_eq!((line(&outcomes[2]), original(text.as_bytes(), &outcomes[2])), (2, b"<record/>".as_slice()));
+}
+
+#[test]
+fn endless_nesting_is_quarantined() {
+    let text = xml(&format!("<record>{}</record>", "<a>".repeat(50_000)));
+    assert_eq!(read(text.as_bytes()).unwrap().1.quarantined, 1);
+}
+
+#[test]
+fn a_table_row_with_too_many_cells_is_quarantined() {
+    let (outcomes, _) = read(b"Title,Year\na,1999\nb, c,2000\nd\n").unwrap();
+    assert!(
+        matches!(&outcomes[1], Outcome::Quarantined(bad) if bad.reason.contains("3 cells")),
+        "{outcomes:?}"
+    );
+    assert!(matches!(&outcomes[2], Outcome::Read(_)));
+}
+
+#[test]
+fn lines_inside_cells_count() {
+    let (outcomes, _) = read(b"Title,Abstract\r\na,\"x\r\n\r\ny\"\r\n\r\nb,z\r\n").unwrap();
+    assert_eq!(outcomes.iter().map(line).collect::<Vec<_>>(), [2, 6]);
+}
+
+#[test]
+fn a_table_cites_keywords_links_and_pages() {
+    let text = "Document Title\tAuthor(s)\tStart page\tEnd page\tAuthor Keywords\tLink\tPubMed ID\n\
+        A\tDoe, Jane; Roe, R\t1\t9\tx; y\thttps://doi.org/10.5555/Z\t42\n";
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.pages.as_deref()), ("A", Some("1-9")));
+    assert_eq!(found.keywords, ["x", "y"]);
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/z"), Some("42")));
+    assert_eq!(found.r#type, None);
+}

@@ -1,0 +1,141 @@
+//! Chunks change nothing, and no bytes cause a panic.
+
+use proptest::prelude::*;
+use references::{DETECTION_WINDOW, Limits, Reader};
+
+use crate::{original, read_in_chunks};
+
+/// Pieces of all formats, so that random sequences of them reach every state of the splitters.
+const PIECES: [&str; 44] = [
+    "TY  - JOUR",
+    "\n",
+    "\r\n",
+    "\r",
+    "ER  - ",
+    "TI  - a title",
+    "AU  - Doe, Jane",
+    "DO  - 10.5555/x",
+    "1.",
+    " ",
+    "  ",
+    "PMID- 1",
+    "PMC - PMC1",
+    "\n\n",
+    "FAU - Doe, Jane",
+    "      more",
+    "AB  - é𝛼",
+    "OWN - NLM",
+    "<xml>",
+    "<records>",
+    "<record>",
+    "</record>",
+    "</records>",
+    "</xml>",
+    "<title>",
+    "</title>",
+    "<!-- ",
+    " -->",
+    "<![CDATA[",
+    "]]>",
+    "<?xml version=\"1.0\"?>",
+    "&amp;",
+    "&x;",
+    "<record/>",
+    "<ref-type name=\"Book\">6</ref-type>",
+    "Title,Year",
+    ",",
+    ";",
+    "\t",
+    "\"",
+    "\"\"",
+    "a < b",
+    "<!DOCTYPE",
+    "sep=;",
+];
+const STARTS: [&str; 6] =
+    ["", "TY  - JOUR\n", "PMID- 1\n", "<xml><records><record>", "Title,Authors,DOI\n", "Title\tYear\r\n"];
+
+fn limits() -> Limits {
+    Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20 }
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let pieces = prop::collection::vec(prop::sample::select(PIECES.as_slice()), 0..60);
+    (prop::sample::select(STARTS.as_slice()), pieces)
+        .prop_map(|(start, pieces)| start.to_owned() + &pieces.concat())
+}
+
+fn encode(text: &str, encoding: u8) -> Vec<u8> {
+    match encoding {
+        0 => text.as_bytes().to_vec(),
+        1 => format!("\u{feff}{text}").into_bytes(),
+        2 => format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        _ => text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect(),
+    }
+}
+
+fn encoded() -> impl Strategy<Value = Vec<u8>> {
+    (text(), 0..4_u8).prop_map(|(text, encoding)| encode(&text, encoding))
+}
+
+/// A file whose first record fills the detection window, so that all the rest is split as it streams in.
+fn beyond_window() -> impl Strategy<Value = Vec<u8>> {
+    (1..STARTS.len(), text(), 0..4_u8).prop_map(|(start, tail, encoding)| {
+        let (start, long) = (STARTS[start], "long ".repeat(14_000));
+        let filler = match start {
+            start if start.starts_with("<xml>") => format!("<title>{long}</title></record>"),
+            start if start.starts_with("TY") => format!("TI  - {long}\nER  -\n"),
+            start if start.starts_with("PMID") => format!("TI  - {long}\n\n"),
+            _ => format!("{long}\n"),
+        };
+        encode(&format!("{start}{filler}{tail}"), encoding)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chunking_gives_the_same_outcomes(file in encoded(), chunk in 1_usize..40) {
+        let whole = read_in_chunks(&file, usize::MAX, limits());
+        prop_assert_eq!(read_in_chunks(&file, chunk, limits()), whole);
+    }
+
+    #[test]
+    fn ranges_are_in_order_and_within_the_file(file in encoded()) {
+        if let Ok((outcomes, report)) = read_in_chunks(&file, usize::MAX, limits()) {
+            let mut last = 0;
+            for (at, outcome) in outcomes.iter().enumerate() {
+                prop_assert_eq!(outcome.number(), at as u64 + 1);
+                let text = original(&file, outcome);
+                let start = text.as_ptr() as usize - file.as_ptr() as usize;
+                prop_assert!(start >= last && !text.is_empty());
+                last = start + text.len();
+            }
+            prop_assert_eq!(report.records, outcomes.len() as u64);
+        }
+    }
+
+    #[test]
+    fn no_bytes_cause_a_panic(file in prop::collection::vec(any::<u8>(), 0..400), start in prop::sample::select(STARTS.as_slice())) {
+        let _ = read_in_chunks(&[start.as_bytes(), &file].concat(), 64, limits());
+        let _ = read_in_chunks(&file, 64, limits());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_beyond_the_window_change_nothing(file in beyond_window(), chunk in 1_usize..40) {
+        let (window, rest) = file.split_at(DETECTION_WINDOW + 10);
+        let mut reader = Reader::new(limits());
+        let chunks = std::iter::once(window).chain(rest.chunks(chunk));
+        let streamed = chunks.map(|chunk| reader.push(chunk)).collect::<Result<Vec<_>, _>>();
+        let streamed = streamed.and_then(|outcomes| {
+            let (last, report) = reader.finish()?;
+            Ok((outcomes.into_iter().flatten().chain(last).collect(), report))
+        });
+        prop_assert_eq!(streamed, read_in_chunks(&file, usize::MAX, limits()));
+    }
+}

@@ -1,0 +1,123 @@
+//! Real exports, where they are at hand: they are not ours to distribute.
+
+use std::path::PathBuf;
+
+use references::{Error, Outcome};
+
+use crate::{original, read, reference};
+
+/// The counts that a careful reader of each file arrives at.
+const COUNTS: [(&str, u64, &str); 19] = [
+    ("bom.ris", 1, "RIS"),
+    ("cochrane_extraneous.ris", 2, "RIS"),
+    ("embase.csv", 6, "CSV"),
+    ("embase.ris", 6, "RIS"),
+    ("generic.csv", 2, "CSV"),
+    ("generic_semicolon.csv", 2, "CSV (semicolon)"),
+    ("generic_tab.tsv", 2, "TSV"),
+    ("multiline.ris", 3, "RIS"),
+    ("ovid_psycinfo.ris", 6, "RIS"),
+    ("pmc_medlars.nbib", 5, "PubMed nbib"),
+    ("psycinfo_124.ris", 124, "RIS"),
+    ("pubmed_176.ris", 176, "RIS"),
+    ("pubmed_endnote.txt", 6, "RIS"),
+    ("pubmed_single.nbib", 1, "PubMed nbib"),
+    ("pubmed_zotero.ris", 6, "RIS"),
+    ("ris_issue_992.ris", 19, "RIS"),
+    ("scopus.ris", 6, "RIS"),
+    ("utf_chars.ris", 1, "RIS"),
+    ("web_of_science.ciw.txt", 10, "RIS"),
+];
+
+fn folder() -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/samples");
+    let folder = std::env::var_os("SHARED_SAMPLES").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: no sample exports in {} (set SHARED_SAMPLES to the folder)", folder.display());
+    None
+}
+
+fn sample(name: &str) -> Option<Vec<u8>> {
+    Some(std::fs::read(folder()?.join(name)).unwrap())
+}
+
+#[test]
+fn samples_have_the_counts_of_a_careful_reader() {
+    for (name, count, format) in COUNTS.into_iter().chain([("zotero_export.xml", 1233, "EndNote XML")]) {
+        let Some(bytes) = sample(name) else { return };
+        let (outcomes, report) = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((report.records, report.format.to_string().as_str()), (count, format), "{name}");
+        assert_eq!(outcomes.len() as u64, count, "{name}");
+        let quarantined: Vec<_> =
+            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Quarantined(_))).collect();
+        assert!(quarantined.is_empty(), "{name}: {quarantined:?}");
+    }
+}
+
+#[test]
+fn neighbouring_formats_are_refused_by_name() {
+    let Some(wos) = sample("wos.ris") else { return };
+    assert_eq!(read(&wos).unwrap_err(), Error::UnsupportedFormat { name: "Web of Science plain text" });
+    let Some(xml) = sample("pubmed-29768149.xml") else { return };
+    assert_eq!(read(&xml).unwrap_err(), Error::Doctype { name: Some("PubMed XML") });
+}
+
+#[test]
+fn byte_ranges_of_samples_cut_out_whole_records() {
+    for (name, starts, ends) in [
+        ("psycinfo_124.ris", "TY  -", "ER  -"),
+        ("embase.ris", "TY  -", "ER  -"),
+        ("zotero_export.xml", "<record>", "</record>"),
+        ("pubmed_single.nbib", "PMID-", "Jul 28."),
+    ] {
+        let Some(bytes) = sample(name) else { return };
+        for outcome in read(&bytes).unwrap().0 {
+            let text = String::from_utf8_lossy(original(&bytes, &outcome)).into_owned();
+            assert!(text.starts_with(starts) && text.trim_end().ends_with(ends), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_embase_table_is_mapped_to_fields() {
+    let Some(bytes) = sample("embase.csv") else { return };
+    let first = reference(read(&bytes).unwrap().0.remove(0));
+    assert_eq!(first.authors, ["Liu, R.", "Adler, D.G."]);
+    assert_eq!(first.journal.as_deref(), Some("Endoscopic Ultrasound"));
+    assert_eq!(
+        (first.year, first.volume.as_deref(), first.issue.as_deref()),
+        (Some(2014), Some("3"), Some("3"))
+    );
+    assert_eq!(first.pages.as_deref(), Some("152-160"));
+    assert_eq!(first.doi.as_deref(), Some("10.4103/2303-9027.138783"));
+    assert!(first.keywords.contains(&"bronchogenic duplication cyst (diagnosis, surgery)".to_owned()));
+}
+
+#[test]
+fn a_generic_table_is_mapped_to_fields_under_every_delimiter() {
+    for name in ["generic.csv", "generic_semicolon.csv", "generic_tab.tsv"] {
+        let Some(bytes) = sample(name) else { return };
+        let first = reference(read(&bytes).unwrap().0.remove(0));
+        assert_eq!(first.title, "Title of reference", "{name}");
+        assert_eq!(first.authors, ["Marx, Karl", "Lindgren, Astrid"], "{name}");
+        assert_eq!(first.keywords, ["Pippi", "Nordwind", "Piraten"], "{name}");
+        assert_eq!((first.year, first.pages.as_deref()), (Some(2014), Some("e0815")), "{name}");
+        assert_eq!(first.journal.as_deref(), Some("Lorem"), "{name}");
+    }
+}
+
+#[test]
+fn a_record_with_a_doi_alone_is_a_study_without_a_title() {
+    let Some(bytes) = sample("bom.ris") else { return };
+    let only = reference(read(&bytes).unwrap().0.remove(0));
+    assert_eq!((only.title.as_str(), only.doi.as_deref()), ("", Some("10.1186/s40981-020-0316-0")));
+}
+
+#[test]
+fn keywords_on_lines_of_their_own_are_keywords() {
+    let Some(bytes) = sample("ris_issue_992.ris") else { return };
+    let first = reference(read(&bytes).unwrap().0.remove(0));
+    assert_eq!(&first.keywords[..2], ["Health Facility Administration", "Joint Commission"]);
+}

@@ -1,0 +1,165 @@
+//! A machine whose time a test decides.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contracts::Host;
+use jiff::{SignedDuration, Timestamp};
+use uuid::{Builder, Uuid};
+
+/// A [`Host`] that is moved by hand. Ids and random numbers follow from its seed and from how many were drawn
+/// before, so a run can be repeated exactly.
+#[derive(Debug)]
+pub struct ManualHost {
+    seed: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    now: Timestamp,
+    ids: u32,
+    randoms: u64,
+    sleeps: Vec<Duration>,
+}
+
+impl ManualHost {
+    /// A machine that stands at `now`.
+    pub fn new(now: Timestamp, seed: u64) -> Self {
+        Self { seed, state: Mutex::new(State { now, ids: 0, randoms: 0, sleeps: Vec::new() }) }
+    }
+
+    /// A machine that stands at the beginning of 2026.
+    pub fn seeded(seed: u64) -> Self {
+        Self::new(Timestamp::constant(1_767_225_600, 0), seed)
+    }
+
+    /// Sets the clock, forward or back.
+    pub fn set(&self, now: Timestamp) {
+        self.with(|state| state.now = now);
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, by: Duration) {
+        self.with(|state| state.now = after(state.now, by));
+    }
+
+    /// Every sleep so far, in order.
+    pub fn sleeps(&self) -> Vec<Duration> {
+        self.with(|state| state.sleeps.clone())
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        // A test that panicked while it held the state has failed already; the state is still sound.
+        change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+fn after(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
+}
+
+#[async_trait]
+impl Host for ManualHost {
+    fn now(&self) -> Timestamp {
+        self.with(|state| state.now)
+    }
+
+    fn fresh_id(&self) -> Uuid {
+        let (now, count) = self.with(|state| {
+            state.ids = state.ids.wrapping_add(1);
+            (state.now, state.ids)
+        });
+        let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
+        // The count before the seed, so that ids of one moment ascend too. The first three of these ten bytes
+        // lose bits to the version and the variant.
+        let ([a, b, c, d], [.., x, y, z]) = (count.to_be_bytes(), self.seed.to_be_bytes());
+        Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()
+    }
+
+    fn unit_random(&self) -> f64 {
+        let count = self.with(|state| {
+            state.randoms = state.randoms.wrapping_add(1);
+            state.randoms
+        });
+        unit(self.seed.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    }
+
+    /// Moves the clock at once, and lets others run before it returns.
+    async fn sleep(&self, duration: Duration) {
+        self.with(|state| {
+            state.sleeps.push(duration);
+            state.now = after(state.now, duration);
+        });
+        Yield { done: false }.await;
+    }
+}
+
+/// The output of SplitMix64 (Steele, Lea and Flood, 2014) as a fraction.
+fn unit(mut z: u64) -> f64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^= z >> 31;
+    // The upper 53 bits are what a double holds exactly.
+    (z >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Is pending once.
+struct Yield {
+    done: bool,
+}
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.done {
+            return Poll::Ready(());
+        }
+        self.done = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_ascend_and_repeat_with_the_seed() {
+        let draw = |seed| {
+            let host = ManualHost::seeded(seed);
+            (0..1000).map(|_| host.fresh_id()).collect::<Vec<_>>()
+        };
+        assert!(draw(1).is_sorted());
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        assert_eq!(draw(1).first().unwrap().get_version_num(), 7);
+    }
+
+    #[test]
+    fn random_numbers_stay_within_their_range_and_spread() {
+        let host = ManualHost::seeded(7);
+        let drawn: Vec<f64> = (0..1000).map(|_| host.unit_random()).collect();
+        assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)));
+        let mean = drawn.iter().sum::<f64>() / 1000.0;
+        assert!((0.45..0.55).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn sleeping_moves_the_clock_and_is_remembered() {
+        let host = ManualHost::seeded(1);
+        let before = host.now();
+        let mut sleep = host.sleep(Duration::from_secs(5));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(sleep.as_mut().poll(&mut context).is_pending(), "others may run");
+        assert!(sleep.as_mut().poll(&mut context).is_ready());
+        drop(sleep);
+        assert_eq!(host.now().duration_since(before), SignedDuration::from_secs(5));
+        assert_eq!(host.sleeps(), [Duration::from_secs(5)]);
+    }
+}

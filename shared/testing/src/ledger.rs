@@ -1,0 +1,288 @@
+//! What [`ClaimPartition`] and [`GrantTokens`] promise: the meaning of [`dedup::ledger::Item`], atomically.
+
+use std::collections::BTreeSet;
+
+use contracts::{AttemptId, Host, SearchId, StoreError, Token};
+use dedup::ledger::ITEM_LIFETIME;
+use dedup::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens};
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// Claims and releases.
+    pub claim: &'a dyn ClaimPartition,
+    /// Grants.
+    pub grant: &'a dyn GrantTokens,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_token_admits_until_it_is_released(ports).await?;
+    an_unknown_partition_admits_only_what_requires_nothing(ports).await?;
+    a_claim_lists_its_own_mints_with_the_rest(ports).await?;
+    of_many_claimers_at_once_exactly_one_is_admitted(ports).await?;
+    a_held_partition_is_busy_until_its_lease_ends(ports).await?;
+    an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
+    a_zombie_releases_nothing(ports).await?;
+    an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
+    the_end_of_a_search_takes_all_its_tokens(ports).await?;
+    an_expired_item_is_absent(ports).await?;
+    granting_again_changes_nothing(ports).await
+}
+
+const LEASE: i64 = 30;
+
+struct Partition<'a> {
+    ports: &'a Ports<'a>,
+    id: SearchId,
+    token: Token,
+    now: Timestamp,
+}
+
+impl<'a> Partition<'a> {
+    /// A partition with one token.
+    async fn granted(ports: &'a Ports<'a>) -> Result<Self, StoreError> {
+        let partition = Self::unknown(ports);
+        ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), partition.now).await?;
+        Ok(partition)
+    }
+
+    fn unknown(ports: &'a Ports<'a>) -> Self {
+        let token = Token::minted_at_entry(ports.host.fresh_id());
+        Self { ports, id: sample::search(ports.host), token, now: sample::now(ports.host) }
+    }
+
+    fn request(&self, attempt: AttemptId, after: i64, requires: Requirement) -> Claim {
+        Claim {
+            partition: self.id,
+            attempt,
+            now: sample::later(self.now, after),
+            lease: SignedDuration::from_secs(LEASE),
+            requires,
+            mint: vec![Token::minted_by_attempt(&attempt, 0)],
+        }
+    }
+
+    async fn claim(&self, after: i64, requires: Requirement) -> Result<(AttemptId, Admission), StoreError> {
+        let attempt = sample::attempt(self.ports.host);
+        let answer = self.ports.claim.claim(&self.request(attempt, after, requires)).await?;
+        Ok((attempt, answer))
+    }
+
+    async fn admitted(&self, after: i64) -> Result<(AttemptId, Admitted), StoreError> {
+        match self.claim(after, Requirement::Token(self.token.clone())).await? {
+            (attempt, Admission::Admitted(admitted)) => Ok((attempt, admitted)),
+            (_, other) => panic!("not admitted: {other:?}"),
+        }
+    }
+
+    fn giving_back(&self, attempt: AttemptId, fence: u64, after: i64) -> Release {
+        Release {
+            partition: self.id,
+            attempt,
+            fence,
+            remove: BTreeSet::new(),
+            ended: false,
+            now: sample::later(self.now, after),
+        }
+    }
+
+    fn needs_token(&self) -> Requirement {
+        Requirement::Token(self.token.clone())
+    }
+}
+
+fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
+    answer.1 == Admission::Duplicate
+}
+
+/// And never again; a release without it keeps it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (attempt, first) = partition.admitted(0).await?;
+    assert!(ports.claim.release(&partition.giving_back(attempt, first.fence, 1)).await?);
+    let (attempt, second) = partition.admitted(2).await?;
+    assert!(second.fence > first.fence, "the fence grows with each claim");
+    let release = Release {
+        remove: [partition.token.clone()].into(),
+        ..partition.giving_back(attempt, second.fence, 3)
+    };
+    assert!(ports.claim.release(&release).await?);
+    assert!(is_duplicate(&partition.claim(4, partition.needs_token()).await?));
+    assert!(!ports.claim.release(&release).await?, "it was given back already");
+    Ok(())
+}
+
+/// A message from outside, that is.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::unknown(ports);
+    assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
+    assert!(is_duplicate(&partition.claim(0, Requirement::Known).await?));
+    let (attempt, answer) = partition.claim(0, Requirement::Nothing).await?;
+    let Admission::Admitted(admitted) = answer else { panic!("not admitted: {answer:?}") };
+    assert_eq!(admitted.tokens, Tokens::Listed([Token::minted_by_attempt(&attempt, 0)].into()));
+    assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
+    assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
+    Ok(())
+}
+
+/// The tokens of earlier attempts that nobody removed are among them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (one, first) = partition.admitted(0).await?;
+    let mint = |attempt: &AttemptId| Token::minted_by_attempt(attempt, 0);
+    assert_eq!(first.tokens, Tokens::Listed([partition.token.clone(), mint(&one)].into()));
+    ports.claim.release(&partition.giving_back(one, first.fence, 1)).await?;
+    let (two, second) = partition.admitted(2).await?;
+    assert_eq!(second.tokens, Tokens::Listed([partition.token.clone(), mint(&one), mint(&two)].into()));
+    Ok(())
+}
+
+/// All others are told that it is busy.
+///
+/// # Errors
+/// When a port fails.
+pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let answers = join_all((0..16).map(|_| partition.claim(0, partition.needs_token()))).await;
+    let mut admitted = 0;
+    for answer in answers {
+        match answer?.1 {
+            Admission::Admitted(_) => admitted += 1,
+            Admission::Busy { until } => assert_eq!(until, sample::later(partition.now, LEASE)),
+            Admission::Duplicate => panic!("the token is there"),
+        }
+    }
+    assert_eq!(admitted, 1);
+    Ok(())
+}
+
+/// Then it is taken over.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (_, first) = partition.admitted(0).await?;
+    for requires in [partition.needs_token(), Requirement::Known, Requirement::Nothing] {
+        let (_, answer) = partition.claim(LEASE - 1, requires).await?;
+        assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, LEASE) });
+    }
+    let (_, second) = partition.admitted(LEASE).await?;
+    assert!(second.fence > first.fence);
+    Ok(())
+}
+
+/// It is one whoever is inside.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    partition.admitted(0).await?;
+    let absent = Requirement::Token(Token::minted_at_entry(ports.host.fresh_id()));
+    assert!(is_duplicate(&partition.claim(1, absent).await?));
+    Ok(())
+}
+
+/// Neither the lease nor a token: it is not its partition any more.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (zombie, old) = partition.admitted(0).await?;
+    let (current, new) = partition.admitted(LEASE).await?;
+    let grab = |attempt, fence| Release {
+        remove: [partition.token.clone()].into(),
+        ..partition.giving_back(attempt, fence, LEASE + 1)
+    };
+    for (attempt, fence) in [(zombie, old.fence), (zombie, new.fence), (current, old.fence)] {
+        assert!(!ports.claim.release(&grab(attempt, fence)).await?);
+    }
+    let (_, answer) = partition.claim(LEASE + 2, partition.needs_token()).await?;
+    assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, 2 * LEASE) });
+    assert!(ports.claim.release(&grab(current, new.fence)).await?);
+    Ok(())
+}
+
+/// It holds the lease itself; its first fence is outdated.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (attempt, first) = partition.admitted(0).await?;
+    let again = ports.claim.claim(&partition.request(attempt, 1, partition.needs_token())).await?;
+    let Admission::Admitted(again) = again else { panic!("not admitted: {again:?}") };
+    assert!(again.fence > first.fence);
+    assert!(!ports.claim.release(&partition.giving_back(attempt, first.fence, 2)).await?);
+    assert!(ports.claim.release(&partition.giving_back(attempt, again.fence, 2)).await?);
+    Ok(())
+}
+
+/// Whether or not the release names them; the partition stays known for a while.
+///
+/// # Errors
+/// When a port fails.
+pub async fn the_end_of_a_search_takes_all_its_tokens(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (attempt, admitted) = partition.admitted(0).await?;
+    let release = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, 1) };
+    assert!(ports.claim.release(&release).await?);
+    for token in [partition.token.clone(), Token::minted_by_attempt(&attempt, 0)] {
+        assert!(is_duplicate(&partition.claim(2, Requirement::Token(token)).await?));
+    }
+    assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
+    Ok(())
+}
+
+/// With it gone its tokens are absent too, so nothing comes back to life.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let lifetime = ITEM_LIFETIME.as_secs();
+    assert!(is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?));
+    assert!(is_duplicate(&partition.claim(lifetime, Requirement::Known).await?));
+    let other = Token::minted_at_entry(ports.host.fresh_id());
+    ports.grant.grant(partition.id, &[other], sample::later(partition.now, lifetime)).await?;
+    assert!(
+        is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?),
+        "a new grant revived it"
+    );
+    Ok(())
+}
+
+/// Neither while nobody is inside nor while somebody is: a grant ends no lease.
+///
+/// # Errors
+/// When a port fails.
+pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (attempt, admitted) = partition.admitted(0).await?;
+    ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), partition.now).await?;
+    assert!(matches!(partition.claim(1, Requirement::Known).await?.1, Admission::Busy { .. }));
+    let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
+    assert_eq!(tokens.len(), 2, "the token and one mint");
+    assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
+    Ok(())
+}

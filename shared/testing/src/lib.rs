@@ -1,0 +1,35 @@
+//! What every adapter has to keep, as tests that any adapter can run.
+//!
+//! - [`host`]: a [`contracts::Host`] whose time a test decides;
+//! - [`sample`]: documents, entries, jobs and studies to store;
+//! - [`saga`], [`jobs`], [`studies`], [`sessions`], [`ledger`], [`processed`], [`queues`], [`objects`]: one suite
+//!   for each group of ports.
+//!
+//! A suite is a `Ports` that names what is under test, one function for each promise, and `all`, which checks one
+//! promise after the other. A promise that is broken panics at the assertion; a port that fails is an error.
+//!
+//! # Stores that are not empty
+//! Ids are fresh ([`contracts::Host::fresh_id`]), so the suites may run against a store in use. The queues must
+//! be nobody else's for the while: the suite empties them first.
+//!
+//! # Time
+//! Suites let time pass by [`contracts::Host::sleep`]: with [`ManualHost`] that takes no time at all, and with
+//! the host of a real machine, for a real server, it really waits. So they wait for seconds and never for hours,
+//! where the adapter has a clock of its own; where a port is told the time, they may tell it any.
+//! Times are whole seconds, since not every store keeps more than milliseconds.
+
+pub mod host;
+pub mod jobs;
+pub mod ledger;
+pub mod objects;
+pub mod processed;
+pub mod queues;
+pub mod saga;
+pub mod sample;
+pub mod sessions;
+pub mod studies;
+
+pub use host::ManualHost;
+
+/// How a check ends, unless it panics because a promise is broken: well, or with the error of a port.
+pub type Checked = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -1,0 +1,61 @@
+//! What [`RememberProcessed`] promises.
+
+use contracts::Host;
+use dedup::RememberProcessed;
+
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// The store.
+    pub store: &'a dyn RememberProcessed,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_key_is_remembered_until_it_expires_deleted_or_not(ports).await?;
+    remembering_again_moves_the_expiry(ports).await?;
+    keys_do_not_stand_in_each_others_way(ports).await
+}
+
+/// The expiry counts, since deletion by the store may be late.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_key_is_remembered_until_it_expires_deleted_or_not(ports: &Ports<'_>) -> Checked {
+    let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
+    assert!(!ports.store.is_remembered(&key, now).await?, "nothing is remembered at first");
+    ports.store.remember(&key, sample::later(now, 60)).await?;
+    assert!(ports.store.is_remembered(&key, now).await?);
+    assert!(ports.store.is_remembered(&key, sample::later(now, 59)).await?);
+    assert!(!ports.store.is_remembered(&key, sample::later(now, 60)).await?);
+    Ok(())
+}
+
+/// The later note counts.
+///
+/// # Errors
+/// When a port fails.
+pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
+    let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
+    ports.store.remember(&key, sample::later(now, 60)).await?;
+    ports.store.remember(&key, sample::later(now, 120)).await?;
+    assert!(ports.store.is_remembered(&key, sample::later(now, 90)).await?);
+    Ok(())
+}
+
+/// Two handlers of one message have two keys.
+///
+/// # Errors
+/// When a port fails.
+pub async fn keys_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
+    let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
+    ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;
+    assert!(!ports.store.is_remembered(&format!("two:{id}"), now).await?);
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The outbox as the worker that stored it sees it.
+
+use contracts::SearchId;
+use outbox::policy::Failure;
+use outbox::{Entry, Owner, Policy, Settlement};
+use worker::document::{Persist, Persisted};
+
+use super::Ports;
+use crate::{Checked, sample};
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    entries_join_in_order_and_leave_with_a_write(ports).await?;
+    a_performed_entry_is_removed(ports).await?;
+    a_failed_entry_is_kept_as_settled(ports).await?;
+    a_settlement_with_another_claim_changes_nothing(ports).await?;
+    entries_of_several_searches_are_settled_in_one_call(ports).await?;
+    settling_does_not_touch_the_version(ports).await
+}
+
+async fn with_entries(
+    ports: &Ports<'_>,
+    count: usize,
+) -> Result<(SearchId, Vec<Entry>), Box<dyn std::error::Error + Send + Sync>> {
+    let (search, now) = (sample::search(ports.host), sample::now(ports.host));
+    let mut add = Vec::new();
+    for _ in 0..count {
+        add.push(sample::entry(ports.host, search, now)?);
+    }
+    let write = Persist {
+        add: add.clone(),
+        ..sample::persist(search, None, sample::uploading(ports.host, "entries"))
+    };
+    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    Ok((search, add))
+}
+
+fn done(entry: &Entry) -> Settlement {
+    Settlement { id: entry.id, claim: entry.claimed_until, keep: None }
+}
+
+/// Every field of an entry comes back; cancelling what is not there is no error.
+///
+/// # Errors
+/// When a port fails.
+pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> Checked {
+    let (search, entries) = with_entries(ports, 3).await?;
+    assert_eq!(ports.stored(search).await?.outbox, entries);
+    let [first, second, third] = entries.as_slice() else { panic!("three were added") };
+    let timeout = sample::entry(ports.host, search, sample::later(sample::now(ports.host), 3600))?;
+    let write = Persist {
+        add: vec![timeout.clone()],
+        cancel: vec![second.id, sample::message(ports.host, search).id],
+        ..sample::persist(search, Some(1), sample::uploading(ports.host, "changed"))
+    };
+    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    assert_eq!(ports.stored(search).await?.outbox, [first.clone(), third.clone(), timeout]);
+    Ok(())
+}
+
+/// And the others stay; settling it again is no error.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
+    let (search, entries) = with_entries(ports, 2).await?;
+    let [first, second] = entries.as_slice() else { panic!("two were added") };
+    for _ in 0..2 {
+        ports.write.settle(&[(search, vec![done(first)])]).await?;
+        assert_eq!(ports.stored(search).await?.outbox, std::slice::from_ref(second));
+    }
+    Ok(())
+}
+
+/// With its attempts, its error and its next attempt; poisoned in the end.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
+    let (search, entries) = with_entries(ports, 1).await?;
+    let (policy, now) = (Policy::default(), sample::now(ports.host));
+    let mut entry = entries.first().cloned().ok_or("no entry")?;
+    for permanent in [false, true] {
+        let failure = Failure { error: "the queue said no: \u{1F6AB}".to_owned(), permanent };
+        let settlement = policy.settle(&entry, Err(failure), now, 0.0);
+        let kept = settlement.keep.clone().ok_or("it is kept")?;
+        ports.write.settle(&[(search, vec![settlement])]).await?;
+        assert_eq!(ports.stored(search).await?.outbox, std::slice::from_ref(&kept));
+        entry = kept;
+    }
+    assert!(entry.poisoned && entry.attempts == 2);
+    Ok(())
+}
+
+/// A worker that was overtaken by a sweeper, or by a later claim, settles nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+    let (search, entries) = with_entries(ports, 1).await?;
+    let now = sample::now(ports.host);
+    let unclaimed = entries.first().ok_or("no entry")?;
+    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let mut stale = vec![done(unclaimed)];
+    for claim in [None, Some(sample::later(now, 299))] {
+        stale.push(Settlement {
+            id: unclaimed.id,
+            claim,
+            keep: Some(Entry { attempts: 9, ..unclaimed.clone() }),
+        });
+    }
+    ports.write.settle(&[(search, stale.clone())]).await?;
+    ports.sweep.settle(Owner::Saga(search), &stale).await?;
+    assert_eq!(ports.stored(search).await?.outbox, claimed);
+    ports.write.settle(&[(search, claimed.iter().map(done).collect())]).await?;
+    assert_eq!(ports.stored(search).await?.outbox, []);
+    Ok(())
+}
+
+/// Each on condition of its own claim.
+///
+/// # Errors
+/// When a port fails.
+pub async fn entries_of_several_searches_are_settled_in_one_call(ports: &Ports<'_>) -> Checked {
+    let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
+    let settlements =
+        [(one, first.iter().map(done).collect()), (two, second.iter().take(1).map(done).collect::<Vec<_>>())];
+    ports.write.settle(&settlements).await?;
+    assert_eq!(ports.stored(one).await?.outbox, []);
+    assert_eq!(ports.stored(two).await?.outbox, second.split_at(1).1);
+    ports.write.settle(&[]).await?;
+    Ok(())
+}
+
+/// Clearing the outbox is no conflict for the worker that changes the state.
+///
+/// # Errors
+/// When a port fails.
+pub async fn settling_does_not_touch_the_version(ports: &Ports<'_>) -> Checked {
+    let (search, entries) = with_entries(ports, 1).await?;
+    ports.write.settle(&[(search, entries.iter().map(done).collect())]).await?;
+    let write = sample::persist(search, Some(1), sample::uploading(ports.host, "after"));
+    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    Ok(())
+}

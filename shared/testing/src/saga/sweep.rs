@@ -1,0 +1,199 @@
+//! The outbox as a sweeper sees it.
+
+use std::collections::BTreeSet;
+
+use contracts::{MessageId, SearchId, StoreError};
+use futures::future::join_all;
+use jiff::Timestamp;
+use outbox::{Entry, Owner, Settlement};
+
+use super::Ports;
+use crate::{Checked, sample};
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    due_finds_what_is_ready_and_nothing_else(ports).await?;
+    due_lists_the_longest_waiting_first_each_once(ports).await?;
+    a_claim_takes_every_ready_entry_and_no_other(ports).await?;
+    no_entry_is_claimed_by_two_at_once(ports).await?;
+    a_stuck_claim_is_taken_over(ports).await?;
+    a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await
+}
+
+/// Enough for everything that a store in use may hold.
+const MANY: usize = 100_000;
+
+async fn is_due(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
+    Ok(ports.sweep.due(now, MANY).await?.contains(&Owner::Saga(search)))
+}
+
+/// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
+///
+/// # Errors
+/// When a port fails.
+pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let id = sample::search(ports.host);
+    let entry = |due_at| sample::entry(ports.host, id, due_at);
+    let ready = ports.create(vec![entry(now)?]).await?;
+    let future = ports.create(vec![entry(sample::later(now, 60))?]).await?;
+    let poisoned = ports.create(vec![Entry { poisoned: true, ..entry(now)? }]).await?;
+    let failed = ports.create(vec![Entry { next_attempt_at: sample::later(now, 60), ..entry(now)? }]).await?;
+    let empty = ports.create(Vec::new()).await?;
+    assert!(is_due(ports, ready, now).await?);
+    for (search, what) in [(future, "future"), (poisoned, "poisoned"), (failed, "failed"), (empty, "empty")] {
+        assert!(!is_due(ports, search, now).await?, "{what} is found");
+    }
+    for (search, found) in [(future, true), (failed, true), (poisoned, false), (empty, false)] {
+        assert_eq!(is_due(ports, search, sample::later(now, 60)).await?, found);
+    }
+    ports.sweep.claim_due(Owner::Saga(ready), now, sample::later(now, 300)).await?;
+    assert!(!is_due(ports, ready, sample::later(now, 299)).await?, "claimed is found");
+    assert!(is_due(ports, ready, sample::later(now, 300)).await?, "stuck is not found");
+    Ok(())
+}
+
+/// However many of its entries are ready; cut off at the limit.
+///
+/// # Errors
+/// When a port fails.
+pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let id = sample::search(ports.host);
+    // Older than anything else in the store, so that the limit cuts off ours.
+    let entry = |seconds| sample::entry(ports.host, id, sample::later(Timestamp::UNIX_EPOCH, seconds));
+    let second = ports.create(vec![entry(20)?, entry(21)?, entry(22)?]).await?;
+    let first = ports.create(vec![entry(50)?, entry(10)?]).await?;
+    let third = ports.create(vec![entry(30)?]).await?;
+    let ours: Vec<Owner> = ports
+        .sweep
+        .due(now, MANY)
+        .await?
+        .into_iter()
+        .filter(|owner| [first, second, third].map(Owner::Saga).contains(owner))
+        .collect();
+    assert_eq!(ours, [first, second, third].map(Owner::Saga));
+    assert_eq!(ports.sweep.due(now, 2).await?.len(), 2);
+    for search in [first, second, third] {
+        remove_all(ports, search, now).await?;
+    }
+    Ok(())
+}
+
+async fn remove_all(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Result<(), StoreError> {
+    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let done = |entry: &Entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
+    ports.sweep.settle(Owner::Saga(search), &claimed.iter().map(done).collect::<Vec<_>>()).await
+}
+
+/// With the claim in them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let id = sample::search(ports.host);
+    let entries = vec![
+        sample::entry(ports.host, id, now)?,
+        sample::entry(ports.host, id, sample::later(now, 60))?,
+        Entry { poisoned: true, ..sample::entry(ports.host, id, now)? },
+        sample::entry(ports.host, id, now)?,
+    ];
+    let search = ports.create(entries.clone()).await?;
+    let until = sample::later(now, 300);
+    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, until).await?;
+    let expected: Vec<Entry> = entries
+        .iter()
+        .filter(|entry| entry.is_ready(now))
+        .map(|entry| Entry { claimed_until: Some(until), ..entry.clone() })
+        .collect();
+    assert_eq!(claimed, expected);
+    assert_eq!(ports.sweep.claim_due(Owner::Saga(search), now, until).await?, []);
+    let stored: Vec<MessageId> = ports.stored(search).await?.outbox.iter().map(|entry| entry.id).collect();
+    assert_eq!(stored, entries.iter().map(|entry| entry.id).collect::<Vec<_>>(), "claiming removes nothing");
+    assert_eq!(ports.sweep.claim_due(Owner::Saga(sample::search(ports.host)), now, until).await?, []);
+    Ok(())
+}
+
+/// While the claim lasts.
+///
+/// # Errors
+/// When a port fails.
+pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let id = sample::search(ports.host);
+    let entries = (0..5).map(|_| sample::entry(ports.host, id, now)).collect::<Result<Vec<_>, _>>()?;
+    let search = ports.create(entries).await?;
+    let claims = (0..8).map(|n| ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300 + n)));
+    let mut seen = BTreeSet::new();
+    for claimed in join_all(claims).await {
+        for entry in claimed? {
+            assert!(seen.insert(entry.id), "entry {} was claimed twice", entry.id);
+        }
+    }
+    assert_eq!(seen.len(), 5);
+    Ok(())
+}
+
+/// And whoever held it before settles nothing any more.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
+    let search = ports.create(vec![entry]).await?;
+    let owner = Owner::Saga(search);
+    let stuck = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
+    let over = ports.sweep.claim_due(owner, sample::later(now, 300), sample::later(now, 600)).await?;
+    assert_eq!(over.len(), 1);
+    let done = |entries: &[Entry]| -> Vec<Settlement> {
+        entries
+            .iter()
+            .map(|entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None })
+            .collect()
+    };
+    ports.sweep.settle(owner, &done(&stuck)).await?;
+    assert_eq!(ports.stored(search).await?.outbox, over, "the earlier claim settles nothing");
+    ports.sweep.settle(owner, &done(&over)).await?;
+    assert_eq!(ports.stored(search).await?.outbox, []);
+    Ok(())
+}
+
+/// Not before, and never once it is poisoned.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
+    let search = ports.create(vec![entry]).await?;
+    let owner = Owner::Saga(search);
+    let fail = async |at: Timestamp, poisoned: bool| -> Result<usize, StoreError> {
+        let claimed = ports.sweep.claim_due(owner, at, sample::later(at, 300)).await?;
+        let keep = |entry: &Entry| Entry {
+            attempts: entry.attempts + 1,
+            next_attempt_at: sample::later(at, 10),
+            claimed_until: None,
+            poisoned,
+            error: Some("refused".to_owned()),
+            ..entry.clone()
+        };
+        let settlements: Vec<Settlement> = claimed
+            .iter()
+            .map(|entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: Some(keep(entry)) })
+            .collect();
+        ports.sweep.settle(owner, &settlements).await?;
+        Ok(claimed.len())
+    };
+    assert_eq!(fail(now, false).await?, 1);
+    assert_eq!(fail(sample::later(now, 9), false).await?, 0, "too early");
+    assert_eq!(fail(sample::later(now, 10), true).await?, 1);
+    assert_eq!(fail(sample::later(now, 10_000), true).await?, 0, "poisoned");
+    let kept = ports.stored(search).await?.outbox;
+    assert!(kept.iter().all(|entry| entry.poisoned && entry.attempts == 2) && kept.len() == 1);
+    Ok(())
+}

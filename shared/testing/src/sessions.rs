@@ -1,0 +1,199 @@
+//! What [`CommitSession`], [`SettleSessions`] and the [`SweepOutbox`] of sessions promise.
+
+use contracts::{Host, JobState, SearchId, SessionId};
+use futures::future::join;
+use imports::{ReadJobs, Write};
+use outbox::session::Found;
+use outbox::{
+    CommitSession, Committed, Entry, Owner, SessionRecord, SettleSessions, Settlement, SweepOutbox,
+};
+
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// Commits.
+    pub commit: &'a dyn CommitSession<Write>,
+    /// Finds out.
+    pub settle: &'a dyn SettleSessions,
+    /// Sweeps.
+    pub sweep: &'a dyn SweepOutbox,
+    /// Reads the data that sessions write.
+    pub jobs: &'a dyn ReadJobs,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_commit_stores_data_and_messages(ports).await?;
+    a_repeated_commit_changes_nothing(ports).await?;
+    a_commit_without_messages_writes_only_data(ports).await?;
+    an_existing_job_stays_as_it_is(ports).await?;
+    a_session_that_was_given_up_commits_nothing(ports).await?;
+    a_committed_session_is_not_given_up(ports).await?;
+    of_a_commit_and_a_burial_at_once_one_wins(ports).await?;
+    entries_are_swept_and_the_record_stays(ports).await
+}
+
+/// A session that is ready to commit.
+struct Prepared {
+    record: SessionRecord,
+    search: SearchId,
+    writes: Vec<Write>,
+}
+
+impl Prepared {
+    fn new(ports: &Ports<'_>, entries: usize) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let (search, now) = (sample::search(ports.host), sample::now(ports.host));
+        let entries =
+            (0..entries).map(|_| sample::entry(ports.host, search, now)).collect::<Result<Vec<_>, _>>()?;
+        let record =
+            SessionRecord { id: SessionId::from_uuid(ports.host.fresh_id()), entries, committed_at: now };
+        let job = sample::job(ports.host, search, 0, JobState::Uploading);
+        Ok(Self { record, search, writes: vec![Write::CreateJob(Box::new(job))] })
+    }
+
+    async fn commit(&self, ports: &Ports<'_>) -> Result<Committed, contracts::StoreError> {
+        ports.commit.commit(&self.record, &self.writes).await
+    }
+
+    async fn is_due(&self, ports: &Ports<'_>) -> Result<bool, contracts::StoreError> {
+        let due = ports.sweep.due(sample::now(ports.host), 100_000).await?;
+        Ok(due.contains(&Owner::Session(self.record.id)))
+    }
+
+    async fn has_job(&self, ports: &Ports<'_>) -> Result<bool, contracts::StoreError> {
+        Ok(ports.jobs.job(self.search).await?.is_some())
+    }
+}
+
+/// Both at once.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 2)?;
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Committed);
+    assert!(session.has_job(ports).await? && session.is_due(ports).await?);
+    Ok(())
+}
+
+/// Even after its messages were sent: they are not sent again.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 1)?;
+    session.commit(ports).await?;
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(sweep(ports, &session).await?.len(), 1);
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert!(!session.is_due(ports).await?);
+    Ok(())
+}
+
+/// No record, since nobody will look for one.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 0)?;
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert!(session.has_job(ports).await?);
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
+    Ok(())
+}
+
+/// The saga may have been faster.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_existing_job_stays_as_it_is(ports: &Ports<'_>) -> Checked {
+    let (first, mut second) = (Prepared::new(ports, 1)?, Prepared::new(ports, 1)?);
+    first.commit(ports).await?;
+    let before = ports.jobs.job(first.search).await?;
+    let other = sample::job(ports.host, first.search, 9, JobState::Completed);
+    second.writes = vec![Write::CreateJob(Box::new(other))];
+    assert_eq!(second.commit(ports).await?, Committed::Stored);
+    assert_eq!(ports.jobs.job(first.search).await?, before);
+    Ok(())
+}
+
+/// Neither data nor messages.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 1)?;
+    let now = sample::now(ports.host);
+    for _ in 0..2 {
+        assert_eq!(ports.settle.bury(session.record.id, now).await?, Found::Tombstone);
+    }
+    assert_eq!(session.commit(ports).await?, Committed::TooLate);
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Tombstone);
+    assert!(!session.has_job(ports).await? && !session.is_due(ports).await?);
+    Ok(())
+}
+
+/// What was committed will be sent.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 1)?;
+    session.commit(ports).await?;
+    assert_eq!(ports.settle.bury(session.record.id, sample::now(ports.host)).await?, Found::Committed);
+    assert!(session.is_due(ports).await?);
+    Ok(())
+}
+
+/// And both agree on which.
+///
+/// # Errors
+/// When a port fails.
+pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Checked {
+    for _ in 0..5 {
+        let session = Prepared::new(ports, 1)?;
+        let now = sample::now(ports.host);
+        let (committed, found) = join(session.commit(ports), ports.settle.bury(session.record.id, now)).await;
+        match (committed?, found?) {
+            (Committed::Stored, Found::Committed) => {
+                assert!(session.has_job(ports).await? && session.is_due(ports).await?);
+            }
+            (Committed::TooLate, Found::Tombstone) => {
+                assert!(!session.has_job(ports).await? && !session.is_due(ports).await?);
+            }
+            disagreement => panic!("{disagreement:?}"),
+        }
+    }
+    Ok(())
+}
+
+/// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
+///
+/// # Errors
+/// When a port fails.
+pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checked {
+    let session = Prepared::new(ports, 3)?;
+    session.commit(ports).await?;
+    let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();
+    assert_eq!(swept, session.record.entries.iter().map(|entry| entry.id).collect::<Vec<_>>());
+    assert!(!session.is_due(ports).await?);
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Committed);
+    Ok(())
+}
+
+async fn sweep(ports: &Ports<'_>, session: &Prepared) -> Result<Vec<Entry>, contracts::StoreError> {
+    let (owner, now) = (Owner::Session(session.record.id), sample::now(ports.host));
+    let claimed = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
+    assert_eq!(ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?, [], "it is claimed");
+    let done = |entry: &Entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
+    ports.sweep.settle(owner, &claimed.iter().map(done).collect::<Vec<_>>()).await?;
+    Ok(claimed)
+}

@@ -1,0 +1,138 @@
+//! Performing outbox entries: the fresh ones of an attempt, and what is overdue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contracts::store::chain;
+use contracts::{Job, Message, Reporter, StoreError, Verdict};
+use imports::WriteJobs;
+use outbox::policy::Failure;
+use outbox::queue::MAX_BATCH;
+use outbox::{Entry, Kind, Outgoing, Owner, Policy, SendMessages, Settlement, SweepOutbox};
+
+/// Performs entries.
+#[derive(Clone)]
+pub struct Dispatcher {
+    /// Where messages are sent.
+    pub queue: Arc<dyn SendMessages>,
+    /// Where jobs are written.
+    pub jobs: Arc<dyn WriteJobs>,
+    /// What a failure leads to.
+    pub policy: Policy,
+    /// Takes notes for the function on whose behalf it works.
+    pub reporter: Reporter,
+}
+
+impl Dispatcher {
+    /// Performs the entries and says how each is to be settled. One that fails does not keep the others back.
+    pub async fn perform(&self, entries: &[Entry]) -> Vec<Settlement> {
+        let mut results = self.write_jobs(entries).await;
+        results.extend(self.send_messages(entries).await);
+        let now = self.reporter.host.now();
+        results
+            .into_iter()
+            .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()))
+            .collect()
+    }
+
+    async fn write_jobs<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
+        let mut results = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.kind == Kind::Job) {
+            let result = match serde_json::from_str::<Job>(&entry.payload) {
+                Ok(job) => self.jobs.write(&[job]).await.map_err(|error| store_failure(&error)),
+                Err(error) => Err(unreadable(&error)),
+            };
+            results.push((entry, result));
+        }
+        results
+    }
+
+    async fn send_messages<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
+        let mut results = Vec::new();
+        let mut ready = Vec::new();
+        for entry in entries.iter().filter(|entry| matches!(entry.kind, Kind::Message(_))) {
+            match outgoing(entry) {
+                Ok((message, outgoing)) => ready.push((entry, message, outgoing)),
+                Err(failure) => results.push((entry, Err(failure))),
+            }
+        }
+        for batch in ready.chunks(MAX_BATCH) {
+            let messages: Vec<Outgoing> = batch.iter().map(|(_, _, outgoing)| outgoing.clone()).collect();
+            let sent = self.queue.send(&messages).await;
+            for ((entry, message, outgoing), result) in batch.iter().zip(sent) {
+                if result.is_ok() {
+                    let why = format!("to {}", outgoing.destination.name());
+                    self.reporter.note(Some(message), Verdict::Dispatched, &why);
+                }
+                let failed = |error: outbox::SendError| Failure {
+                    error: chain(&error),
+                    permanent: !error.is_retryable(),
+                };
+                results.push((entry, result.map_err(failed)));
+            }
+        }
+        results
+    }
+
+    /// Claims, performs and settles what is ready in one record. Returns how many entries it took.
+    ///
+    /// # Errors
+    /// When the record's store does not answer. Entries that were performed but not settled are performed again.
+    pub async fn dispatch_record(&self, store: &dyn SweepOutbox, owner: Owner) -> Result<usize, StoreError> {
+        let now = self.reporter.host.now();
+        let entries = store.claim_due(owner, now, self.policy.claim_until(now)).await?;
+        if entries.is_empty() {
+            return Ok(0);
+        }
+        let settlements = self.perform(&entries).await;
+        store.settle(owner, &settlements).await?;
+        Ok(entries.len())
+    }
+}
+
+/// Performs everything that is due, record by record, until nothing is. An entry that fails is not due again
+/// until later, so this ends even when everything fails.
+///
+/// # Errors
+/// When a store does not answer. Whatever was not settled by then is found again by the next sweep.
+pub async fn sweep(stores: &[Arc<dyn SweepOutbox>], dispatcher: &Dispatcher) -> Result<usize, StoreError> {
+    let mut performed = 0;
+    for store in stores {
+        loop {
+            let owners = store.due(dispatcher.reporter.host.now(), dispatcher.policy.batch).await?;
+            let mut taken = 0;
+            for owner in owners {
+                taken += dispatcher.dispatch_record(store.as_ref(), owner).await?;
+            }
+            performed += taken;
+            // Nothing was there, or somebody else was quicker with all of it.
+            if taken == 0 {
+                break;
+            }
+        }
+    }
+    Ok(performed)
+}
+
+fn outgoing(entry: &Entry) -> Result<(Message, Outgoing), Failure> {
+    let Kind::Message(destination) = entry.kind else {
+        return Err(Failure { error: "not a message".into(), permanent: true });
+    };
+    let message = Message::decode(&entry.payload).map_err(|error| unreadable(&error))?;
+    let outgoing = Outgoing {
+        id: message.id,
+        search_id: message.correlation_id,
+        destination,
+        body: entry.payload.clone(),
+        delay: Duration::ZERO,
+    };
+    Ok((message, outgoing))
+}
+
+fn unreadable(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure { error: format!("the stored effect cannot be read: {}", chain(error)), permanent: true }
+}
+
+fn store_failure(error: &StoreError) -> Failure {
+    Failure { error: error.chain(), permanent: !error.is_retryable() }
+}

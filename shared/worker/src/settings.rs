@@ -1,0 +1,36 @@
+//! The worker's numbers.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// The worker's settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a claim lasts at most. Longer than any attempt should take; a worker that outlives it does no
+    /// harm, it only works in vain.
+    pub lease: SignedDuration,
+    /// The waits before the retries after a concurrency conflict.
+    pub conflict_delays: Vec<Duration>,
+    /// How often a busy partition is tried again in place, after up to [`Settings::busy_wait`] each time.
+    pub busy_tries: u32,
+    /// The longest wait for a busy partition, before it is tried again in place.
+    pub busy_wait: Duration,
+    /// When to deliver a message again whose partition stayed busy.
+    pub busy_visibility: Duration,
+    /// When to deliver a message again after a failure of a store.
+    pub failure_visibility: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: SignedDuration::from_secs(30),
+            conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
+            busy_tries: 5,
+            busy_wait: Duration::from_millis(50),
+            busy_visibility: Duration::from_secs(1),
+            failure_visibility: Duration::from_secs(5),
+        }
+    }
+}
