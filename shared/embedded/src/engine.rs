@@ -59,7 +59,9 @@ where
             (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
         };
         // Whoever asked may have stopped waiting; the work is done all the same.
-        let _ = waiter.send(answer);
+        if let Err(Err(error)) = waiter.send(answer) {
+            tracing::warn!(error = error.chain(), "a call that nobody waits for has failed");
+        }
     }
 }
 

@@ -20,9 +20,6 @@ pub(crate) enum Fault {
         /// What it is.
         text: String,
     },
-    /// The folder of objects refused.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
 }
 
 impl Fault {
@@ -45,7 +42,6 @@ impl Fault {
                     | ErrorCode::ReadOnly
                     | ErrorCode::ApiMisuse
             ),
-            Self::Io(_) => true,
             Self::Sqlite(_) | Self::Json(_) | Self::Malformed { .. } => false,
         }
     }

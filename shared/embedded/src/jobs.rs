@@ -80,7 +80,8 @@ fn read(db: &Connection, search: SearchId) -> Result<Option<Job>, Fault> {
     stored.as_deref().map(from_json).transpose()
 }
 
-const UNFINISHED: &str = "SELECT job FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
+pub(crate) const UNFINISHED: &str =
+    "SELECT job FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
 const RECENT: &str = "SELECT job FROM job ORDER BY created_at DESC, search_id DESC LIMIT ?1";
 
 fn list(db: &Connection, sql: &str, count: usize) -> Result<Vec<Job>, Fault> {

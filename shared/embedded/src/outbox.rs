@@ -110,7 +110,8 @@ fn due(db: &Connection, of: &'static str, now: Timestamp, limit: usize) -> Resul
     Ok(found)
 }
 
-const CLAIM: &str = "UPDATE outbox
+/// Left to itself SQLite would go through the ready entries of all records, of which there may be many.
+pub(crate) const CLAIM: &str = "UPDATE outbox INDEXED BY outbox_entry
     SET claimed_until = :until, ready_at = max(:until, due_at, next_attempt_at)
     WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
     RETURNING *";

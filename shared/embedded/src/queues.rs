@@ -149,11 +149,12 @@ fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
     }
 }
 
+/// Served by an index in the order asked for; a test reads its plan.
+pub(crate) const VISIBLE: &str = "SELECT seq, body, receive_count FROM message
+    WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, seq LIMIT ?3";
+
 fn visible(db: &Connection, request: &Request) -> Result<Vec<Visible>, Fault> {
-    let mut statement = db.prepare_cached(
-        "SELECT seq, body, receive_count FROM message WHERE queue = ?1 AND visible_at <= ?2
-         ORDER BY visible_at, seq LIMIT ?3",
-    )?;
+    let mut statement = db.prepare_cached(VISIBLE)?;
     let found = statement
         .query_map(params![request.queue.name(), nanos(request.now), limit(request.max)], |row| {
             Ok(Visible { seq: row.get(0)?, body: row.get(1)?, received: row.get(2)? })

@@ -134,10 +134,10 @@ async fn sweep_folder(folder: &Path, named: &BTreeSet<String>) -> std::io::Resul
     Ok(removed)
 }
 
-const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AND NOT EXISTS
+pub(crate) const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AND NOT EXISTS
     (SELECT 1 FROM outbox WHERE outbox.owner = 'saga' AND outbox.owner_id = saga.search_id)";
 
-const PURGE_SESSIONS: &str = "DELETE FROM session WHERE at <= ?1 AND NOT EXISTS
+pub(crate) const PURGE_SESSIONS: &str = "DELETE FROM session WHERE at <= ?1 AND NOT EXISTS
     (SELECT 1 FROM outbox WHERE outbox.owner = 'session' AND outbox.owner_id = session.session_id)";
 
 fn purge(db: &Connection, now: Timestamp) -> Result<Purged, Fault> {

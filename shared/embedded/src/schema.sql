@@ -24,9 +24,9 @@ CREATE TABLE outbox (
   poisoned        INTEGER NOT NULL,
   error           TEXT,
   requeued        INTEGER NOT NULL,
-  ready_at        INTEGER,
-  UNIQUE (owner, owner_id, entry_id)
+  ready_at        INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX outbox_entry ON outbox (owner, owner_id, entry_id);
 CREATE INDEX outbox_ready ON outbox (owner, ready_at, owner_id) WHERE ready_at IS NOT NULL;
 
 -- Transactional sessions: 'committed', or 'tombstone' when given up.

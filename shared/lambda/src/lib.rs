@@ -1,16 +1,54 @@
-//! Between Lambda's SQS events and our deliveries.
+//! Between Lambda's events and our deliveries.
 //!
-//! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch.
+//! - [`serve_sqs`] runs a function behind a queue, [`answer`] is one of its invocations;
+//! - [`Trigger`] tells a batch from a tick of the schedule, for a function that is behind both.
+//!
+//! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch. What the crate
+//! does not do: it sets no visibility timeouts, so a record that is not acknowledged comes again when that of its
+//! queue is over.
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+mod trigger;
+
+use std::convert::Infallible;
+
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use contracts::{Delivery, Disposition};
+use lambda_runtime::{LambdaEvent, service_fn};
+
+pub use trigger::{Trigger, UnknownEvent};
+
+/// Runs a function behind a queue until Lambda stops the process. `handle` gives one answer for each delivery, in
+/// order.
+///
+/// # Errors
+/// When the Runtime API does not answer.
+pub async fn serve_sqs<F>(handle: F) -> Result<(), lambda_runtime::Error>
+where
+    F: AsyncFn(&[Delivery]) -> Vec<Disposition>,
+{
+    let handle = &handle;
+    let invocation = move |event: LambdaEvent<SqsEvent>| async move {
+        Ok::<_, Infallible>(answer(event.payload, handle).await)
+    };
+    lambda_runtime::run(service_fn(invocation)).await
+}
+
+/// One invocation: the partial batch response to an SQS event.
+pub async fn answer<F>(event: SqsEvent, handle: F) -> SqsBatchResponse
+where
+    F: AsyncFn(&[Delivery]) -> Vec<Disposition>,
+{
+    let deliveries = deliveries(event);
+    let dispositions = handle(&deliveries).await;
+    response(&deliveries, &dispositions)
+}
 
 /// The deliveries of an SQS event.
 pub fn deliveries(event: SqsEvent) -> Vec<Delivery> {
     event.records.into_iter().map(delivery).collect()
 }
 
-fn delivery(message: aws_lambda_events::sqs::SqsMessage) -> Delivery {
+fn delivery(message: SqsMessage) -> Delivery {
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     Delivery {
         record_id: message.message_id.unwrap_or_default(),
@@ -21,15 +59,18 @@ fn delivery(message: aws_lambda_events::sqs::SqsMessage) -> Delivery {
 
 /// The partial batch response for the answers to `deliveries`.
 ///
-/// Whatever is not acknowledged comes again until the queue's receive limit moves it to the dead-letter queue. A
-/// record without an id cannot be named in the response (an empty id would fail the whole batch;
+/// Whatever is not acknowledged comes again until the queue's receive limit moves it to the dead-letter queue; so
+/// does a delivery without an answer, since SQS deletes what the response does not name. A record without an id
+/// cannot be named in the response (an empty id would fail the whole batch;
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
 pub fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
-    for (delivery, disposition) in deliveries.iter().zip(dispositions) {
-        let reason = match disposition {
-            Disposition::Acknowledge => continue,
-            Disposition::Retry { reason, .. } | Disposition::DeadLetter { reason } => reason,
+    let answers = dispositions.iter().map(Some).chain(std::iter::repeat(None));
+    for (delivery, answer) in deliveries.iter().zip(answers) {
+        let reason = match answer {
+            Some(Disposition::Acknowledge) => continue,
+            Some(Disposition::Retry { reason, .. } | Disposition::DeadLetter { reason }) => reason,
+            None => "the handler gave no answer",
         };
         tracing::warn!(record_id = delivery.record_id, reason, "a record is left to the queue");
         if !delivery.record_id.is_empty() {
@@ -47,8 +88,77 @@ mod tests {
 
     use super::*;
 
+    /// Two records as SQS sends them; the first one's body is junk.
+    const EVENT: &str = r#"{"Records": [
+        {
+            "messageId": "059f36b4-87a3-44ab-83d2-661975830a7d",
+            "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
+            "body": "{\"specversion\": \"1.0\", \"id\": ",
+            "attributes": {
+                "ApproximateReceiveCount": "2",
+                "SentTimestamp": "1545082649183",
+                "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+                "ApproximateFirstReceiveTimestamp": "1545082649185"
+            },
+            "messageAttributes": {},
+            "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:saga",
+            "awsRegion": "eu-central-1"
+        },
+        {
+            "messageId": "2e1424d4-f796-459a-8184-9c92662be6da",
+            "receiptHandle": "AQEBzWwaftRI0KuVm4tP+/7q1rGgNqicHq",
+            "body": "good",
+            "attributes": {
+                "ApproximateReceiveCount": "1",
+                "SentTimestamp": "1545082650636",
+                "SenderId": "AIDAIENQZJOLO23YVJ4VO",
+                "ApproximateFirstReceiveTimestamp": "1545082650649",
+                "AWSTraceHeader": "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700"
+            },
+            "messageAttributes": {
+                "kind": {
+                    "stringValue": "SearchUploadSaved",
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                    "dataType": "String"
+                }
+            },
+            "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:saga",
+            "awsRegion": "eu-central-1"
+        }
+    ]}"#;
+
     fn delivery(id: &str) -> Delivery {
         Delivery { record_id: id.into(), body: String::new(), receive_count: 1 }
+    }
+
+    fn failed(response: &SqsBatchResponse) -> Vec<&str> {
+        response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect()
+    }
+
+    #[test]
+    fn a_record_keeps_its_id_its_body_and_its_receive_count() {
+        let deliveries = deliveries(serde_json::from_str(EVENT).unwrap());
+        assert_eq!(deliveries[0].record_id, "059f36b4-87a3-44ab-83d2-661975830a7d");
+        assert_eq!(deliveries[0].receive_count, 2);
+        assert_eq!(deliveries[1].body, "good");
+    }
+
+    #[tokio::test]
+    async fn a_junk_body_does_not_fail_its_neighbours() {
+        let handle = async |batch: &[Delivery]| {
+            let judge = |delivery: &Delivery| match delivery.body.as_str() {
+                "good" => Disposition::Acknowledge,
+                _ => Disposition::DeadLetter { reason: "junk".into() },
+            };
+            batch.iter().map(judge).collect()
+        };
+        let response = answer(serde_json::from_str(EVENT).unwrap(), handle).await;
+        assert_eq!(failed(&response), ["059f36b4-87a3-44ab-83d2-661975830a7d"]);
     }
 
     #[test]
@@ -57,8 +167,12 @@ mod tests {
         let retry = Disposition::Retry { after: Duration::ZERO, reason: String::new() };
         let dead = Disposition::DeadLetter { reason: String::new() };
         let response = response(&deliveries, &[Disposition::Acknowledge, retry.clone(), dead, retry]);
-        let ids: Vec<_> =
-            response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect();
-        assert_eq!(ids, ["b", "c"]);
+        assert_eq!(failed(&response), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_delivery_without_an_answer_comes_again() {
+        let response = response(&["a", "b"].map(delivery), &[Disposition::Acknowledge]);
+        assert_eq!(failed(&response), ["b"]);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn receive_first(event: &Event, saved: &SearchUploadSaved, now: Times
     if import.is_complete() {
         return parse(event, import);
     }
-    let note = format!("file stored; waiting for {} more", metadata.expected_files - 1);
+    let note = format!("1 of {} files stored; waiting for the rest", metadata.expected_files);
     wait(event, import, now, note)
 }
 
@@ -224,8 +224,8 @@ fn wait_or_parse(event: &Event, import: Import) -> Decision {
     if import.is_complete() {
         return parse(event, import);
     }
-    let missing = import.expected_files.map_or(0, |expected| expected.saturating_sub(import.received()));
-    let note = format!("{} files stored; waiting for {missing} more", import.received());
+    let expected = import.expected_files.unwrap_or_default();
+    let note = format!("{} of {expected} files stored; waiting for the rest", import.received());
     advance(event, State::Uploading(import), Vec::new(), note)
 }
 

@@ -60,7 +60,7 @@ pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Port
     assert_eq!(page(0, 2).await?, [1, 3]);
     assert_eq!(page(3, 2).await?, [7, 12]);
     assert_eq!(page(12, 2).await?, [100]);
-    assert_eq!(page(100, 2).await?, []);
+    assert!(page(100, 2).await?.is_empty());
     Ok(())
 }
 

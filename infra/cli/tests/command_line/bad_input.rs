@@ -1,0 +1,100 @@
+//! Bad input: one clear line for each file, exit code 1, and nothing half-stored.
+
+use crate::program::{Program, bundled};
+
+/// Imports a good file together with a bad one that is read and refused.
+fn refused_by_the_parser(program: &Program, name: &str, content: &[u8]) -> String {
+    let bad = program.file(name, content);
+    let (report, run) = program.import(&[bundled("psycinfo.ris"), bad], &[]);
+    assert_eq!(run.code, Some(1), "{name}");
+    assert_eq!(report["state"], "Error");
+    assert_eq!(report["files"][0]["outcome"], "completed", "the other file is reported too");
+    assert_eq!(report["files"][1]["outcome"], "failed");
+    let error = report["files"][1]["error"].as_str().unwrap().to_owned();
+    assert_eq!(run.stderr.trim_end(), format!("error: {name}: {error}"), "one line");
+    let studies = program.run(&["studies", report["search_id"].as_str().unwrap(), "--json"]).lines();
+    assert!(studies.iter().all(|study| study["source"]["file"] == "psycinfo.ris"));
+    error
+}
+
+#[test]
+fn a_file_that_is_no_reference_file_says_what_it_is() {
+    let program = Program::new();
+    for (name, content, reason) in [
+        ("noise.ris", b"\x00\x01\x02\xff\xfe\x00binary\x00".as_slice(), "binary"),
+        ("paper.pdf", b"%PDF-1.7\n1 0 obj", "PDF"),
+        ("archive.ris", b"PK\x03\x04\x14\x00\x00\x00", "ZIP"),
+        ("letter.txt", b"Dear reviewer, this is a letter.", "no known reference format"),
+        ("none.xml", b"<?xml version=\"1.0\"?><xml><records></records></xml>", "no records"),
+        (
+            "bomb.xml",
+            b"<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY a \"a\">]><xml><records><record/></records></xml>",
+            "DOCTYPE",
+        ),
+    ] {
+        let error = refused_by_the_parser(&program, name, content);
+        assert!(error.contains(reason), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_record_over_its_limit_refuses_the_file() {
+    let program = Program::new().setting("SEARCH_IMPORT_MAX_RECORD_BYTES", "5000");
+    let long = format!("TY  - JOUR\nTI  - Fine\nER  - \n\nTY  - JOUR\nAB  - {}\nER  - \n", "x".repeat(6_000));
+    let error = refused_by_the_parser(&program, "long.ris", long.as_bytes());
+    assert!(error.contains("record 2") && error.contains("5000"), "{error}");
+}
+
+/// Imports a good file together with one that is refused before anything is stored.
+fn refused_at_once(program: &Program, bad: &std::path::Path, reason: &str) {
+    let (report, run) = program.import(&[bundled("psycinfo.ris"), bad.to_owned()], &[]);
+    assert_eq!(run.code, Some(1));
+    assert!(report["search_id"].is_null());
+    assert_eq!(report["files"][0]["outcome"], "not imported");
+    assert_eq!(report["files"][1]["outcome"], "refused");
+    assert!(report["files"][1]["error"].as_str().unwrap().contains(reason), "{report}");
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(program.run(&["resume", "--json"]).stdout.is_empty(), "nothing was begun");
+}
+
+#[test]
+fn a_file_that_cannot_be_uploaded_is_refused_before_anything_is_stored() {
+    let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "4000");
+    refused_at_once(&program, &program.file("empty.ris", b""), "empty");
+    refused_at_once(&program, program.folder(), "directory");
+    refused_at_once(&program, &program.folder().join("missing.ris"), "no such file");
+    refused_at_once(
+        &program,
+        &program.file("large.ris", &vec![b' '; 4_001]),
+        "larger than the limit of 4000",
+    );
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let program = Program::new();
+    for args in
+        [&["import"] as &[&str], &["import", "x", "--project", "no-uuid"], &["frobnicate"], &["show", "x"]]
+    {
+        assert_eq!(program.run(args).code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_named() {
+    let program = Program::new().setting("SEARCH_IMPORT_MODE", "perhaps");
+    let run = program.run(&["import", bundled("psycinfo.ris").to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("SEARCH_IMPORT_MODE"), "{}", run.stderr);
+}
+
+#[test]
+fn a_search_that_is_not_there_is_an_error() {
+    let program = Program::new();
+    program.import(&[bundled("psycinfo.ris")], &[]);
+    for command in ["show", "studies"] {
+        let run = program.run(&[command, "00000000-0000-0000-0000-000000000001"]);
+        assert_eq!(run.code, Some(1));
+        assert!(run.stderr.contains("there is no search"), "{}", run.stderr);
+    }
+}

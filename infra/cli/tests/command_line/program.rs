@@ -1,0 +1,91 @@
+//! Running the binary in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary, with a data directory that nobody else has.
+pub(crate) struct Program {
+    dir: TempDir,
+    env: Vec<(String, String)>,
+}
+
+/// What a run left.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    pub(crate) fn new() -> Self {
+        Self { dir: TempDir::new().unwrap(), env: Vec::new() }
+    }
+
+    pub(crate) fn setting(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A file below the program's folder.
+    pub(crate) fn file(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_search-import"));
+        command.args(args).env("SEARCH_IMPORT_DATA_DIR", self.dir.path().join("data")).env_remove("RUST_LOG");
+        command.envs(self.env.iter().cloned()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
+        Run::of(self.command(args).output().unwrap())
+    }
+
+    /// Starts without waiting for the end.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Imports files, with more arguments, and returns the report.
+    pub(crate) fn import(&self, files: &[PathBuf], more: &[&str]) -> (Value, Run) {
+        let files: Vec<&str> = files.iter().map(|path| path.to_str().unwrap()).collect();
+        let run = self.run(&[&["import", "--json"], files.as_slice(), more].concat());
+        (run.json(), run)
+    }
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The only object on standard output.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+    }
+
+    /// The objects on standard output, one a line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A bundled sample.
+pub(crate) fn bundled(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples").join(name)
+}

@@ -1,0 +1,12 @@
+//! The embedded store: the contract suites that every adapter passes, and what is promised of this one beside.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+mod depot;
+mod durability;
+mod engine;
+mod files;
+mod opening;
+mod queues;
+mod recovery;
+mod suites;
+mod upkeep;

@@ -1,0 +1,78 @@
+//! What is opened and what is refused.
+
+use std::sync::Arc;
+
+use contracts::JobState;
+use embedded::{LockError, OpenError, Settings, Store};
+use imports::{ReadJobs, WriteJobs};
+use testing::{ManualHost, sample};
+
+use crate::depot::{Depot, Tested};
+
+fn open(folder: &std::path::Path) -> Result<Store, OpenError> {
+    Store::open(folder, Arc::new(ManualHost::seeded(1)), Settings::default())
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_its_number() {
+    let Depot { store, folder, .. } = Depot::new();
+    drop(store);
+    let database = rusqlite::Connection::open(folder.path().join("search-import.sqlite")).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    let error = open(folder.path()).err().unwrap();
+    assert!(matches!(error, OpenError::Newer { found: 99, .. }));
+    assert!(error.to_string().contains("schema version 99"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("search-import.sqlite"), "TY  - JOUR\n".repeat(1000)).unwrap();
+    assert!(matches!(open(folder.path()).err(), Some(OpenError::NotOurs { .. })));
+}
+
+#[test]
+fn the_database_of_another_program_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("search-import.sqlite");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(open(folder.path()).err(), Some(OpenError::NotOurs { .. })));
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn an_empty_folder_cannot_be_inspected() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1))).err();
+    assert!(matches!(error, Some(OpenError::Database { .. })));
+}
+
+#[test]
+fn a_second_lock_is_refused_and_names_the_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = Store::lock(folder.path()).unwrap();
+    let error = Store::lock(folder.path()).err().unwrap();
+    assert!(
+        matches!(&error, LockError::Held { pid: Some(pid), .. } if *pid == std::process::id()),
+        "{error}"
+    );
+    drop(lock);
+    assert!(Store::lock(folder.path()).is_ok(), "it ends with its holder");
+}
+
+#[tokio::test]
+async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> Tested {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let beside = Store::open_read_only(depot.folder.path(), depot.host.clone())?;
+    for revision in 1..=20 {
+        let job = sample::job(host, sample::search(host), revision, JobState::Parsing);
+        WriteJobs::write(store, std::slice::from_ref(&job)).await?;
+        assert_eq!(beside.job(job.search_id).await?, Some(job));
+    }
+    let job = sample::job(host, sample::search(host), 1, JobState::Parsing);
+    let error = WriteJobs::write(&beside, &[job]).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().contains("reading only"), "{}", error.chain());
+    Ok(())
+}

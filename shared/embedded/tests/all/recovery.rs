@@ -1,0 +1,118 @@
+//! After a crash.
+
+use std::time::Duration;
+
+use contracts::Destination;
+use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use embedded::Store;
+use jiff::SignedDuration;
+use outbox::{Outgoing, Owner, Queue, ReceiveMessages, SendMessages, SweepOutbox};
+use testing::sample;
+use worker::document::{Persist, WriteSaga};
+
+use crate::depot::{Depot, Tested};
+
+#[tokio::test]
+async fn messages_in_flight_are_visible_again_and_delayed_ones_stay() -> Tested {
+    let depot = Depot::new();
+    let lock = Store::lock(depot.folder.path())?;
+    let search_id = sample::search(&*depot.host);
+    for delay in [0, 60] {
+        let message = sample::message(&*depot.host, search_id);
+        let (body, delay) = (message.encode()?, Duration::from_secs(delay));
+        let outgoing = Outgoing { id: message.id, search_id, destination: Destination::Saga, body, delay };
+        depot.store.send(&[outgoing]).await.remove(0)?;
+    }
+    let held = depot.store.receive(Queue::Saga, 10, Duration::from_secs(900)).await?;
+    assert_eq!(held.len(), 1);
+    assert_eq!(depot.reopened().recover(&lock).await?.messages, 1);
+    let again = depot.store.receive(Queue::Saga, 10, Duration::from_secs(900)).await?;
+    assert_eq!(again.iter().map(|it| it.delivery.receive_count).collect::<Vec<_>>(), [2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let lock = Store::lock(depot.folder.path())?;
+    let (partition, now) = (sample::search(host), sample::now(host));
+    let token = contracts::Token::minted_at_entry(host_id(&depot));
+    store.grant(partition, std::slice::from_ref(&token), now).await?;
+    let claim = |attempt| Claim {
+        partition,
+        attempt,
+        now,
+        lease: SignedDuration::from_secs(60),
+        requires: Requirement::Token(token.clone()),
+        mint: Vec::new(),
+    };
+    let (dead, alive) = (sample::attempt(host), sample::attempt(host));
+    let Admission::Admitted(first) = store.claim(&claim(dead)).await? else { panic!("not admitted") };
+    assert!(matches!(store.claim(&claim(alive)).await?, Admission::Busy { .. }));
+    assert_eq!(store.recover(&lock).await?.leases, 1);
+    let Admission::Admitted(second) = store.claim(&claim(alive)).await? else { panic!("not admitted") };
+    assert!(second.fence > first.fence);
+    let release =
+        Release { partition, attempt: dead, fence: first.fence, remove: [token].into(), ended: false, now };
+    assert!(!store.release(&release).await?, "the dead one releases nothing");
+    Ok(())
+}
+
+fn host_id(depot: &Depot) -> uuid::Uuid {
+    contracts::Host::fresh_id(&*depot.host)
+}
+
+#[tokio::test]
+async fn outbox_claims_end_and_poison_stays_poison() -> Tested {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let lock = Store::lock(depot.folder.path())?;
+    let (search, now) = (sample::search(host), sample::now(host));
+    let poisoned = outbox::Entry { poisoned: true, ..sample::entry(host, search, now)? };
+    let add = vec![sample::entry(host, search, now)?, poisoned.clone()];
+    store
+        .persist(&[Persist { add, ..sample::persist(search, None, sample::uploading(host, "x")) }], now)
+        .await?;
+    let outbox = store.saga_outbox();
+    let claimed = outbox.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    assert_eq!(store.recover(&lock).await?.claims, 1);
+    let again = outbox.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    assert_eq!(again, claimed);
+
+    assert_eq!(store.poisoned(10).await?, [(Owner::Saga(search), poisoned.clone())]);
+    assert!(store.requeue(Owner::Saga(search), poisoned.id).await?);
+    assert!(!store.requeue(Owner::Saga(search), poisoned.id).await?);
+    let back = outbox.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    assert_eq!(back.iter().map(|entry| (entry.id, entry.requeued)).collect::<Vec<_>>(), [(poisoned.id, 1)]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_that_nothing_names_are_removed() -> Tested {
+    use imports::{PresignUpload, UploadGrant};
+    let depot = Depot::new();
+    let lock = Store::lock(depot.folder.path())?;
+    let grant = UploadGrant {
+        key: "uploads/a".into(),
+        max_bytes: 10,
+        metadata: Default::default(),
+        expires_at: sample::later(sample::now(&*depot.host), 60),
+    };
+    let form = depot.store.presign(&grant).await?;
+    depot.store.upload(&form, b"kept".as_slice()).await?;
+    let objects = depot.folder.path().join("objects");
+    std::fs::write(objects.join("partial-x"), "half")?;
+    std::fs::write(objects.join("renamed-but-never-named"), "whole")?;
+    assert_eq!(depot.store.recover(&lock).await?.files, 2);
+    assert_eq!(std::fs::read_dir(objects)?.count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_lock_of_another_directory_recovers_nothing() -> Tested {
+    let (depot, other) = (Depot::new(), Depot::new());
+    let lock = Store::lock(other.folder.path())?;
+    assert!(depot.store.recover(&lock).await.is_err());
+    Ok(())
+}

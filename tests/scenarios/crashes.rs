@@ -1,0 +1,138 @@
+//! A crash at every step of the worker, the parser and the sweep, and what is there afterwards.
+
+use std::time::Duration;
+
+use contracts::{JobState, Verdict};
+use embedded::Phase;
+use outbox::{Queue, SendMessages};
+use std::sync::Arc;
+
+use crate::world::{CrashAt, TWO_RECORDS, VISIBILITY, World, call};
+
+/// A search whose only file is stored, and its `SearchUploadSaved` received.
+async fn saved(world: &World) -> (contracts::SearchId, Vec<outbox::Received>) {
+    let announced = world.announce(&["a.ris"]).await;
+    world.run().await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    let notifications = world.take(Queue::Uploads).await;
+    world.deliver(Queue::Uploads, &notifications).await;
+    (announced.search_id, world.take(Queue::Saga).await)
+}
+
+/// Lets leases and visibility timeouts run out, and finishes.
+async fn recover(world: &World) {
+    world.host.advance(VISIBILITY);
+    world.run().await;
+    world.pass(Duration::from_secs(301)).await;
+    world.run().await;
+}
+
+#[tokio::test]
+async fn crash_between_persist_and_dispatch_loses_nothing() {
+    let world = World::new();
+    let (search, message) = saved(&world).await;
+    let crash = CrashAt::new("queue.send", Phase::Before, 1);
+    crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
+    assert_eq!(world.take(Queue::Parse).await, [], "the command was not sent");
+
+    // Redelivery finds the message already processed, and finishes what was left to do.
+    world.host.advance(VISIBILITY);
+    let again = world.take(Queue::Saga).await;
+    world.deliver(Queue::Saga, &again).await;
+    assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Recovered]);
+    world.run().await;
+    assert_eq!(world.job(search).await.state, JobState::Completed);
+    assert_eq!(world.parsed(search).await.len(), 1);
+}
+
+#[tokio::test]
+async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
+    let world = World::new();
+    let (search, message) = saved(&world).await;
+    let crash = CrashAt::new("queue.send", Phase::Before, 1);
+    crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
+    for received in &message {
+        let done = contracts::Disposition::Acknowledge;
+        outbox::ReceiveMessages::settle(world.store(), Queue::Saga, &received.receipt, &done).await.unwrap();
+    }
+    // A fresh claim is respected; one that is older than five minutes counts as stuck.
+    world.pass(Duration::from_secs(299)).await;
+    assert_eq!(world.take(Queue::Parse).await, []);
+    world.pass(Duration::from_secs(2)).await;
+    world.run().await;
+    assert_eq!(world.job(search).await.state, JobState::Completed);
+}
+
+#[tokio::test]
+async fn a_crash_at_any_step_of_the_worker_changes_nothing_in_the_end() {
+    let steps = [
+        "ledger.claim",
+        "saga.load",
+        "saga.persist",
+        "jobs.write",
+        "queue.send",
+        "saga.settle",
+        "ledger.release",
+    ];
+    for step in steps {
+        for phase in [Phase::Before, Phase::After] {
+            let world = World::new();
+            let (search, message) = saved(&world).await;
+            let crash = CrashAt::new(step, phase, 1);
+            crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
+            recover(&world).await;
+            let job = world.job(search).await;
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step} {phase:?}");
+            assert_eq!(world.parsed(search).await.len(), 1, "{step} {phase:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
+    let steps = [
+        "processed.look",
+        "objects.open",
+        "studies.store",
+        "jobs.report",
+        "queue.send",
+        "processed.remember",
+    ];
+    for step in steps {
+        for phase in [Phase::Before, Phase::After] {
+            let world = World::new();
+            let (search, message) = saved(&world).await;
+            world.deliver(Queue::Saga, &message).await;
+            let command = world.take(Queue::Parse).await;
+            let crash = CrashAt::new(step, phase, 1);
+            crash.kill(call(&world.crashing(&crash), Queue::Parse, &command)).await;
+            recover(&world).await;
+            let job = world.job(search).await;
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step} {phase:?}");
+            assert_eq!(world.studies(search).await.len(), 2, "{step} {phase:?}");
+            assert_eq!(world.parsed(search).await.len(), 1, "{step} {phase:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() {
+    let world = World::new();
+    let (search, message) = saved(&world).await;
+    // The first worker stalls between its claim and its write.
+    let stall = CrashAt::new("saga.persist", Phase::Before, 1);
+    stall.kill(call(&world.crashing(&stall), Queue::Saga, &message)).await;
+    // Its lease ends, and a second worker does the work.
+    world.host.advance(VISIBILITY);
+    let again = world.take(Queue::Saga).await;
+    world.deliver(Queue::Saga, &again).await;
+    let commands = world.take(Queue::Parse).await;
+    assert_eq!(commands.len(), 1);
+    // A third, late copy is a duplicate.
+    let store: Arc<dyn SendMessages> = world.backend.store.clone();
+    let copy = contracts::Message::decode(&message[0].delivery.body).unwrap();
+    outbox::send_one(store.as_ref(), &copy, Duration::ZERO).await.unwrap();
+    let late = world.take(Queue::Saga).await;
+    world.deliver(Queue::Saga, &late).await;
+    assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Handled, Verdict::Duplicate]);
+}

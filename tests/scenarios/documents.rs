@@ -1,0 +1,57 @@
+//! What is stored of a search stays bounded, and nothing is left at rest.
+
+use contracts::JobState;
+use outbox::Queue;
+use worker::ReadSaga;
+
+use crate::world::{TWO_RECORDS, World};
+
+#[tokio::test]
+async fn at_its_end_a_search_has_no_outbox_and_expects_nothing() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
+    for index in 0..3 {
+        world.upload(&announced, index, TWO_RECORDS).await;
+    }
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    let document = world
+        .store()
+        .load(&[announced.search_id], jiff::Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap()
+        .pop()
+        .flatten()
+        .unwrap();
+    assert_eq!(document.outbox, []);
+    assert_eq!(document.content.expected, []);
+    // Started, three files, three replies: never more than one entry for each.
+    assert!(document.content.processed.len() <= 7, "{:?}", document.content.processed);
+}
+
+#[tokio::test]
+async fn at_the_end_every_queue_is_empty_but_that_of_events() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    for (queue, depth) in world.store().depths().await.unwrap() {
+        let expected = u64::from(queue == Queue::Events);
+        assert_eq!(depth.total(), expected, "{}", queue.name());
+    }
+}
+
+#[tokio::test]
+async fn a_duplicate_that_comes_after_the_document_has_expired_changes_nothing() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let started = world.take(Queue::Saga).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.host.advance(std::time::Duration::from_secs(8 * 24 * 3_600));
+    let now = contracts::Host::now(world.host.as_ref());
+    world.store().purge(now).await.unwrap();
+    world.deliver(Queue::Saga, &started).await;
+    let documents = world.store().load(&[announced.search_id], now).await.unwrap();
+    assert_eq!(documents, [None], "the search was not created again");
+}

@@ -1,0 +1,9 @@
+//! What the parts do together: the functions' libraries on the embedded stores, one step at a time, with a clock
+//! that only moves when a test moves it.
+
+mod crashes;
+mod documents;
+mod hostile;
+mod searches;
+mod sessions;
+mod world;

@@ -1,0 +1,197 @@
+//! A search from its announcement to its end, in every order of events.
+
+use std::time::Duration;
+
+use contracts::{Disposition, JobState, Outcome, Verdict};
+use futures::future::join;
+use outbox::Queue;
+
+use crate::world::{TWO_RECORDS, World, body, call};
+
+#[tokio::test]
+async fn happy_path() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, TWO_RECORDS).await;
+    world.run().await;
+
+    let search = announced.search_id;
+    let job = world.job(search).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 4));
+    assert_eq!(world.studies(search).await.len(), 4);
+    assert_eq!(world.parsed(search).await.len(), 2);
+    let events = world.take(Queue::Events).await;
+    assert_eq!(events.iter().map(|event| body(event).name()).collect::<Vec<_>>(), ["SearchImportCompleted"]);
+}
+
+#[tokio::test]
+async fn duplicate_saved_gives_one_parse_command() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    // Three uploads of one file: three notifications, each delivered.
+    for _ in 0..3 {
+        world.upload(&announced, 0, TWO_RECORDS).await;
+    }
+    let notifications = world.take(Queue::Uploads).await;
+    world.deliver(Queue::Uploads, &notifications).await;
+    // One by one, so that each is claimed for itself.
+    let messages = world.take(Queue::Saga).await;
+    for message in &messages {
+        world.deliver(Queue::Saga, std::slice::from_ref(message)).await;
+    }
+    assert_eq!(world.take(Queue::Parse).await.len(), 1);
+    let verdicts = world.verdicts(announced.search_id, "SearchUploadSaved").await;
+    assert_eq!(verdicts, [Verdict::Handled, Verdict::Duplicate, Verdict::Duplicate]);
+}
+
+#[tokio::test]
+async fn copies_in_one_batch_give_one_parse_command() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    for _ in 0..3 {
+        world.upload(&announced, 0, TWO_RECORDS).await;
+    }
+    world.run().await;
+    assert_eq!(world.parsed(announced.search_id).await.len(), 1);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn saved_before_started() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    let started = world.take(Queue::Saga).await;
+    let notifications = world.take(Queue::Uploads).await;
+    world.deliver(Queue::Uploads, &notifications).await;
+    let saved = world.take(Queue::Saga).await;
+
+    world.deliver(Queue::Saga, &saved).await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Parsing);
+    world.deliver(Queue::Saga, &started).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.parsed(announced.search_id).await.len(), 1);
+}
+
+#[tokio::test]
+async fn started_that_comes_after_the_end_is_ignored() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let started = world.take(Queue::Saga).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let ended = world.job(announced.search_id).await;
+    assert_eq!(ended.state, JobState::Completed);
+
+    assert_eq!(world.deliver(Queue::Saga, &started).await, [Disposition::Acknowledge]);
+    assert_eq!(world.job(announced.search_id).await, ended);
+    // With the search over its tokens are gone, so it is not even worth a look at the document.
+    assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Duplicate]);
+}
+
+#[tokio::test]
+async fn concurrent_first_events() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    let started = world.take(Queue::Saga).await;
+    let notifications = world.take(Queue::Uploads).await;
+    world.deliver(Queue::Uploads, &notifications).await;
+    let saved = world.take(Queue::Saga).await;
+
+    // Two replicas, each with one of the first two events, at the same time.
+    let replica = world.functions.clone();
+    let (first, second) =
+        join(call(&world.functions, Queue::Saga, &started), call(&replica, Queue::Saga, &saved)).await;
+    for (received, disposition) in started.iter().chain(&saved).zip(first.into_iter().chain(second)) {
+        let store = world.store();
+        outbox::ReceiveMessages::settle(store, Queue::Saga, &received.receipt, &disposition).await.unwrap();
+    }
+    world.pass(Duration::from_secs(60)).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.parsed(announced.search_id).await.len(), 1);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_search_whose_files_never_arrive_times_out() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.pass(Duration::from_secs(3_599)).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Uploading);
+
+    world.pass(Duration::from_secs(2)).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!(job.state, JobState::Error);
+    assert_eq!(job.reason.as_deref(), Some("upload timed out: 1 of 2 files arrived"));
+}
+
+#[tokio::test]
+async fn late_upload_timeout_with_an_old_token() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.run().await;
+    // The timeout fires, but before its message is handled the file arrives.
+    world.pass(Duration::from_secs(3_601)).await;
+    let timeout = world.take(Queue::Saga).await;
+    assert_eq!(body(&timeout[0]).name(), "UploadTimeout");
+    let upload = world.functions.start_upload.ports.presign.clone();
+    let grant = imports::UploadGrant {
+        key: announced.files[0].upload.fields["key"].clone(),
+        max_bytes: 1_000,
+        metadata: contracts::UploadMetadata { search_name: "Gambling harms".into(), expected_files: 1 }
+            .to_map(),
+        expires_at: jiff::Timestamp::MAX,
+    };
+    let form = upload.presign(&grant).await.unwrap();
+    world.store().upload(&form, TWO_RECORDS.as_bytes()).await.unwrap();
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+
+    assert_eq!(world.deliver(Queue::Saga, &timeout).await, [Disposition::Acknowledge]);
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.verdicts(announced.search_id, "UploadTimeout").await, [Verdict::Duplicate]);
+}
+
+#[tokio::test]
+async fn a_bad_file_fails_the_search_and_leaves_nothing_of_itself() {
+    let world = World::new();
+    let announced = world.announce(&["good.ris", "bad.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, "no reference at all").await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!(job.state, JobState::Error);
+    assert!(matches!(job.files[0].outcome, Some(Outcome::Completed(_))));
+    assert!(matches!(&job.files[1].outcome, Some(Outcome::Failed { reason }) if reason.contains("no known")));
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_parse_command_that_never_succeeds_ends_the_search() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    for queue in [Queue::Uploads, Queue::Saga] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    let saved = world.take(Queue::Saga).await;
+    world.deliver(Queue::Saga, &saved).await;
+    // Its workers die one after the other, as often as the queue allows.
+    for _ in 0..3 {
+        assert_eq!(world.take(Queue::Parse).await.len(), 1);
+        world.host.advance(crate::world::VISIBILITY);
+    }
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!(job.state, JobState::Error);
+    assert_eq!(world.verdicts(announced.search_id, "StartParsingFaulted").await, [Verdict::Handled]);
+}

@@ -1,0 +1,226 @@
+//! A whole installation in a temporary folder, whose every delivery a test decides.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend::Backend;
+use config::Config;
+use contracts::{Body, Delivery, Destination, Disposition, Job, Message, MessageId, ProjectId, SearchId};
+use embedded::{Intercept, Phase, ReceiveLimits, Settings, Store};
+use imports::{ReadJobs, ReadStudies, Study};
+use local::Functions;
+use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use start_upload::{Announced, NewFile, NewSearch};
+use tempfile::TempDir;
+use testing::ManualHost;
+use tokio::sync::Notify;
+
+/// Two records, as a reference manager would write them.
+pub(crate) const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
+                                      TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
+
+/// How long a received message stays hidden.
+pub(crate) const VISIBILITY: Duration = Duration::from_secs(60);
+
+/// The queues that a run to the end delivers, in this order.
+const PUMPED: [Queue; 5] = [Queue::Uploads, Queue::Control, Queue::Saga, Queue::Parse, Queue::ParseDead];
+
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) host: Arc<ManualHost>,
+    pub(crate) backend: Backend,
+    pub(crate) functions: Functions,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let dir = TempDir::new().unwrap();
+        let host = Arc::new(ManualHost::seeded(1));
+        let config = Config { data_dir: dir.path().to_owned(), ..config };
+        let settings = Settings {
+            receive_limits: ReceiveLimits { parse: 3, ..ReceiveLimits::default() },
+            ..Settings::default()
+        };
+        let store = Arc::new(Store::open(dir.path(), host.clone(), settings).unwrap());
+        let backend =
+            Backend { queue: store.clone(), observer: store.clone(), store, host: host.clone(), config };
+        let functions = Functions::over(&backend);
+        Self { dir, host, backend, functions }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.backend.store
+    }
+
+    /// The functions with a crash at one step.
+    pub(crate) fn crashing(&self, crash: &Arc<CrashAt>) -> Functions {
+        let store = Arc::new(self.backend.store.with_intercept(crash.clone()));
+        Functions::over(&Backend { queue: store.clone(), store, ..self.backend.clone() })
+    }
+
+    pub(crate) async fn announce(&self, files: &[&str]) -> Announced {
+        let files = files.iter().map(|name| NewFile { name: (*name).to_owned(), size_bytes: 100 }).collect();
+        let request = NewSearch { name: "Gambling harms".into(), files };
+        self.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await.unwrap()
+    }
+
+    pub(crate) async fn upload(&self, announced: &Announced, index: usize, content: &str) {
+        self.store().upload(&announced.files[index].upload, content.as_bytes()).await.unwrap();
+    }
+
+    /// Puts any text on the saga queue, as an outsider might.
+    pub(crate) async fn put(&self, body: &str) {
+        let nobody = uuid::Uuid::nil();
+        let outgoing = Outgoing {
+            id: MessageId::from_uuid(nobody),
+            search_id: SearchId::from_uuid(nobody),
+            destination: Destination::Saga,
+            body: body.to_owned(),
+            delay: Duration::ZERO,
+        };
+        self.store().send(&[outgoing]).await.pop().unwrap().unwrap();
+    }
+
+    /// Everything that a queue has to deliver now.
+    pub(crate) async fn take(&self, queue: Queue) -> Vec<Received> {
+        let mut all = Vec::new();
+        loop {
+            let batch = self.store().receive(queue, 10, VISIBILITY).await.unwrap();
+            if batch.is_empty() {
+                return all;
+            }
+            all.extend(batch);
+        }
+    }
+
+    /// Has a batch handled by the function behind its queue, and settles it.
+    pub(crate) async fn deliver(&self, queue: Queue, batch: &[Received]) -> Vec<Disposition> {
+        let dispositions = call(&self.functions, queue, batch).await;
+        for (received, disposition) in batch.iter().zip(&dispositions) {
+            self.store().settle(queue, &received.receipt, disposition).await.unwrap();
+        }
+        dispositions
+    }
+
+    /// Delivers until nothing is left to deliver now.
+    pub(crate) async fn run(&self) {
+        loop {
+            let mut delivered = 0;
+            for queue in PUMPED {
+                let batch = self.take(queue).await;
+                self.deliver(queue, &batch).await;
+                delivered += batch.len();
+            }
+            if delivered == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Moves the clock and does what a sweep does.
+    pub(crate) async fn pass(&self, time: Duration) {
+        self.host.advance(time);
+        self.functions.dispatch_outbox.sweep().await.unwrap();
+    }
+
+    pub(crate) async fn job(&self, search: SearchId) -> Job {
+        self.store().job(search).await.unwrap().expect("a job")
+    }
+
+    pub(crate) async fn studies(&self, search: SearchId) -> Vec<Study> {
+        let mut studies = Vec::new();
+        for file in self.job(search).await.files {
+            studies.extend(self.store().studies(search, file.file_id, 0, 1_000).await.unwrap());
+        }
+        studies
+    }
+
+    /// The distinct parse commands that took effect.
+    pub(crate) async fn parsed(&self, search: SearchId) -> BTreeSet<MessageId> {
+        let decisions = self.store().decisions(search).await.unwrap();
+        let handled = decisions.into_iter().filter(|decision| {
+            decision.message == "StartParsing" && decision.verdict == contracts::Verdict::Handled
+        });
+        handled.filter_map(|decision| decision.message_id).collect()
+    }
+
+    /// What the run-saga function said about messages of one kind, in order.
+    pub(crate) async fn verdicts(&self, search: SearchId, message: &str) -> Vec<contracts::Verdict> {
+        let decisions = self.store().decisions(search).await.unwrap();
+        let of_saga = decisions.iter().filter(|decision| decision.function == "run-saga");
+        of_saga.filter(|decision| decision.message == message).map(|decision| decision.verdict).collect()
+    }
+}
+
+/// Has a batch handled by the function behind its queue.
+pub(crate) async fn call(functions: &Functions, queue: Queue, batch: &[Received]) -> Vec<Disposition> {
+    let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
+    match queue {
+        Queue::Uploads => notify(functions, &deliveries).await,
+        Queue::Saga => functions.run_saga.handle(&deliveries).await,
+        Queue::Parse => functions.parse_references.handle(&deliveries).await,
+        Queue::ParseDead => functions.report_faults.handle(&deliveries).await,
+        Queue::Control => functions.dispatch_outbox.handle(&deliveries).await,
+        other => panic!("no function is behind {}", other.name()),
+    }
+}
+
+async fn notify(functions: &Functions, deliveries: &[Delivery]) -> Vec<Disposition> {
+    for delivery in deliveries {
+        let event = serde_json::from_str(&delivery.body).unwrap();
+        let notifications = notify_upload::Notification::read_all(&event).unwrap();
+        functions.notify_upload.handle(&notifications).await.unwrap();
+    }
+    vec![Disposition::Acknowledge; deliveries.len()]
+}
+
+/// The kind of a received message.
+pub(crate) fn body(received: &Received) -> Body {
+    Message::decode(&received.delivery.body).unwrap().body
+}
+
+/// A crash before or after the `nth` call of one name: the caller never gets any further.
+pub(crate) struct CrashAt {
+    call: &'static str,
+    phase: Phase,
+    left: Mutex<usize>,
+    crashed: Notify,
+}
+
+impl CrashAt {
+    pub(crate) fn new(call: &'static str, phase: Phase, nth: usize) -> Arc<Self> {
+        Arc::new(Self { call, phase, left: Mutex::new(nth), crashed: Notify::new() })
+    }
+
+    /// Runs `work` until it crashes; a test fails when it does not.
+    pub(crate) async fn kill<T: std::fmt::Debug>(&self, work: impl Future<Output = T>) {
+        tokio::select! {
+            done = work => panic!("the crash at {} was never reached: {done:?}", self.call),
+            () = self.crashed.notified() => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Intercept for CrashAt {
+    async fn step(&self, call: &'static str, phase: Phase) {
+        if call != self.call || phase != self.phase {
+            return;
+        }
+        let fatal = {
+            let mut left = self.left.lock().unwrap();
+            *left = left.saturating_sub(1);
+            *left == 0
+        };
+        if fatal {
+            self.crashed.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
