@@ -1,6 +1,12 @@
 //! What the parts do together: the functions' libraries on the embedded stores, one step at a time, with a clock
 //! that only moves when a test moves it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed unwrap is a failed test with a line number"
+)]
+
 mod crashes;
 mod documents;
 mod hostile;

@@ -28,7 +28,8 @@ pub(crate) const VISIBILITY: Duration = Duration::from_secs(60);
 const PUMPED: [Queue; 5] = [Queue::Uploads, Queue::Control, Queue::Saga, Queue::Parse, Queue::ParseDead];
 
 pub(crate) struct World {
-    pub(crate) dir: TempDir,
+    /// Removed with the world.
+    _dir: TempDir,
     pub(crate) host: Arc<ManualHost>,
     pub(crate) backend: Backend,
     pub(crate) functions: Functions,
@@ -51,7 +52,7 @@ impl World {
         let backend =
             Backend { queue: store.clone(), observer: store.clone(), store, host: host.clone(), config };
         let functions = Functions::over(&backend);
-        Self { dir, host, backend, functions }
+        Self { _dir: dir, host, backend, functions }
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -5,7 +5,7 @@
 //! behind.
 //!
 //! - [`ParseReferences::handle`] is the function;
-//! - [`file`] streams one file into studies.
+//! - [`mod@file`] streams one file into studies.
 
 pub mod file;
 

@@ -19,12 +19,12 @@
 //!   then.
 //!
 //! # Modules, in reading order
-//! - [`mod@store`]: opening, settings, and what all ports have in common;
+//! - `store`, `settings`: opening, and what all ports have in common;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
-//! - `saga`, `outbox`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
+//! - `saga`, `outbox`, `poison`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
-//! - `objects`, `upload`: what S3 does;
+//! - `objects`, `upload`, `notification`: what S3 does;
 //! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
@@ -37,17 +37,20 @@ mod jobs;
 mod ledger;
 mod lock;
 mod log;
+mod notification;
 mod objects;
 mod outbox;
 mod pending;
+mod poison;
 mod processed;
 mod queues;
 mod recover;
 mod saga;
 mod schema;
 mod sessions;
+mod settings;
 mod signal;
-pub mod store;
+mod store;
 mod studies;
 mod upload;
 mod value;
@@ -60,6 +63,7 @@ pub use objects::{BUCKET, UPLOAD_URL};
 pub use outbox::Outbox;
 pub use pending::{LocalUpload, PendingUpload};
 pub use recover::{Purged, Recovered, SESSION_RETENTION};
+pub use settings::{ReceiveLimits, Settings};
 pub use signal::MessageSignal;
-pub use store::{OpenError, ReceiveLimits, Settings, Store};
+pub use store::{OpenError, Store};
 pub use upload::UploadError;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::value::{from_json, json, limit, nanos, parse, timestamp};
+use crate::value::{from_json, json, nanos, parse, timestamp};
 
 /// The outboxes of all records of one kind.
 #[derive(Clone)]
@@ -29,24 +29,6 @@ impl Store {
     /// The outboxes of all committed sessions.
     pub fn session_outbox(&self) -> Outbox {
         Outbox { store: self.clone(), of: SESSION }
-    }
-
-    /// Up to `limit` entries that nobody will try again by themselves, the oldest first.
-    ///
-    /// # Errors
-    /// When the store does not answer, or holds something that is not an entry.
-    pub async fn poisoned(&self, limit: usize) -> Result<Vec<(Owner, Entry)>, StoreError> {
-        self.engine().read("listing poisoned entries".to_owned(), move |db| poisoned(db, limit)).await
-    }
-
-    /// Puts a poisoned entry back to work; `false` when there is none such.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    pub async fn requeue(&self, owner: Owner, id: MessageId) -> Result<bool, StoreError> {
-        let now = self.now();
-        let doing = format!("putting entry {id} of {owner} back to work");
-        self.engine().write(doing, move |db| requeue(db, owner, id, now)).await
     }
 }
 
@@ -75,14 +57,14 @@ impl SweepOutbox for Outbox {
     }
 }
 
-fn key(owner: Owner) -> (&'static str, String) {
+pub(crate) fn key(owner: Owner) -> (&'static str, String) {
     match owner {
         Owner::Saga(id) => (SAGA, id.to_string()),
         Owner::Session(id) => (SESSION, id.to_string()),
     }
 }
 
-fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
+pub(crate) fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
     match kind {
         SAGA => Ok(Owner::Saga(parse("search id", id)?)),
         SESSION => Ok(Owner::Session(parse("session id", id)?)),
@@ -233,7 +215,7 @@ pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault
     Ok(entries)
 }
 
-fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
+pub(crate) fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
     let time = |column| row.get::<_, i64>(column).map(timestamp);
     Ok(Entry {
         id: parse("message id", &row.get::<_, String>("entry_id")?)?,
@@ -247,27 +229,4 @@ fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
         error: row.get("error")?,
         requeued: row.get("requeued")?,
     })
-}
-
-fn poisoned(db: &Connection, count: usize) -> Result<Vec<(Owner, Entry)>, Fault> {
-    let mut statement = db.prepare_cached("SELECT * FROM outbox WHERE poisoned ORDER BY seq LIMIT ?1")?;
-    let mut rows = statement.query([limit(count)])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let owner = owner(&row.get::<_, String>("owner")?, &row.get::<_, String>("owner_id")?)?;
-        found.push((owner, entry(row)?));
-    }
-    Ok(found)
-}
-
-fn requeue(db: &Connection, owner: Owner, id: MessageId, now: Timestamp) -> Result<bool, Fault> {
-    let (kind, owner_id) = key(owner);
-    let changed = db
-        .prepare_cached(
-            "UPDATE outbox SET poisoned = 0, attempts = 0, requeued = requeued + 1, claimed_until = NULL,
-                next_attempt_at = ?4, ready_at = max(due_at, ?4)
-             WHERE owner = ?1 AND owner_id = ?2 AND entry_id = ?3 AND poisoned",
-        )?
-        .execute(params![kind, owner_id, id.to_string(), nanos(now)])?;
-    Ok(changed > 0)
 }

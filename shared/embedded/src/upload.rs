@@ -6,16 +6,15 @@ use contracts::StoreError;
 use imports::{PresignedPost, UploadGrant};
 use jiff::Timestamp;
 use outbox::Queue;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rusqlite::{Connection, params};
-use serde_json::json;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Phase;
-use crate::objects::{BUCKET, KEY_FIELD, PIECE_BYTES, find, load_grant};
+use crate::notification::notification;
+use crate::objects::{KEY_FIELD, PIECE_BYTES, find, load_grant};
 use crate::queues::{Sending, insert};
 use crate::value::int;
 
@@ -226,40 +225,4 @@ fn replace(
         Sending { queue: Queue::Uploads, id: None, search: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
     Ok(replaced)
-}
-
-/// What stays as it is in a notification's key; a space becomes `+`
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>).
-const KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'/')
-    .remove(b' ')
-    .remove(b'*');
-
-fn notification(key: &str, size_bytes: u64, sequencer: i64, now: Timestamp) -> String {
-    let key = utf8_percent_encode(key, KEPT).to_string().replace(' ', "+");
-    json!({ "Records": [{
-        "eventVersion": "2.1",
-        "eventSource": "aws:s3",
-        "awsRegion": "local",
-        "eventTime": format!("{now:.3}"),
-        "eventName": "ObjectCreated:Post",
-        "userIdentity": { "principalId": "embedded" },
-        "requestParameters": { "sourceIPAddress": "127.0.0.1" },
-        "responseElements": {},
-        "s3": {
-            "s3SchemaVersion": "1.0",
-            "configurationId": "embedded",
-            "bucket": {
-                "name": BUCKET,
-                "ownerIdentity": { "principalId": "embedded" },
-                "arn": format!("arn:aws:s3:::{BUCKET}"),
-            },
-            "object": { "key": key, "size": size_bytes, "sequencer": format!("{sequencer:016X}") },
-        },
-    }]})
-    .to_string()
 }

@@ -1,0 +1,57 @@
+# make run   builds the program and imports the bundled samples
+# make test  runs every test
+# make lint  formatting, clippy, docs, and what the pure crates may depend on
+
+CARGO ?= cargo
+SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
+# The crates that decide, and must stay free of whatever performs.
+PURE := saga dedup outbox
+IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: build
+build: ## Build everything
+	$(CARGO) build --workspace --locked
+
+.PHONY: run
+run: ## Build, import the bundled samples, show the result
+	$(CARGO) build --package cli --locked
+	target/debug/search-import import $(SAMPLES) --search-name "Bundled samples"
+
+.PHONY: test
+test: ## Run every test
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		$(CARGO) nextest run --workspace --locked --no-fail-fast; \
+	else \
+		$(CARGO) test --workspace --locked --no-fail-fast; \
+	fi
+
+.PHONY: lint
+lint: ## Check formatting, lints, docs and the pure crates' dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	@$(MAKE) --no-print-directory lint-pure
+
+.PHONY: lint-pure
+lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store
+	@for crate in $(PURE); do \
+		tree=$$($(CARGO) tree --locked --package $$crate --edges normal,build --prefix none) || exit 1; \
+		impure=$$(printf '%s\n' "$$tree" | grep -E '^($(IMPURE)) ' || true); \
+		if [ -n "$$impure" ]; then echo "$$crate is not pure, it depends on:"; echo "$$impure"; exit 1; fi; \
+		echo "$$crate: $$(printf '%s\n' "$$tree" | sort -u | wc -l) crates, neither a runtime nor a store"; \
+	done
+
+.PHONY: diagram
+diagram: ## Draw the README's diagram and table from the code
+	$(CARGO) build --package cli --locked
+	python3 infra/diagram.py target/debug/search-import README.md
+
+.PHONY: clean
+clean: ## Remove what was built and imported
+	rm -rf target .search-import

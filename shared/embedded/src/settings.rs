@@ -1,0 +1,59 @@
+//! What may be set.
+
+use jiff::SignedDuration;
+use outbox::Queue;
+
+/// What may be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long the document of a search that has ended stays: 7 days, so that late duplicates meet it.
+    pub saga_retention: SignedDuration,
+    /// How often a message is received before its queue gives it up.
+    pub receive_limits: ReceiveLimits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { saga_retention: SignedDuration::from_hours(7 * 24), receive_limits: ReceiveLimits::default() }
+    }
+}
+
+/// How often a message is received before its queue gives it up, as `maxReceiveCount` of a redrive policy
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiveLimits {
+    /// Notifications of stored objects: 10.
+    pub uploads: u32,
+    /// Messages for the saga: 10, since waiting for a busy partition counts too.
+    pub saga: u32,
+    /// Parse commands: 5.
+    pub parse: u32,
+    /// Parse commands that never succeeded: 10.
+    pub parse_dead: u32,
+    /// Control messages: 10.
+    pub control: u32,
+}
+
+impl Default for ReceiveLimits {
+    fn default() -> Self {
+        Self { uploads: 10, saga: 10, parse: 5, parse_dead: 10, control: 10 }
+    }
+}
+
+impl ReceiveLimits {
+    /// The limit of a queue; none for one that has no dead-letter queue.
+    pub fn of(&self, queue: Queue) -> Option<u32> {
+        match queue {
+            Queue::Uploads => Some(self.uploads),
+            Queue::Saga => Some(self.saga),
+            Queue::Parse => Some(self.parse),
+            Queue::ParseDead => Some(self.parse_dead),
+            Queue::Control => Some(self.control),
+            Queue::UploadsDead
+            | Queue::SagaDead
+            | Queue::ParseUnreadable
+            | Queue::ControlDead
+            | Queue::Events => None,
+        }
+    }
+}
