@@ -164,7 +164,7 @@ pub(crate) async fn call(functions: &Functions, queue: Queue, batch: &[Received]
     let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
     match queue {
         Queue::Uploads => notify(functions, &deliveries).await,
-        Queue::Saga => functions.run_saga.handle(&deliveries).await,
+        Queue::Saga => functions.run_saga.handle(&deliveries, None).await,
         Queue::Parse => functions.parse_references.handle(&deliveries).await,
         Queue::ParseDead => functions.report_faults.handle(&deliveries).await,
         Queue::Control => functions.dispatch_outbox.handle(&deliveries).await,

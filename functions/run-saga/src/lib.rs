@@ -1,37 +1,29 @@
 //! The function behind the saga queue: one batch of deliveries, decoded one by one, grouped by search.
 //!
 //! Messages of one search are worked on together and in order, different searches at the same time. A bad
-//! delivery costs only itself. What happens to one group is the `worker` crate's business.
+//! delivery costs only itself. What happens to a group is the `worker` crate's business.
 
 use contracts::store::chain;
-use contracts::{Delivery, Disposition, Message, Reporter, SearchId, Verdict};
-use futures::stream::{self, StreamExt};
+use contracts::{Delivery, Disposition, Message, Reporter, Verdict};
+use jiff::Timestamp;
 use saga::Event;
-use worker::{Incoming, Judgement, Worker};
+use worker::{Group, Incoming, Judgement, Later, Worker};
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "run-saga";
 
 /// The function's settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// The most searches that one batch works on at the same time, at least 1.
-    pub concurrency: usize,
     /// Whether messages from outside without a token are admitted, such as that of a file which somebody dropped
     /// into the bucket. Then only states, not tokens, tell their duplicates. Optimistic mode needs it.
     pub admit_untokened: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { concurrency: 10, admit_untokened: false }
-    }
-}
-
 /// The function.
 #[derive(Clone)]
 pub struct RunSaga {
-    /// Works on one group.
+    /// Works on the groups.
     pub worker: Worker,
     /// Time, and who wants to know.
     pub reporter: Reporter,
@@ -39,30 +31,30 @@ pub struct RunSaga {
     pub settings: Settings,
 }
 
-/// A message of a group, and its place in the batch.
-struct Member {
-    index: usize,
-    incoming: Incoming,
+/// The messages of a batch by search, each with its place in the batch.
+#[derive(Default)]
+struct Groups {
+    groups: Vec<Group>,
+    places: Vec<Vec<usize>>,
 }
 
 impl RunSaga {
-    /// Works on a batch; one answer for each delivery, in order.
-    pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
+    /// Works on a batch; one answer for each delivery, in order. Nothing is begun after `deadline`: what is left is
+    /// to be delivered again at once.
+    pub async fn handle(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
-        let mut groups: Vec<(SearchId, Vec<Member>)> = Vec::new();
-        for (index, delivery) in batch.iter().enumerate() {
+        let mut by_search = Groups::default();
+        for (place, delivery) in batch.iter().enumerate() {
             match self.read(&delivery.body) {
-                Ok(incoming) => join_group(&mut groups, Member { index, incoming }),
-                Err(reason) => {
-                    answers[index] = Some(self.reporter.reject(None, reason));
-                }
+                Ok(incoming) => by_search.add(place, incoming),
+                Err(reason) => answers[place] = Some(self.reporter.reject(None, reason)),
             }
         }
-        let work = groups.into_iter().map(|(search_id, members)| self.work_on(search_id, members));
-        let done: Vec<_> =
-            stream::iter(work).buffer_unordered(self.settings.concurrency.max(1)).collect().await;
-        for (index, disposition) in done.into_iter().flatten() {
-            answers[index] = Some(disposition);
+        let done = self.worker.work_on(&by_search.groups, deadline).await;
+        for ((group, places), done) in by_search.groups.iter().zip(by_search.places).zip(done) {
+            for (place, answer) in places.into_iter().zip(self.answer(group, done)) {
+                answers[place] = Some(answer);
+            }
         }
         // Every delivery is either unreadable or in a group, so every place is filled.
         answers.into_iter().flatten().collect()
@@ -78,24 +70,19 @@ impl RunSaga {
         Ok(Incoming { message, event })
     }
 
-    async fn work_on(&self, search_id: SearchId, members: Vec<Member>) -> Vec<(usize, Disposition)> {
-        let (indices, group): (Vec<usize>, Vec<Incoming>) =
-            members.into_iter().map(|member| (member.index, member.incoming)).unzip();
-        let answers: Vec<Disposition> = match self.worker.work_on(search_id, &group).await {
-            Ok(judgements) => group
-                .iter()
-                .zip(judgements)
-                .map(|(incoming, judgement)| self.answer(&incoming.message, judgement))
+    fn answer(&self, group: &Group, done: Result<Vec<Judgement>, Later>) -> Vec<Disposition> {
+        let messages = group.messages.iter().map(|incoming| &incoming.message);
+        match done {
+            Ok(judgements) => {
+                messages.zip(judgements).map(|(message, judgement)| self.judged(message, judgement)).collect()
+            }
+            Err(later) => messages
+                .map(|message| self.reporter.retry(message, later.after, later.reason.clone()))
                 .collect(),
-            Err(later) => group
-                .iter()
-                .map(|incoming| self.reporter.retry(&incoming.message, later.after, later.reason.clone()))
-                .collect(),
-        };
-        indices.into_iter().zip(answers).collect()
+        }
     }
 
-    fn answer(&self, message: &Message, judgement: Judgement) -> Disposition {
+    fn judged(&self, message: &Message, judgement: Judgement) -> Disposition {
         if judgement.verdict == Verdict::Rejected {
             return self.reporter.reject(Some(message), judgement.why);
         }
@@ -104,10 +91,18 @@ impl RunSaga {
     }
 }
 
-fn join_group(groups: &mut Vec<(SearchId, Vec<Member>)>, member: Member) {
-    let search_id = member.incoming.message.correlation_id;
-    match groups.iter_mut().find(|(id, _)| *id == search_id) {
-        Some((_, members)) => members.push(member),
-        None => groups.push((search_id, vec![member])),
+impl Groups {
+    fn add(&mut self, place: usize, incoming: Incoming) {
+        let search_id = incoming.message.correlation_id;
+        match self.groups.iter().position(|group| group.search_id == search_id) {
+            Some(known) => {
+                self.groups[known].messages.push(incoming);
+                self.places[known].push(place);
+            }
+            None => {
+                self.groups.push(Group { search_id, messages: vec![incoming] });
+                self.places.push(vec![place]);
+            }
+        }
     }
 }

@@ -16,7 +16,9 @@ async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
     let backend = Backend::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions))?;
     let function = run_saga(&backend);
-    lambda::serve_sqs(async |batch| function.handle(batch).await).await.map_err(anyhow::Error::from_boxed)
+    lambda::serve_sqs(async |batch| function.handle(batch, None).await)
+        .await
+        .map_err(anyhow::Error::from_boxed)
 }
 
 fn run_saga(backend: &Backend) -> RunSaga {
@@ -27,11 +29,12 @@ fn run_saga(backend: &Backend) -> RunSaga {
         dispatcher: backend.dispatcher(FUNCTION),
         host: Arc::clone(&backend.host),
     };
+    let settings =
+        worker::Settings { concurrency: backend.config.concurrency, ..worker::Settings::default() };
     RunSaga {
-        worker: Worker::new(ports, worker::Settings::default()),
+        worker: Worker::new(ports, settings),
         reporter: backend.reporter(FUNCTION),
         settings: Settings {
-            concurrency: backend.config.concurrency,
             admit_untokened: backend.config.admit_untokened || backend.config.mode == Mode::Optimistic,
         },
     }

@@ -85,10 +85,12 @@ fn run_saga(backend: &Backend) -> RunSaga {
         host: Arc::clone(&backend.host),
     };
     RunSaga {
-        worker: Worker::new(ports, worker::Settings::default()),
+        worker: Worker::new(
+            ports,
+            worker::Settings { concurrency: backend.config.concurrency, ..worker::Settings::default() },
+        ),
         reporter: backend.reporter(run_saga::FUNCTION),
         settings: run_saga::Settings {
-            concurrency: backend.config.concurrency,
             admit_untokened: backend.config.admit_untokened || backend.config.mode == Mode::Optimistic,
         },
     }

@@ -210,7 +210,7 @@ impl Pump {
     async fn call(&self, queue: Queue, deliveries: &[Delivery]) -> Vec<Disposition> {
         match queue {
             Queue::Uploads => join_all(deliveries.iter().map(|delivery| self.notify(delivery))).await,
-            Queue::Saga => self.functions.run_saga.handle(deliveries).await,
+            Queue::Saga => self.functions.run_saga.handle(deliveries, None).await,
             Queue::Parse => self.functions.parse_references.handle(deliveries).await,
             Queue::ParseDead => self.functions.report_faults.handle(deliveries).await,
             Queue::Control => self.functions.dispatch_outbox.handle(deliveries).await,

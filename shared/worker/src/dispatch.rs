@@ -35,14 +35,22 @@ impl Dispatcher {
             .collect()
     }
 
+    /// Writes all jobs in one call.
     async fn write_jobs<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
+        let (mut readable, mut jobs) = (Vec::new(), Vec::new());
         for entry in entries.iter().filter(|entry| entry.kind == Kind::Job) {
-            let result = match serde_json::from_str::<Job>(&entry.payload) {
-                Ok(job) => self.jobs.write(&[job]).await.map_err(|error| store_failure(&error)),
-                Err(error) => Err(unreadable(&error)),
-            };
-            results.push((entry, result));
+            match serde_json::from_str::<Job>(&entry.payload) {
+                Ok(job) => {
+                    readable.push(entry);
+                    jobs.push(job);
+                }
+                Err(error) => results.push((entry, Err(unreadable(&error)))),
+            }
+        }
+        if !jobs.is_empty() {
+            let written = self.jobs.write(&jobs).await.map_err(|error| store_failure(&error));
+            results.extend(readable.into_iter().map(|entry| (entry, written.clone())));
         }
         results
     }

@@ -1,16 +1,17 @@
-//! One group of messages of one search, attempted until it is done or better left to a later delivery.
+//! The messages of some searches, attempted until they are done or better left to a later delivery.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use contracts::store::chain;
 use contracts::{Host, SearchId};
 use dedup::ClaimPartition;
+use futures::future::join_all;
+use jiff::Timestamp;
 
-use crate::attempt::{AttemptError, Ended};
 use crate::dispatch::Dispatcher;
 use crate::document::{ReadSaga, WriteSaga};
 use crate::plan::{Incoming, Judgement};
+use crate::round::Ended;
 use crate::settings::Settings;
 
 /// The ports of the worker.
@@ -35,6 +36,15 @@ pub struct Worker {
     pub(crate) settings: Settings,
 }
 
+/// Messages of one search, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The search.
+    pub search_id: SearchId,
+    /// Its messages, at least one.
+    pub messages: Vec<Incoming>,
+}
+
 /// A group that is better left to a later delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
@@ -50,33 +60,68 @@ impl Worker {
         Self { ports, settings }
     }
 
-    /// Works on messages of one search, in order. One judgement for each.
+    /// Works on groups of different searches; one answer for each, in order: a judgement for each message, or why
+    /// the group is left to a later delivery. What was done of it until then does no harm when it is done again.
     ///
-    /// Retried in place is only what passes by itself within moments: a conflict with another worker that stored
-    /// something, as often as the settings have delays for, and a busy partition.
-    ///
-    /// # Errors
-    /// When the group is better left to a later delivery. What was done of it until then does no harm when it is
-    /// done again.
-    pub async fn work_on(&self, search_id: SearchId, group: &[Incoming]) -> Result<Vec<Judgement>, Later> {
+    /// All groups are attempted together once. The rare ones that meet a conflict or a busy partition are then
+    /// attempted again by themselves: a conflict as often as the settings have delays for, a busy partition a few
+    /// times. Everything else goes back to the queue at once. Nothing is begun after `deadline`.
+    pub async fn work_on(
+        &self,
+        groups: &[Group],
+        deadline: Option<Timestamp>,
+    ) -> Vec<Result<Vec<Judgement>, Later>> {
+        let mut answers = Vec::with_capacity(groups.len());
+        for part in groups.chunks(self.settings.concurrency.max(1)) {
+            if self.is_late(deadline) {
+                answers.extend(part.iter().map(|_| Err(self.out_of_time())));
+                continue;
+            }
+            let ended = self.round(&part.iter().collect::<Vec<_>>()).await;
+            let finished = part.iter().zip(ended).map(|(group, ended)| self.finish(group, ended, deadline));
+            answers.extend(join_all(finished).await);
+        }
+        answers
+    }
+
+    /// Attempts a group by itself until it is done or there is a reason to leave it.
+    async fn finish(
+        &self,
+        group: &Group,
+        first: Ended,
+        deadline: Option<Timestamp>,
+    ) -> Result<Vec<Judgement>, Later> {
         let mut conflicts = self.settings.conflict_delays.iter();
         let mut busy = 0;
+        let mut ended = first;
         loop {
-            match self.attempt(search_id, group).await {
-                Ok(Ended::Done(judgements)) => return Ok(judgements),
-                Ok(Ended::Conflict) => match conflicts.next() {
-                    Some(delay) => self.ports.host.sleep(*delay).await,
+            let wait = match ended {
+                Ended::Done(judgements) => return Ok(judgements),
+                Ended::BrokenOff(reason) => return Err(self.broken_off(group, reason)),
+                Ended::Conflict => match conflicts.next() {
+                    Some(delay) => *delay,
                     None => return Err(self.failed("other workers kept changing the search".to_owned())),
                 },
-                Ok(Ended::Busy) if busy < self.settings.busy_tries => {
+                Ended::Busy if busy < self.settings.busy_tries => {
                     busy += 1;
-                    let wait = self.settings.busy_wait.mul_f64(0.5 + self.ports.host.unit_random() / 2.0);
-                    self.ports.host.sleep(wait).await;
+                    self.settings.busy_wait.mul_f64(0.5 + self.ports.host.unit_random() / 2.0)
                 }
-                Ok(Ended::Busy) => return Err(self.busy()),
-                Err(error) => return Err(self.broken_off(search_id, &error)),
+                Ended::Busy => return Err(self.busy()),
+            };
+            self.ports.host.sleep(wait).await;
+            if self.is_late(deadline) {
+                return Err(self.out_of_time());
             }
+            ended = self.round(&[group]).await.pop().unwrap_or(Ended::Busy);
         }
+    }
+
+    fn is_late(&self, deadline: Option<Timestamp>) -> bool {
+        deadline.is_some_and(|deadline| self.ports.host.now() >= deadline)
+    }
+
+    fn out_of_time(&self) -> Later {
+        Later { after: Duration::ZERO, reason: "the function's time is nearly over".to_owned() }
     }
 
     fn busy(&self) -> Later {
@@ -88,9 +133,8 @@ impl Worker {
         Later { after: self.settings.failure_visibility, reason }
     }
 
-    fn broken_off(&self, search_id: SearchId, error: &AttemptError) -> Later {
-        let reason = chain(error);
-        tracing::warn!(%search_id, error = reason, "an attempt was broken off");
+    fn broken_off(&self, group: &Group, reason: String) -> Later {
+        tracing::warn!(search_id = %group.search_id, error = reason, "an attempt was broken off");
         self.failed(reason)
     }
 }

@@ -10,6 +10,8 @@ pub struct Settings {
     /// How long a claim lasts at most. Longer than any attempt should take; a worker that outlives it does no
     /// harm, it only works in vain.
     pub lease: SignedDuration,
+    /// The most searches that are worked on side by side, at least 1.
+    pub concurrency: usize,
     /// The waits before the retries after a concurrency conflict.
     pub conflict_delays: Vec<Duration>,
     /// How often a busy partition is tried again in place, after up to [`Settings::busy_wait`] each time.
@@ -26,6 +28,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lease: SignedDuration::from_secs(30),
+            concurrency: 10,
             conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
             busy_tries: 5,
             busy_wait: Duration::from_millis(50),
