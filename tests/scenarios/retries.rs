@@ -1,0 +1,162 @@
+//! What is tried again in place, and what is not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contracts::{Delivery, Disposition, Host, SearchId, StoreError, Verdict};
+use jiff::Timestamp;
+use local::Functions;
+use outbox::{Queue, Received, Settlement};
+use run_saga::RunSaga;
+use worker::{Persist, Persisted, ReadSaga, Worker, WriteSaga};
+
+use crate::world::{TWO_RECORDS, World};
+
+/// What happens to the first writes; later ones are made.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    /// Another worker was quicker.
+    Conflict,
+    /// Nothing is written, and the store says that it failed.
+    Failure,
+    /// It is written, and the store says that it failed.
+    Ambiguous,
+}
+
+/// A store in trouble.
+struct Troubled {
+    store: Arc<dyn WriteSaga>,
+    trouble: Trouble,
+    left: AtomicUsize,
+    calls: AtomicUsize,
+}
+
+#[async_trait]
+impl WriteSaga for Troubled {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let troubled =
+            self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        match self.trouble {
+            Trouble::Conflict if troubled => Ok(vec![Persisted::Conflict; writes.len()]),
+            Trouble::Failure if troubled => Err(StoreError::unavailable("writing", "cut off before")),
+            Trouble::Ambiguous if troubled => {
+                self.store.persist(writes, now).await?;
+                Err(StoreError::unavailable("writing", "cut off after"))
+            }
+            Trouble::Conflict | Trouble::Failure | Trouble::Ambiguous => {
+                self.store.persist(writes, now).await
+            }
+        }
+    }
+
+    async fn settle(&self, settlements: &[(SearchId, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.store.settle(settlements).await
+    }
+}
+
+/// The saga function over a store in trouble.
+fn troubled(world: &World, trouble: Trouble, times: usize) -> (RunSaga, Arc<Troubled>) {
+    let store = Arc::new(Troubled {
+        store: world.backend.store.clone(),
+        trouble,
+        left: AtomicUsize::new(times),
+        calls: AtomicUsize::new(0),
+    });
+    let ports = worker::Ports {
+        read: world.backend.store.clone(),
+        write: store.clone(),
+        ledger: world.backend.ledger(),
+        dispatcher: world.backend.dispatcher(run_saga::FUNCTION),
+        host: world.host.clone(),
+    };
+    let worker = Worker::new(ports, worker::Settings::default());
+    let healthy = Functions::over(&world.backend).run_saga;
+    (RunSaga { worker, ..healthy }, store)
+}
+
+fn deliveries(batch: &[Received]) -> Vec<Delivery> {
+    batch.iter().map(|received| received.delivery.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_conflict_is_tried_again_after_100_200_and_500_ms_and_then_left() {
+    for (conflicts, sleeps) in [(0, vec![]), (2, vec![100, 200]), (3, vec![100, 200, 500])] {
+        let world = World::new();
+        world.announce(&["a.ris"]).await;
+        let batch = world.take(Queue::Saga).await;
+        let (function, _) = troubled(&world, Trouble::Conflict, conflicts);
+        assert_eq!(function.handle(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+        assert_eq!(world.host.sleeps(), sleeps.into_iter().map(Duration::from_millis).collect::<Vec<_>>());
+    }
+    let world = World::new();
+    world.announce(&["a.ris"]).await;
+    let batch = world.take(Queue::Saga).await;
+    let (function, store) = troubled(&world, Trouble::Conflict, usize::MAX);
+    let answers = function.handle(&deliveries(&batch), None).await;
+    assert!(matches!(answers[..], [Disposition::Retry { .. }]));
+    assert_eq!(store.calls.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn any_other_failure_goes_back_to_the_queue_at_once() {
+    let world = World::new();
+    world.announce(&["a.ris"]).await;
+    let batch = world.take(Queue::Saga).await;
+    let (function, store) = troubled(&world, Trouble::Failure, 1);
+    let answers = function.handle(&deliveries(&batch), None).await;
+    assert!(matches!(answers[..], [Disposition::Retry { .. }]));
+    assert_eq!(store.calls.load(Ordering::SeqCst), 1);
+    assert_eq!(world.host.sleeps(), []);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_found_by_its_attempt() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let batch = world.take(Queue::Saga).await;
+    let (function, store) = troubled(&world, Trouble::Ambiguous, 1);
+    assert_eq!(function.handle(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+    assert_eq!(store.calls.load(Ordering::SeqCst), 1);
+    // Receiving writes too, and so waits for the notes that were taken before.
+    world.run().await;
+    assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Handled]);
+}
+
+#[tokio::test]
+async fn nothing_is_begun_after_the_deadline() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let batch = world.take(Queue::Saga).await;
+    let now = world.host.now();
+    let answers = world.functions.run_saga.handle(&deliveries(&batch), Some(now)).await;
+    assert!(matches!(answers[..], [Disposition::Retry { after: Duration::ZERO, .. }]));
+    assert_eq!(world.store().load(&[announced.search_id], now).await.unwrap(), [None]);
+}
+
+#[tokio::test]
+async fn a_batch_of_several_searches_is_written_in_one_call() {
+    let world = World::new();
+    let mut searches = Vec::new();
+    for _ in 0..10 {
+        searches.push(world.announce(&["a.ris"]).await);
+    }
+    let batch = world.take(Queue::Saga).await;
+    let (function, store) = troubled(&world, Trouble::Conflict, 0);
+    let answers = function.handle(&deliveries(&batch), None).await;
+    assert_eq!(answers, vec![Disposition::Acknowledge; 10]);
+    assert_eq!(store.calls.load(Ordering::SeqCst), 1);
+    for search in &searches {
+        world.upload(search, 0, TWO_RECORDS).await;
+    }
+    for received in &batch {
+        let done = Disposition::Acknowledge;
+        outbox::ReceiveMessages::settle(world.store(), Queue::Saga, &received.receipt, &done).await.unwrap();
+    }
+    world.run().await;
+    for search in searches {
+        assert_eq!(world.job(search.search_id).await.state, contracts::JobState::Completed);
+    }
+}
