@@ -68,11 +68,15 @@ impl ParseReferences {
     }
 
     async fn handle_one(&self, delivery: &Delivery) -> Disposition {
-        let (message, command) = match read(&delivery.body) {
-            Ok(read) => read,
-            Err(reason) => return self.reporter.reject(None, reason),
+        let message = match Message::decode(&delivery.body) {
+            Ok(message) => message,
+            Err(error) => return self.reporter.reject(None, chain(&error)),
         };
-        match self.guarded(&message, &command).await {
+        let Body::StartParsing(command) = &message.body else {
+            let reason = format!("{} is not a command to parse a file", message.body.name());
+            return self.reporter.reject(Some(&message), reason);
+        };
+        match self.guarded(&message, command).await {
             Ok(()) => Disposition::Acknowledge,
             Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
         }
@@ -131,16 +135,5 @@ impl ParseReferences {
             body,
         };
         Ok(send_one(self.queue.as_ref(), &reply, Duration::ZERO).await?)
-    }
-}
-
-fn read(body: &str) -> Result<(Message, StartParsing), String> {
-    let message = Message::decode(body).map_err(|error| chain(&error))?;
-    match &message.body {
-        Body::StartParsing(command) => {
-            let command = command.clone();
-            Ok((message, command))
-        }
-        other => Err(format!("{} is not a command to parse a file", other.name())),
     }
 }

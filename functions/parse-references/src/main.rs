@@ -18,7 +18,7 @@ async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
     let backend = Backend::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions))?;
     let function = parse_references(&backend);
-    lambda::serve_sqs(async |batch| function.handle(batch).await).await.map_err(anyhow::Error::from_boxed)
+    lambda::serve_sqs(async |batch, _| function.handle(batch).await).await.map_err(anyhow::Error::from_boxed)
 }
 
 fn parse_references(backend: &Backend) -> ParseReferences {

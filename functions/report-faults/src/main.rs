@@ -16,7 +16,7 @@ async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
     let backend = Backend::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions))?;
     let function = report_faults(&backend);
-    lambda::serve_sqs(async |batch| function.handle(batch).await).await.map_err(anyhow::Error::from_boxed)
+    lambda::serve_sqs(async |batch, _| function.handle(batch).await).await.map_err(anyhow::Error::from_boxed)
 }
 
 fn report_faults(backend: &Backend) -> ReportFaults {

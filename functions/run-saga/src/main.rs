@@ -16,7 +16,7 @@ async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
     let backend = Backend::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions))?;
     let function = run_saga(&backend);
-    lambda::serve_sqs(async |batch| function.handle(batch, None).await)
+    lambda::serve_sqs(async |batch, deadline| function.handle(batch, Some(deadline)).await)
         .await
         .map_err(anyhow::Error::from_boxed)
 }

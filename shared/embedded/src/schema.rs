@@ -132,4 +132,16 @@ mod tests {
             );
         }
     }
+
+    /// A power cut cannot be tried here; that the disk is waited for is read from the connection instead.
+    #[test]
+    fn the_writing_connection_waits_for_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = open_for_writing(&folder.path().join("any.sqlite")).unwrap();
+        let setting =
+            |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+        const FULL: i64 = 2;
+        assert_eq!(setting("synchronous").unwrap(), FULL.into());
+        assert_eq!(setting("journal_mode").unwrap(), "wal".to_owned().into());
+    }
 }

@@ -13,24 +13,37 @@ use std::convert::Infallible;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use contracts::{Delivery, Disposition};
-use lambda_runtime::{LambdaEvent, service_fn};
+use jiff::{SignedDuration, Timestamp};
+use lambda_runtime::{Context, LambdaEvent, service_fn};
 
 pub use trigger::{Trigger, UnknownEvent};
 
-/// Runs a function behind a queue until Lambda stops the process. `handle` gives one answer for each delivery, in
-/// order.
+/// How much of its time a function keeps for finishing what it has begun. What takes longer is broken off by Lambda
+/// and comes again, which does no harm.
+const RESERVE: SignedDuration = SignedDuration::from_secs(5);
+
+/// Runs a function behind a queue until Lambda stops the process. `handle` gets a batch and the time after which it
+/// is to begin nothing more; it gives one answer for each delivery, in order.
 ///
 /// # Errors
 /// When the Runtime API does not answer.
 pub async fn serve_sqs<F>(handle: F) -> Result<(), lambda_runtime::Error>
 where
-    F: AsyncFn(&[Delivery]) -> Vec<Disposition>,
+    F: AsyncFn(&[Delivery], Timestamp) -> Vec<Disposition>,
 {
     let handle = &handle;
     let invocation = move |event: LambdaEvent<SqsEvent>| async move {
+        let deadline = deadline(&event.context);
+        let handle = async |batch: &[Delivery]| handle(batch, deadline).await;
         Ok::<_, Infallible>(answer(event.payload, handle).await)
     };
     lambda_runtime::run(service_fn(invocation)).await
+}
+
+fn deadline(context: &Context) -> Timestamp {
+    // One that no timestamp can express is as good as none.
+    let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);
+    ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)
 }
 
 /// One invocation: the partial batch response to an SQS event.
@@ -67,12 +80,15 @@ pub fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBat
     let mut response = SqsBatchResponse::default();
     let answers = dispositions.iter().map(Some).chain(std::iter::repeat(None));
     for (delivery, answer) in deliveries.iter().zip(answers) {
-        let reason = match answer {
+        let record_id = &delivery.record_id;
+        match answer {
             Some(Disposition::Acknowledge) => continue,
-            Some(Disposition::Retry { reason, .. } | Disposition::DeadLetter { reason }) => reason,
-            None => "the handler gave no answer",
-        };
-        tracing::warn!(record_id = delivery.record_id, reason, "a record is left to the queue");
+            // The function has noted its decision already; this line adds the record that it was about.
+            Some(Disposition::Retry { reason, .. } | Disposition::DeadLetter { reason }) => {
+                tracing::debug!(record_id, reason, "a record is left to the queue");
+            }
+            None => tracing::error!(record_id, "the handler gave no answer; the record is left to the queue"),
+        }
         if !delivery.record_id.is_empty() {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier.clone_from(&delivery.record_id);
@@ -168,6 +184,13 @@ mod tests {
         let dead = Disposition::DeadLetter { reason: String::new() };
         let response = response(&deliveries, &[Disposition::Acknowledge, retry.clone(), dead, retry]);
         assert_eq!(failed(&response), ["b", "c"]);
+    }
+
+    #[test]
+    fn nothing_is_begun_in_the_last_seconds() {
+        let mut context = Context::default();
+        context.deadline = 1_545_082_680_000;
+        assert_eq!(deadline(&context), Timestamp::from_millisecond(1_545_082_675_000).unwrap());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Logs in one form for every program: JSON lines for functions, short lines for people at a terminal.
 //!
 //! What never gets into a log: the text of references, object keys with their tokens, URIs with credentials.
-//! `RUST_LOG` selects what is logged, as usual; without it, warnings of libraries and everything of ours from
-//! `info` on.
+//! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings
+//! are for people.
 
 use contracts::{Observation, Observe, Verdict};
 use tracing_subscriber::EnvFilter;
