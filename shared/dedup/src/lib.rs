@@ -15,6 +15,10 @@
 //! - **It stores nothing over the other's work.** The saga's document is written on condition of the version
 //!   that was loaded. If the other worker stored something, the version is another one, and the slow worker's
 //!   write is refused. Its retry is a new attempt: it claims again, with a new attempt id and fresh tokens.
+//! - **It does not build on the other's work with what it got before.** The document names the fence it was written
+//!   under, and an attempt with an earlier fence refuses to decide on it: it may have loaded the document after the
+//!   other worker stored it, so that the version fits, but its own fresh tokens are already on that worker's list of
+//!   garbage.
 //! - **Its tokens are not honoured.** Tokens are minted with the claim, but a reply that carries one is sent only
 //!   from the document's outbox, and the document was not stored. So nobody will ever present them.
 //! - **It releases nothing.** The fence grows with each claim, and a release is conditional on it.

@@ -72,7 +72,7 @@ pub fn ended(host: &dyn Host, at: Timestamp) -> Content {
 }
 
 fn content(host: &dyn Host, state: State) -> Content {
-    Content { state, processed: Vec::new(), expected: Vec::new(), attempt: attempt(host) }
+    Content { state, processed: Vec::new(), expected: Vec::new(), attempt: attempt(host), fence: 0 }
 }
 
 fn import(host: &dyn Host, name: &str) -> Import {

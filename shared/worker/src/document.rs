@@ -31,6 +31,9 @@ pub struct Content {
     pub expected: Vec<Expected>,
     /// The attempt that wrote this.
     pub attempt: AttemptId,
+    /// The fence of that attempt's claim. An attempt with an earlier one has lost its lease, and must not build on
+    /// this; 0 when there is no ledger.
+    pub fence: u64,
 }
 
 /// A message that changed the state.

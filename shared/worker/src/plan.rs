@@ -38,6 +38,8 @@ pub struct Known<'a> {
     pub document: Option<&'a Document>,
     /// The claim's answer.
     pub tokens: &'a Tokens,
+    /// The fence of the claim.
+    pub fence: u64,
     /// The attempt.
     pub attempt: AttemptId,
     /// The tokens it minted.
@@ -87,8 +89,13 @@ pub fn mint(group: &[Incoming], attempt: &AttemptId) -> Vec<Token> {
 /// Decides about a group.
 ///
 /// # Errors
-/// When an effect cannot be staged; then nothing of the group is done.
+/// When the attempt was overtaken or an effect cannot be staged; then nothing of the group is done.
 pub fn decide(known: &Known<'_>, group: &[Incoming]) -> Result<Plan, PlanError> {
+    // Loading runs beside the claim, so the document may be one that a later claim's holder has written. Its release
+    // removes this attempt's mints, which it does not know of as expected; so they must not be given out.
+    if known.document.is_some_and(|document| document.content.fence > known.fence) {
+        return Err(PlanError::Overtaken);
+    }
     let mut draft = Draft::new(known);
     let judgements = group.iter().map(|incoming| draft.judge(incoming)).collect::<Result<Vec<_>, _>>()?;
     Ok(draft.finish(judgements))
@@ -100,6 +107,9 @@ pub enum PlanError {
     /// An effect could not be staged.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// Another worker took the partition over and stored something; only a new attempt can go on.
+    #[error("another worker has taken the partition over")]
+    Overtaken,
     /// An event needed more tokens than it announced.
     #[error("the attempt minted too few tokens")]
     TooFewTokens,
@@ -243,6 +253,7 @@ impl<'a> Draft<'a> {
                 processed: self.processed,
                 expected: self.expected,
                 attempt: known.attempt,
+                fence: known.fence,
             },
             add: self.add,
             cancel: self.cancel,

@@ -15,7 +15,7 @@ use outbox::{Entry, Settlement};
 
 use crate::document::{Document, Persist, Persisted};
 use crate::group::{Group, Worker};
-use crate::plan::{self, Judgement, Known, Plan};
+use crate::plan::{self, Judgement, Known, Plan, PlanError};
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -109,16 +109,14 @@ impl Worker {
             // The claim may have been granted; its lease runs out by itself.
             Err(error) => return Err(Ended::BrokenOff(error.chain())),
         };
-        let plan = document
-            .map_err(StoreError::chain)
-            .and_then(|document| self.plan(attempt, &admitted, document).map_err(|error| chain(&error)));
-        match plan {
-            Ok(plan) => Ok((admitted.fence, plan)),
-            Err(why) => {
-                self.abandon(attempt, admitted.fence).await;
-                Err(Ended::BrokenOff(why))
-            }
+        let plan = match document {
+            Ok(document) => self.plan(attempt, &admitted, document),
+            Err(error) => Err(Ended::BrokenOff(error.chain())),
+        };
+        if plan.is_err() {
+            self.abandon(attempt, admitted.fence).await;
         }
+        Ok((admitted.fence, plan?))
     }
 
     fn plan(
@@ -126,18 +124,22 @@ impl Worker {
         attempt: &Attempt<'_>,
         admitted: &Admitted,
         document: Option<&Document>,
-    ) -> Result<Plan, plan::PlanError> {
+    ) -> Result<Plan, Ended> {
         let now = self.ports.host.now();
         let known = Known {
             search_id: attempt.group.search_id,
             document,
             tokens: &admitted.tokens,
+            fence: admitted.fence,
             attempt: attempt.id,
             minted: &attempt.minted,
             now,
             claim_until: self.ports.dispatcher.policy.claim_until(now),
         };
-        plan::decide(&known, &attempt.group.messages)
+        plan::decide(&known, &attempt.group.messages).map_err(|error| match error {
+            PlanError::Overtaken => Ended::Conflict,
+            PlanError::Stage(_) | PlanError::TooFewTokens => Ended::BrokenOff(chain(&error)),
+        })
     }
 
     /// Stores, dispatches and releases what was planned.
