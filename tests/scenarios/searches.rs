@@ -175,6 +175,28 @@ async fn a_bad_file_fails_the_search_and_leaves_nothing_of_itself() {
 }
 
 #[tokio::test]
+async fn a_parse_command_that_is_given_up_after_it_succeeded_takes_nothing_back() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    for queue in [Queue::Uploads, Queue::Saga, Queue::Saga] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    let command = world.take(Queue::Parse).await;
+    // It succeeds, but its acknowledgement is lost, and every later delivery too.
+    call(&world.functions, Queue::Parse, &command).await;
+    for _ in 0..2 {
+        world.host.advance(crate::world::VISIBILITY);
+        assert_eq!(world.take(Queue::Parse).await.len(), 1);
+    }
+    world.host.advance(crate::world::VISIBILITY);
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_parse_command_that_never_succeeds_ends_the_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;

@@ -2,7 +2,7 @@
 //!
 //! It may run twice for one command: a study's id is derived from search, file and record, so the second run
 //! stores the same studies again. The filter pair only spares it the work. A file that is refused leaves nothing
-//! behind.
+//! behind; no other failure takes anything back, since another copy of the command may have succeeded.
 //!
 //! - [`ParseReferences::handle`] is the function;
 //! - [`mod@file`] streams one file into studies.
@@ -114,10 +114,14 @@ impl ParseReferences {
                 return Ok(Body::ReferenceFileParsingCompleted(body));
             }
             Err(FileError::Store(error)) => return Err(error.into()),
-            Err(FileError::Refused(error)) => chain(&error),
+            // What it is made of does not change, so no other copy of the command can have read it.
+            Err(FileError::Refused(error)) => {
+                self.studies.discard(search_id, command.file_id).await?;
+                chain(&error)
+            }
+            // Another copy may have read it while it was there; then its studies must stay.
             Err(FileError::Gone) => "the uploaded file is gone".to_owned(),
         };
-        self.studies.discard(search_id, command.file_id).await?;
         self.reporter.note(Some(message), Decision::Handled, &format!("the file was refused: {reason}"));
         Ok(Body::ReferenceFileFaulted(ReferenceFileFaulted { file_id: command.file_id, reason }))
     }

@@ -1,15 +1,16 @@
 //! The function behind the dead-letter queue of the parse queue: a command that never succeeded becomes a
 //! `StartParsingFaulted`, so that no saga waits for ever.
 //!
-//! What a broken-off parse may have stored is removed first: a file that failed leaves nothing.
+//! It touches no studies. The command may have succeeded after all, and only its acknowledgements were lost: then the
+//! saga knows the file as read, this report meets a used token, and the studies must stay. What a broken-off parse has
+//! stored belongs to a file that is not known as read, and is shown to nobody.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use contracts::message::{StartParsing, StartParsingFaulted};
 use contracts::store::chain;
-use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
-use imports::WriteStudies;
+use contracts::{Body, Delivery, Disposition, Message, Reporter, Verdict};
 use outbox::{SendError, SendMessages, send_one};
 
 /// The function's name, in logs and in the messages it sends.
@@ -21,21 +22,10 @@ const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
 /// The function.
 #[derive(Clone)]
 pub struct ReportFaults {
-    /// Removes what was stored of a file.
-    pub studies: Arc<dyn WriteStudies>,
     /// Takes the reports.
     pub queue: Arc<dyn SendMessages>,
     /// Time, and who wants to know.
     pub reporter: Reporter,
-}
-
-/// Why a command has to come again.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("sending the report failed")]
-    Send(#[from] SendError),
 }
 
 impl ReportFaults {
@@ -71,8 +61,7 @@ impl ReportFaults {
         }
     }
 
-    async fn report(&self, message: &Message, command: &StartParsing) -> Result<(), Error> {
-        self.studies.discard(message.correlation_id, command.file_id).await?;
+    async fn report(&self, message: &Message, command: &StartParsing) -> Result<(), SendError> {
         let reason = "the file could not be read after several attempts".to_owned();
         let report = Message {
             // Apart from the parser's own reply, which has index 0; the token admits one of the two.
@@ -85,6 +74,6 @@ impl ReportFaults {
             traceparent: message.traceparent.clone(),
             body: Body::StartParsingFaulted(StartParsingFaulted { file_id: command.file_id, reason }),
         };
-        Ok(send_one(self.queue.as_ref(), &report, Duration::ZERO).await?)
+        send_one(self.queue.as_ref(), &report, Duration::ZERO).await
     }
 }

@@ -20,9 +20,5 @@ async fn main() -> anyhow::Result<()> {
 }
 
 fn report_faults(backend: &Backend) -> ReportFaults {
-    ReportFaults {
-        studies: backend.store.clone(),
-        queue: Arc::clone(&backend.queue),
-        reporter: backend.reporter(FUNCTION),
-    }
+    ReportFaults { queue: Arc::clone(&backend.queue), reporter: backend.reporter(FUNCTION) }
 }

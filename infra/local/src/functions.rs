@@ -125,9 +125,5 @@ fn dispatch_outbox(backend: &Backend) -> DispatchOutbox {
 }
 
 fn report_faults(backend: &Backend) -> ReportFaults {
-    ReportFaults {
-        studies: backend.store.clone(),
-        queue: Arc::clone(&backend.queue),
-        reporter: backend.reporter(report_faults::FUNCTION),
-    }
+    ReportFaults { queue: Arc::clone(&backend.queue), reporter: backend.reporter(report_faults::FUNCTION) }
 }
