@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Studies(Inspect),
     /// Draw the state machine from the code
     Diagram(Diagram),
+    /// Run the functions through schedules of faults, and check what must hold
+    Simulate(Simulate),
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,4 +101,34 @@ pub(crate) enum Format {
     Dot,
     /// The full table in Markdown
     Table,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Simulate {
+    /// How many schedules to run, in each mode
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) schedules: u64,
+    /// The seed of the first schedule; the others have those after it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How the functions tell duplicates [default: one after the other; ledger for --replay]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<SimulatedMode>,
+    /// Show what happens in the schedule of this seed, step by step
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["schedules", "seed", "threads", "coverage"])]
+    pub(crate) replay: Option<u64>,
+    /// How many schedules run at the same time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// Show which calls were met by which faults
+    #[arg(long)]
+    pub(crate) coverage: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SimulatedMode {
+    /// By tokens: duplicates of any age are dropped
+    Ledger,
+    /// By versions, processed ids and states alone
+    Optimistic,
 }

@@ -6,6 +6,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
 //! - `diagram`: the state machine, drawn from the code;
+//! - `simulate`: the functions under faults, from seeds;
 //! - `workspace`, `output`: the data directory and the terminal.
 
 mod args;
@@ -15,6 +16,7 @@ mod output;
 mod report;
 mod resume;
 mod show;
+mod simulate;
 mod studies;
 mod watch;
 mod workspace;
@@ -39,6 +41,7 @@ async fn main() -> ExitCode {
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Diagram(args) => diagram::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -149,10 +149,11 @@ impl Worker {
         let (released, cleared) = join(self.release_all(&stored), self.clear(settlements)).await;
         for (planned, released) in stored.into_iter().zip(released) {
             let done = match (released, &cleared) {
-                (Ok(_), Ok(())) => Ended::Done(planned.plan.judgements),
-                // What was not finished is finished by the next delivery.
+                (Ok(true), Ok(())) => Ended::Done(planned.plan.judgements),
+                // What was not finished is finished by the next delivery: above all, the tokens have to go.
+                (Ok(false), _) => Ended::BrokenOff("the lease was lost before the release".to_owned()),
                 (Err(error), _) => Ended::BrokenOff(error.chain()),
-                (Ok(_), Err(error)) => Ended::BrokenOff(error.chain()),
+                (Ok(true), Err(error)) => Ended::BrokenOff(error.chain()),
             };
             ended.push((planned.index, done));
         }

@@ -1,0 +1,124 @@
+//! The choice of what happens next.
+
+use std::task::Waker;
+
+use crate::coverage::Fault;
+use crate::options::Invariant;
+use crate::point::{Grant, Kind, Point};
+use crate::world::{Occasion, World};
+
+/// What a step is to do once the world is no longer borrowed.
+pub(crate) enum Next {
+    /// Wake and poll a worker.
+    Poll(usize, Waker),
+    /// Drop a worker.
+    Crash(usize),
+    /// Start a worker.
+    Start(usize),
+    /// Nothing more.
+    Nothing,
+    /// Nothing will ever happen again.
+    Rest,
+}
+
+/// What may happen next.
+enum Candidate {
+    Point(usize),
+    Occasion(usize),
+}
+
+impl World {
+    /// Chooses what happens next.
+    pub(crate) fn step(&mut self, sticky: u64, last: usize) -> Next {
+        self.stats.steps += 1;
+        if self.violation.is_some() {
+            return Next::Rest;
+        }
+        if self.stats.steps > self.config.max_steps {
+            let steps = self.config.max_steps;
+            self.violate(Invariant::Quiescence, || format!("no rest after {steps} steps"));
+            return Next::Rest;
+        }
+        match self.choose(sticky, last) {
+            Some(Candidate::Point(index)) => self.go_on(index),
+            Some(Candidate::Occasion(index)) => self.happen(index),
+            None => match self.next_time() {
+                Some(time) => {
+                    self.now = time;
+                    Next::Nothing
+                }
+                None => Next::Rest,
+            },
+        }
+    }
+
+    fn choose(&mut self, sticky: u64, last: usize) -> Option<Candidate> {
+        let now = self.now;
+        let open =
+            self.points.waiting().filter(|(_, point)| point.not_before <= now && self.is_open(point.kind));
+        let mut candidates: Vec<(Option<usize>, Candidate)> =
+            open.map(|(index, point)| (Some(point.process), Candidate::Point(index))).collect();
+        let due = self.occasions.iter().enumerate().filter(|(_, (at, _))| *at <= now);
+        candidates.extend(due.map(|(index, _)| (None, Candidate::Occasion(index))));
+        if candidates.iter().any(|(process, _)| *process == Some(last)) && self.rng.percent(sticky) {
+            candidates.retain(|(process, _)| *process == Some(last));
+        }
+        if candidates.is_empty() {
+            return None;
+        }
+        let chosen = self.rng.index(candidates.len());
+        Some(candidates.swap_remove(chosen).1)
+    }
+
+    /// When something may happen that cannot happen now.
+    fn next_time(&self) -> Option<u64> {
+        let point = |(_, point): (usize, &Point)| Some(self.opens_at(point.kind)?.max(point.not_before));
+        let points = self.points.waiting().filter_map(point);
+        points.chain(self.occasions.iter().map(|(at, _)| *at)).min()
+    }
+
+    /// Lets a worker go on, or does to it what befalls it.
+    fn go_on(&mut self, index: usize) -> Next {
+        let (process, kind) = (self.points.at(index).process, self.points.at(index).kind);
+        self.acting = Some(process);
+        self.now += self.rng.below(8);
+        let Kind::Call(call, phase) = kind else {
+            return Next::Poll(process, self.points.grant(index, Grant::Go));
+        };
+        let fault = self.plan.strike(&mut self.rng, call, phase);
+        self.coverage.count(call, phase, fault);
+        if fault != Fault::None {
+            self.stats.faults += 1;
+            self.note(|| format!("{:<16} {} {}", call.name(), fault.name(), phase.name()));
+        }
+        match fault {
+            Fault::None => Next::Poll(process, self.points.grant(index, Grant::Go)),
+            Fault::Fail => Next::Poll(process, self.points.grant(index, Grant::Fail)),
+            Fault::Late => Next::Poll(process, self.points.grant(index, Grant::Late)),
+            Fault::Delay => {
+                let until = self.now + self.plan.delay_ms(&mut self.rng);
+                self.points.hold(index, until);
+                Next::Nothing
+            }
+            Fault::Crash => {
+                let at = self.now + self.rng.below(5_000);
+                if self.restarts[process] {
+                    self.at(at, Occasion::Restart(process));
+                }
+                Next::Crash(process)
+            }
+        }
+    }
+
+    fn happen(&mut self, index: usize) -> Next {
+        let (_, occasion) = self.occasions.swap_remove(index);
+        self.acting = None;
+        match occasion {
+            Occasion::Restart(process) => return Next::Start(process),
+            Occasion::Upload(upload) => self.store_object(upload),
+            Occasion::Replay => self.send_any_again(),
+            Occasion::Late(act) => act(self),
+        }
+        Next::Nothing
+    }
+}

@@ -1,0 +1,122 @@
+//! Which faults befall a schedule, and when they stop.
+
+use crate::coverage::{Call, Fault, Phase, possible};
+use crate::rng::Rng;
+
+/// How long a call may be held back: a moment, some time, longer than a lease (30 s), longer than a visibility
+/// timeout (60 s), longer than an outbox claim (5 min).
+const DELAYS_MS: [u64; 8] = [50, 1_000, 8_000, 31_000, 31_000, 65_000, 65_000, 310_000];
+
+/// Delays long enough for another worker to take the partition over and, with the longer ones, the message.
+const OVERTAKEN_MS: [u64; 6] = [30_500, 31_000, 33_000, 40_000, 62_000, 95_000];
+
+/// How long after its caller gave up a call may arrive.
+pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
+
+/// The most failures of one call in a schedule. An outbox entry is poisoned after five, and then its search waits
+/// for an operator, as it should.
+const MAX_FAILURES: u8 = 4;
+
+/// How likely each fault is, relative to the others.
+#[derive(Debug, Clone, Copy)]
+struct Weights {
+    crash: u64,
+    fail: u64,
+    late: u64,
+    delay: u64,
+}
+
+const PROFILES: [Weights; 6] = [
+    Weights { crash: 3, fail: 3, late: 2, delay: 3 },
+    Weights { crash: 1, fail: 0, late: 0, delay: 0 },
+    Weights { crash: 0, fail: 3, late: 1, delay: 0 },
+    Weights { crash: 0, fail: 0, late: 0, delay: 1 },
+    Weights { crash: 0, fail: 2, late: 1, delay: 4 },
+    Weights { crash: 1, fail: 0, late: 0, delay: 8 },
+];
+
+/// Calls that few schedules come to; there the faults are made to come oftener.
+const RARE: [Call; 5] = [
+    Call::SessionBury,
+    Call::StudiesDiscard,
+    Call::SessionSettle,
+    Call::LedgerGrant,
+    Call::ProcessedRemember,
+];
+
+/// The calls of an attempt at a search, in which workers overtake one another.
+const ATTEMPT: [Call; 5] =
+    [Call::LedgerClaim, Call::SagaLoad, Call::SagaPersist, Call::LedgerRelease, Call::QueueSend];
+
+/// The faults of one schedule.
+pub(crate) struct Plan {
+    weights: Weights,
+    /// Whether nothing but an attempt's calls is struck.
+    focused: bool,
+    /// What this schedule is out to see, besides what comes by chance.
+    target: Option<(Call, Phase, Fault)>,
+    /// One point in so many is struck.
+    one_in: u64,
+    left: u64,
+    failures: [u8; Call::ALL.len()],
+    /// How many were injected.
+    pub(crate) injected: u64,
+}
+
+impl Plan {
+    /// The plan of a schedule.
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let weights = rng.pick(&PROFILES);
+        let focused = rng.percent(40);
+        let one_in = if focused { rng.pick(&[4, 7, 12]) } else { rng.pick(&[6, 15, 40, 100]) };
+        // One schedule in ten has none at all: only copies, orders and races.
+        let left = if rng.one_in(10) { 0 } else { rng.between(1, 14) };
+        let target = (left > 0 && !focused)
+            .then(|| (rng.pick(Call::ALL), rng.pick(&Phase::ALL), rng.pick(&Fault::ALL[1..])));
+        Self { weights, focused, target, one_in, left, failures: [0; Call::ALL.len()], injected: 0 }
+    }
+
+    /// No more faults from here on.
+    pub(crate) fn stop(&mut self) {
+        self.left = 0;
+    }
+
+    /// How long a delay lasts.
+    pub(crate) fn delay_ms(&self, rng: &mut Rng) -> u64 {
+        let base = if self.focused { rng.pick(&OVERTAKEN_MS) } else { rng.pick(&DELAYS_MS) };
+        base + rng.below(500)
+    }
+
+    /// What befalls this point.
+    pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> Fault {
+        if self.left == 0 || (self.focused && !ATTEMPT.contains(&call)) {
+            return Fault::None;
+        }
+        let one_in = if RARE.contains(&call) { self.one_in.div_ceil(5) } else { self.one_in };
+        let fault = match self.target {
+            Some((at, side, fault)) if (at, side) == (call, phase) && rng.one_in(2) => fault,
+            _ if rng.one_in(one_in) => self.choose(rng),
+            _ => return Fault::None,
+        };
+        let failure = matches!(fault, Fault::Fail | Fault::Late);
+        let failures = &mut self.failures[call as usize];
+        if !possible(call, phase, fault) || (failure && *failures >= MAX_FAILURES) {
+            return Fault::None;
+        }
+        *failures += u8::from(failure);
+        self.left -= 1;
+        self.injected += 1;
+        fault
+    }
+
+    fn choose(&self, rng: &mut Rng) -> Fault {
+        let Weights { crash, fail, late, delay } = self.weights;
+        let drawn = rng.below(crash + fail + late + delay);
+        match drawn {
+            n if n < crash => Fault::Crash,
+            n if n < crash + fail => Fault::Fail,
+            n if n < crash + fail + late => Fault::Late,
+            _ => Fault::Delay,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Runs the shipped functions, unchanged, through schedules drawn from seeds, and checks what must hold.
+//!
+//! One schedule is one small world: a search or two, the functions as several workers each, the stores and queues in
+//! memory, and a clock that moves only when nothing can happen without it. Each call of a port stops twice, before it
+//! is performed and after it was performed but before its caller knows, and at each stop the scheduler decides who
+//! goes on and what befalls them: a crash, a failure, a failure that is a lie, a call that arrives after its caller
+//! has given up, or a delay so long that leases and visibility timeouts run out. Messages are copied, delayed and
+//! delivered in any order. When the faults stop everything must come to rest, and stay there when duplicates come
+//! days or months later.
+//!
+//! In reading order:
+//! - [`options`]: what is asked for, what must hold, what is answered;
+//! - [`many`]: one schedule, and many of them; the entrance;
+//! - `schedule`, `choice`: the executor, and the choice of what happens next;
+//! - `point`, `port`: where a worker stops, and what it holds in its hands;
+//! - `fault`: which faults befall a schedule;
+//! - `world`, `ports`: everything that outlives a worker;
+//! - `functions`, `actors`, `workload`: the workers, and what happens outside;
+//! - `checks`: what must hold;
+//! - [`coverage`]: which points were met by which faults.
+//!
+//! Nothing in a schedule depends on a thread, the machine's clock or its randomness, so a seed is all it takes to see
+//! one again. What the crate does not do: it does not try every order. That is the model checker's business.
+
+mod actors;
+mod checks;
+mod choice;
+pub mod coverage;
+mod fault;
+mod functions;
+pub mod many;
+pub mod options;
+mod point;
+mod port;
+mod ports;
+mod rng;
+mod schedule;
+mod trace;
+mod workload;
+mod world;
+
+pub use coverage::{Call, Coverage, Fault, Phase};
+pub use many::{Range, Summary, run_many, simulate};
+pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};

@@ -1,0 +1,120 @@
+//! One schedule, and many of them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tracing::subscriber::NoSubscriber;
+
+use crate::coverage::Coverage;
+use crate::options::{Config, Invariant, Outcome, Stats, Violation};
+use crate::schedule::Schedule;
+
+/// Runs the schedule of one seed. The same configuration and seed give the same outcome, always.
+pub fn simulate(config: &Config, seed: u64) -> Outcome {
+    // What the functions log of simulated failures is of no interest to anybody.
+    tracing::subscriber::with_default(NoSubscriber::new(), || Schedule::new(config, seed).run())
+}
+
+/// What came of many schedules.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// How many ran.
+    pub schedules: u64,
+    /// How many of them violated something.
+    pub violations: u64,
+    /// The smallest seed that did, and what it violated.
+    pub first: Option<(u64, Violation)>,
+    /// What was violated how often, and the smallest seed that did.
+    pub found: BTreeMap<Invariant, (u64, u64)>,
+    /// What was met.
+    pub coverage: Coverage,
+    /// Totals.
+    pub stats: Stats,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Summary {
+    /// Schedules in a second.
+    pub fn per_second(&self) -> f64 {
+        self.schedules as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.schedules += 1;
+        self.coverage.add(&outcome.coverage);
+        self.stats.add(&outcome.stats);
+        if let Some(violation) = outcome.violation {
+            self.violations += 1;
+            self.note(violation.invariant, 1, seed);
+            if self.first.as_ref().is_none_or(|(first, _)| seed < *first) {
+                self.first = Some((seed, violation));
+            }
+        }
+    }
+
+    fn note(&mut self, invariant: Invariant, count: u64, seed: u64) {
+        let (known, first) = self.found.entry(invariant).or_insert((0, seed));
+        *known += count;
+        *first = seed.min(*first);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.schedules += other.schedules;
+        self.violations += other.violations;
+        self.coverage.add(&other.coverage);
+        self.stats.add(&other.stats);
+        for (invariant, (count, seed)) in other.found {
+            self.note(invariant, count, seed);
+        }
+        let firsts = [self.first.take(), other.first];
+        self.first = firsts.into_iter().flatten().min_by_key(|(seed, _)| *seed);
+    }
+}
+
+/// Which schedules to run, and how.
+#[derive(Debug, Clone)]
+pub struct Range {
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many.
+    pub count: u64,
+    /// On how many threads, at least 1. A schedule never leaves its thread.
+    pub threads: usize,
+    /// Whether to start no more schedules once one has violated something.
+    pub stop_at_first: bool,
+}
+
+/// Runs schedules with successive seeds. `progress` is told the number done, now and then, from one of the threads.
+pub fn run_many(config: &Config, range: &Range, progress: &(dyn Fn(u64) + Sync)) -> Summary {
+    let began = Instant::now();
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let total = Mutex::new(Summary::default());
+    thread::scope(|scope| {
+        for _ in 0..range.threads.max(1) {
+            scope.spawn(|| {
+                let mut mine = Summary::default();
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= range.count {
+                        break;
+                    }
+                    let seed = range.first_seed.wrapping_add(index);
+                    let outcome = simulate(config, seed);
+                    stop.fetch_or(range.stop_at_first && outcome.violation.is_some(), Ordering::Relaxed);
+                    mine.add(seed, outcome);
+                    if index % 64 == 63 {
+                        progress(index + 1);
+                    }
+                }
+                total.lock().unwrap_or_else(PoisonError::into_inner).merge(mine);
+            });
+        }
+    });
+    let mut summary = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    summary.elapsed = began.elapsed();
+    summary
+}

@@ -1,0 +1,156 @@
+//! What a simulation is asked for, and what it answers.
+
+use std::fmt;
+
+pub use config::Mode;
+
+use crate::coverage::Coverage;
+
+/// What to simulate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// How the functions tell duplicates.
+    pub mode: Mode,
+    /// A defect to plant, for proving that it is found.
+    pub mutant: Option<Mutant>,
+    /// Whether to write down what happens.
+    pub trace: bool,
+    /// After how many receipts the saga queue gives a message up, so that its search waits for an operator; none
+    /// for never. With a limit every schedule shows whether it is large enough.
+    pub saga_receives: Option<u32>,
+    /// The most steps of one schedule; one that needs more has not come to rest.
+    pub max_steps: u64,
+}
+
+impl Config {
+    /// A plain simulation.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, mutant: None, trace: false, saga_receives: None, max_steps: 30_000 }
+    }
+}
+
+/// A defect of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mutant {
+    /// The write of a saga document ignores the version.
+    NoVersionCheck,
+    /// The outbox is read first and its entries are marked in a second step.
+    ReadThenMarkClaim,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::NoVersionCheck, Self::ReadThenMarkClaim];
+}
+
+/// What must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Invariant {
+    /// I1: at most one state change per message id.
+    OneChangePerMessage,
+    /// I2: effects are stored with the change that caused them.
+    EffectsWithTheirChange,
+    /// I3: every stored effect is performed at least once and takes effect at most once.
+    EffectsTakeEffectOnce,
+    /// I4: nothing of a failed attempt is honoured, and no needed token is removed.
+    TokensAreKept,
+    /// I5: a duplicate changes nothing.
+    DuplicatesChangeNothing,
+    /// I6: what is stored stays bounded by the number of files.
+    Bounded,
+    /// I7: everything comes to rest.
+    Quiescence,
+    /// The transactional session: data stored and message sent, or neither.
+    SessionIsAtomic,
+    /// The studies of a file that was read to its end are there.
+    StudiesAreKept,
+    /// The functions answer each delivery, and never panic.
+    Answers,
+}
+
+impl Invariant {
+    /// Its short name.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::OneChangePerMessage => "I1",
+            Self::EffectsWithTheirChange => "I2",
+            Self::EffectsTakeEffectOnce => "I3",
+            Self::TokensAreKept => "I4",
+            Self::DuplicatesChangeNothing => "I5",
+            Self::Bounded => "I6",
+            Self::Quiescence => "I7",
+            Self::SessionIsAtomic => "session",
+            Self::StudiesAreKept => "studies",
+            Self::Answers => "answers",
+        }
+    }
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.code())
+    }
+}
+
+/// Something that must not happen did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// What was violated.
+    pub invariant: Invariant,
+    /// How.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.invariant, self.detail)
+    }
+}
+
+/// Totals of one schedule, or of many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Choices of the scheduler.
+    pub steps: u64,
+    /// Messages put into queues, copies included.
+    pub sent: u64,
+    /// Copies received.
+    pub received: u64,
+    /// Faults of every kind.
+    pub faults: u64,
+    /// Searches of which something was stored.
+    pub searches: u64,
+    /// Searches that completed.
+    pub completed: u64,
+    /// Searches that ended in error.
+    pub failed: u64,
+    /// Stale duplicates delivered after the end.
+    pub stale: u64,
+}
+
+impl Stats {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.faults += other.faults;
+        self.searches += other.searches;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.stale += other.stale;
+    }
+}
+
+/// What came of one schedule.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The first violation, at which the schedule was broken off.
+    pub violation: Option<Violation>,
+    /// Totals.
+    pub stats: Stats,
+    /// What was met.
+    pub coverage: Coverage,
+    /// One line for each thing that happened, when that was asked for.
+    pub trace: Vec<String>,
+}

@@ -1,0 +1,142 @@
+//! The points at which the scheduler takes over: a future that is pending until it is granted.
+//!
+//! Each point has a ticket and keeps its own waker, so that one of several calls which a worker has under way at
+//! the same time goes on while the others wait.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use outbox::Queue;
+
+use crate::coverage::{Call, Phase};
+use crate::port::Port;
+
+/// What a point waits for, besides its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A side of a call.
+    Call(Call, Phase),
+    /// A message that is visible.
+    Receive(Queue),
+    /// An effect that is overdue.
+    Sweep,
+}
+
+/// How a point goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// As if nothing had happened.
+    Go,
+    /// With an error.
+    Fail,
+    /// With an error, and the call is performed later.
+    Late,
+}
+
+/// A worker that waits.
+pub(crate) struct Point {
+    ticket: u64,
+    pub(crate) process: usize,
+    pub(crate) kind: Kind,
+    pub(crate) not_before: u64,
+    waker: Waker,
+    granted: Option<Grant>,
+}
+
+/// All workers that wait.
+#[derive(Default)]
+pub(crate) struct Points {
+    waiting: Vec<Point>,
+    tickets: u64,
+}
+
+impl Points {
+    fn add(&mut self, process: usize, kind: Kind, not_before: u64, waker: Waker) -> u64 {
+        self.tickets += 1;
+        let point = Point { ticket: self.tickets, process, kind, not_before, waker, granted: None };
+        self.waiting.push(point);
+        self.tickets
+    }
+
+    fn take(&mut self, ticket: u64, waker: &Waker) -> Option<Grant> {
+        let index = self.waiting.iter().position(|point| point.ticket == ticket)?;
+        let point = &mut self.waiting[index];
+        match point.granted {
+            Some(_) => self.waiting.remove(index).granted,
+            None => {
+                point.waker.clone_from(waker);
+                None
+            }
+        }
+    }
+
+    fn remove(&mut self, ticket: u64) {
+        self.waiting.retain(|point| point.ticket != ticket);
+    }
+
+    /// Those that were not granted yet, with their index.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (usize, &Point)> {
+        self.waiting.iter().enumerate().filter(|(_, point)| point.granted.is_none())
+    }
+
+    /// Lets a point go on. The waker is to be woken once nothing of the world is borrowed any more.
+    pub(crate) fn grant(&mut self, index: usize, grant: Grant) -> Waker {
+        let point = &mut self.waiting[index];
+        point.granted = Some(grant);
+        point.waker.clone()
+    }
+
+    /// Holds a point back.
+    pub(crate) fn hold(&mut self, index: usize, until: u64) {
+        self.waiting[index].not_before = until;
+    }
+
+    pub(crate) fn at(&self, index: usize) -> &Point {
+        &self.waiting[index]
+    }
+}
+
+/// Is pending until the scheduler grants it. A dropped one is forgotten.
+pub(crate) struct Gate<'a> {
+    port: &'a Port,
+    kind: Kind,
+    not_before: u64,
+    ticket: Option<u64>,
+}
+
+impl<'a> Gate<'a> {
+    pub(crate) fn new(port: &'a Port, kind: Kind, not_before: u64) -> Self {
+        Self { port, kind, not_before, ticket: None }
+    }
+}
+
+impl Future for Gate<'_> {
+    type Output = Grant;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Grant> {
+        let (process, kind, not_before) = (self.port.process, self.kind, self.not_before);
+        let waker = context.waker();
+        match self.ticket {
+            None => {
+                let add = |points: &mut Points| points.add(process, kind, not_before, waker.clone());
+                self.ticket = Some(self.port.universe.with(|world| add(&mut world.points)));
+                Poll::Pending
+            }
+            Some(ticket) => match self.port.universe.with(|world| world.points.take(ticket, waker)) {
+                Some(grant) => {
+                    self.ticket = None;
+                    Poll::Ready(grant)
+                }
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+impl Drop for Gate<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.port.universe.with(|world| world.points.remove(ticket));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What one worker holds in its hands: every port of every function, over the one world.
+//!
+//! Each call has two points: before anything is performed, and after it was performed but before the caller knows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contracts::{Host, Observation, Observe, StoreError};
+use jiff::Timestamp;
+use uuid::{Builder, Uuid};
+
+use crate::coverage::{Call, Phase};
+use crate::fault::LATENESS_MS;
+use crate::point::{Gate, Grant, Kind};
+use crate::world::{Occasion, World, timestamp};
+
+/// The one world, shared by all workers of a schedule.
+#[derive(Clone)]
+pub(crate) struct Universe(Arc<Mutex<World>>);
+
+impl Universe {
+    pub(crate) fn new(world: World) -> Self {
+        Self(Arc::new(Mutex::new(world)))
+    }
+
+    /// Does something to the world. Never across an await, and never twice at once.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        // A panic while the world was borrowed has been noted as a violation; nothing goes on after it.
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// All ports, as one worker holds them.
+#[derive(Clone)]
+pub(crate) struct Port {
+    pub(crate) universe: Universe,
+    pub(crate) process: usize,
+}
+
+impl Port {
+    pub(crate) async fn gate(&self, call: Call, phase: Phase) -> Grant {
+        Gate::new(self, Kind::Call(call, phase), 0).await
+    }
+
+    /// Makes a call.
+    pub(crate) async fn call<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.call_or(call, perform, |_| ()).await
+    }
+
+    /// Makes a call that may be performed in part, which is what `in_part` does, when it reports an error.
+    pub(crate) async fn call_or<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+        in_part: impl FnOnce(&mut World) + Send,
+    ) -> Result<T, StoreError> {
+        match self.gate(call, Phase::Before).await {
+            Grant::Go => {}
+            Grant::Fail => {
+                self.perform(in_part);
+                return Err(failed(call));
+            }
+            Grant::Late => {
+                self.perform(|world| world.postpone(call, perform));
+                return Err(failed(call));
+            }
+        }
+        let value = self.perform(perform);
+        match self.gate(call, Phase::After).await {
+            Grant::Go => Ok(value),
+            Grant::Fail | Grant::Late => Err(failed(call)),
+        }
+    }
+
+    /// Does something on behalf of this worker.
+    pub(crate) fn perform<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+        self.universe.with(|world| {
+            world.acting = Some(self.process);
+            act(world)
+        })
+    }
+}
+
+impl World {
+    /// Has a call performed after its caller has given up.
+    fn postpone<T>(&mut self, call: Call, perform: impl FnOnce(&mut Self) -> T + Send + 'static) {
+        let at = self.now + self.rng.pick(&LATENESS_MS);
+        let act = move |world: &mut Self| {
+            world.note(|| format!("{} arrives late", call.name()));
+            perform(world);
+        };
+        self.at(at, Occasion::Late(Box::new(act)));
+    }
+}
+
+/// What a failed call reports.
+pub(crate) fn failed(call: Call) -> StoreError {
+    StoreError::unavailable(call.name(), "the simulated store did not answer")
+}
+
+#[async_trait]
+impl Host for Port {
+    fn now(&self) -> Timestamp {
+        self.universe.with(|world| timestamp(world.now))
+    }
+
+    fn fresh_id(&self) -> Uuid {
+        self.universe.with(World::fresh_id)
+    }
+
+    fn unit_random(&self) -> f64 {
+        self.universe.with(|world| world.rng.unit())
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let until = self.universe.with(|world| world.now.saturating_add(millis));
+        Gate::new(self, Kind::Call(Call::HostSleep, Phase::Before), until).await;
+    }
+}
+
+impl World {
+    /// Ascending in time; ids of one moment ascend too.
+    pub(crate) fn fresh_id(&mut self) -> Uuid {
+        self.ids = self.ids.wrapping_add(1);
+        let ([a, b, c, d], [x, y, z, ..]) = (self.ids.to_be_bytes(), self.rng.next().to_be_bytes());
+        let millis = u64::try_from(timestamp(self.now).as_millisecond()).unwrap_or(0);
+        // The first three bytes lose bits to the version and the variant.
+        Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()
+    }
+}
+
+impl Observe for Port {
+    fn observe(&self, observation: Observation) {
+        self.perform(|world| world.observed(&observation));
+    }
+}

@@ -1,0 +1,82 @@
+//! The partition ledger, by the shipped functions over one item.
+
+use async_trait::async_trait;
+use contracts::{SearchId, StoreError, Token};
+use dedup::ledger::Item;
+use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
+use jiff::Timestamp;
+
+use crate::coverage::Call;
+use crate::port::Port;
+use crate::world::{World, short};
+
+#[async_trait]
+impl ClaimPartition for Port {
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
+        let claim = claim.clone();
+        self.call(Call::LedgerClaim, move |world| world.claim(&claim)).await
+    }
+
+    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
+        let release = release.clone();
+        self.call(Call::LedgerRelease, move |world| world.release(&release)).await
+    }
+}
+
+#[async_trait]
+impl GrantTokens for Port {
+    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError> {
+        let tokens = tokens.to_vec();
+        let grant = move |world: &mut World| {
+            // An expired item is absent, and its tokens stay so.
+            let stored = world.items.remove(&partition).filter(|item| item.expires_at > now);
+            let mut item = stored.unwrap_or_else(|| Item::new(now));
+            item.grant(&tokens, now);
+            world.items.insert(partition, item);
+            world.granted(partition, tokens.len());
+            world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
+        };
+        self.call(Call::LedgerGrant, grant).await
+    }
+}
+
+impl World {
+    fn claim(&mut self, claim: &Claim) -> Admission {
+        let (answer, next) = Item::claim(self.items.get(&claim.partition).cloned(), claim);
+        if let Some(item) = next {
+            self.items.insert(claim.partition, item);
+            self.claimed(claim);
+        }
+        self.note(|| {
+            let (search, attempt) = (short(&claim.partition), short(&claim.attempt));
+            let answer = match &answer {
+                Admission::Admitted(admitted) => format!("admitted, fence {}", admitted.fence),
+                Admission::Duplicate => "duplicate".to_owned(),
+                Admission::Busy { .. } => "busy".to_owned(),
+            };
+            format!("ledger.claim     {search} attempt {attempt} -> {answer}")
+        });
+        self.check_tokens(claim.partition);
+        answer
+    }
+
+    fn release(&mut self, release: &Release) -> bool {
+        let stored = self.items.get(&release.partition).cloned();
+        let next = stored.and_then(|item| item.release(release));
+        let released = next.is_some();
+        if let Some(item) = next {
+            self.items.insert(release.partition, item);
+            self.released(release);
+        }
+        self.note(|| {
+            let (search, attempt) = (short(&release.partition), short(&release.attempt));
+            let (count, ended) = (release.remove.len(), release.ended);
+            format!(
+                "ledger.release   {search} attempt {attempt} fence {}: {count} tokens, ended {ended} -> {released}",
+                release.fence
+            )
+        });
+        self.check_tokens(release.partition);
+        released
+    }
+}

@@ -1,0 +1,146 @@
+//! The executor: it decides, step by step, who goes on and what befalls them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Waker};
+
+use futures::future::BoxFuture;
+
+use crate::actors::Role;
+use crate::checks::ages;
+use crate::choice::Next;
+use crate::options::{Config, Invariant, Outcome};
+use crate::port::{Port, Universe};
+use crate::workload::Intent;
+use crate::world::{Occasion, World};
+
+/// One schedule.
+pub(crate) struct Schedule {
+    universe: Universe,
+    workers: Vec<Worker>,
+    /// Per cent of the steps in which whoever went on last goes on again.
+    sticky: u64,
+    last: usize,
+}
+
+struct Worker {
+    role: Role,
+    future: Option<BoxFuture<'static, ()>>,
+}
+
+impl Schedule {
+    /// The schedule of a seed.
+    pub(crate) fn new(config: &Config, seed: u64) -> Self {
+        let mut world = World::new(config.clone(), seed);
+        let rng = &mut world.rng;
+        let mut roles = Vec::new();
+        for _ in 0..rng.pick(&[1, 1, 2]) {
+            roles.push(Role::Client(Intent::draw(rng)));
+        }
+        roles.push(Role::Notify);
+        roles.extend(vec![Role::Saga; rng.pick(&[2, 2, 3])]);
+        roles.extend([Role::Parse, Role::Parse, Role::Faults]);
+        roles.extend([Role::Control, Role::Control, Role::Sweep, Role::Sweep]);
+        let sticky = rng.pick(&[0, 0, 50, 85]);
+        let replays: Vec<u64> = (0..rng.below(4)).map(|_| rng.below(200_000)).collect();
+        for at in replays {
+            world.at(at, Occasion::Replay);
+        }
+        let mut count = 0;
+        for (index, role) in roles.iter().enumerate() {
+            let first = index == 0 || roles[index - 1].name() != role.name();
+            count = if first { 1 } else { count + 1 };
+            world.names.push(format!("{} {count}", role.name()));
+            world.restarts.push(role.restarts());
+        }
+        let workers = roles.into_iter().map(|role| Worker { role, future: None }).collect();
+        Self { universe: Universe::new(world), workers, sticky, last: usize::MAX }
+    }
+
+    /// Runs to the end, and duplicates after it.
+    pub(crate) fn run(mut self) -> Outcome {
+        for index in 0..self.workers.len() {
+            self.start(index);
+        }
+        if self.come_to_rest() {
+            self.universe.with(|world| {
+                world.plan.stop();
+                world.acting = None;
+                world.note(|| "everything is at rest".to_owned());
+                world.check_rest();
+                world.count_searches();
+            });
+            self.repeat_after_the_end();
+        }
+        // Workers take their leave of the world one by one, so it must not be borrowed meanwhile.
+        self.workers.clear();
+        self.universe.with(|world| Outcome {
+            violation: world.violation.take(),
+            stats: world.stats,
+            coverage: std::mem::take(&mut world.coverage),
+            trace: std::mem::take(&mut world.trace),
+        })
+    }
+
+    /// Some schedules get duplicates of one age after the end, some of another.
+    fn repeat_after_the_end(&mut self) {
+        let age = self.universe.with(|world| {
+            let ages = ages(world.config.mode);
+            let age = ages.get(world.rng.index(ages.len() + 1)).copied();
+            age.filter(|_| world.violation.is_none())
+        });
+        let Some(age) = age else { return };
+        let (before, tokens) = self.universe.with(|world| {
+            world.now += age;
+            let before = (world.snapshot(), world.tokens());
+            world.send_stale();
+            before
+        });
+        if self.come_to_rest() {
+            self.universe.with(|world| {
+                world.acting = None;
+                world.check_unchanged(&before, &tokens);
+            });
+        }
+    }
+
+    /// Goes on until nothing will ever happen again; `false` after a violation.
+    fn come_to_rest(&mut self) -> bool {
+        loop {
+            let (sticky, last) = (self.sticky, self.last);
+            let next = self.universe.with(|world| world.step(sticky, last));
+            match next {
+                Next::Poll(index, waker) => {
+                    self.last = index;
+                    waker.wake();
+                    self.poll(index);
+                }
+                Next::Crash(index) => self.workers[index].future = None,
+                Next::Start(index) => self.start(index),
+                Next::Nothing => {}
+                Next::Rest => return self.universe.with(|world| world.violation.is_none()),
+            }
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let port = Port { universe: self.universe.clone(), process: index };
+        self.workers[index].future = Some(self.workers[index].role.start(port));
+        self.poll(index);
+    }
+
+    fn poll(&mut self, index: usize) {
+        let Some(future) = self.workers[index].future.as_mut() else { return };
+        self.universe.with(|world| world.acting = Some(index));
+        let mut context = Context::from_waker(Waker::noop());
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context))) {
+            Ok(poll) if poll.is_pending() => {}
+            Ok(_) => self.workers[index].future = None,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                let detail = || format!("a function panicked: {}", text.unwrap_or_default());
+                self.universe.with(|world| world.violate(Invariant::Answers, detail));
+            }
+        }
+    }
+}

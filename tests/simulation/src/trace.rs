@@ -1,0 +1,34 @@
+//! Writing down what happens, for people.
+
+use crate::world::World;
+
+impl World {
+    /// Writes a line on behalf of whoever acts, if a trace was asked for.
+    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
+        if !self.config.trace {
+            return;
+        }
+        let who = self.acting.and_then(|process| self.names.get(process)).map_or("", String::as_str);
+        let line = format!("t={}  {who:<14}  {}", clock(self.now), what());
+        self.trace.push(line);
+    }
+}
+
+/// Milliseconds as a clock shows them, days first once there are some.
+fn clock(ms: u64) -> String {
+    let (seconds, tenths) = (ms / 1_000, ms % 1_000);
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    let time = format!("{hours:02}:{:02}:{:02}.{tenths:03}", seconds / 60 % 60, seconds % 60);
+    if days == 0 { time } else { format!("{days}d {time}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock;
+
+    #[test]
+    fn a_clock_shows_days_only_when_there_are_some() {
+        assert_eq!(clock(12_345), "00:00:12.345");
+        assert_eq!(clock(8 * 86_400_000 + 3_600_000), "8d 01:00:00.000");
+    }
+}

@@ -1,0 +1,224 @@
+//! Everything that outlives a worker: the stores, the queues, the clock, and what the checks remember.
+
+use std::collections::BTreeMap;
+
+use contracts::message::ObjectRef;
+use contracts::{FileId, Job, Observation, SearchId, SessionId, Verdict};
+use dedup::ledger::Item;
+use jiff::Timestamp;
+use outbox::session::Found;
+use outbox::{Entry, Owner, Queue};
+use worker::Document;
+
+use crate::checks::Checks;
+use crate::coverage::Coverage;
+use crate::fault::Plan;
+use crate::options::{Config, Invariant, Stats, Violation};
+use crate::point::{Kind, Points};
+use crate::ports::queues::Queues;
+use crate::rng::Rng;
+use crate::workload::Upload;
+
+/// The beginning of time: 1 January 2026.
+const START_SECOND: i64 = 1_767_225_600;
+
+/// A moment, from milliseconds since the beginning.
+pub(crate) fn timestamp(ms: u64) -> Timestamp {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(START_SECOND.saturating_mul(1_000).saturating_add(ms))
+        .unwrap_or(Timestamp::MAX)
+}
+
+/// Milliseconds since the beginning.
+pub(crate) fn millis(at: Timestamp) -> u64 {
+    let ms = at.as_millisecond().saturating_sub(START_SECOND * 1_000);
+    // A fraction of a millisecond has to pass too before the moment is reached.
+    let fraction = i64::from(at.as_nanosecond() % 1_000_000 != 0);
+    u64::try_from(ms.saturating_add(fraction)).unwrap_or(0)
+}
+
+/// Something that happens at a certain time.
+pub(crate) enum Occasion {
+    /// A worker starts again.
+    Restart(usize),
+    /// A file is stored.
+    Upload(Upload),
+    /// A message that was sent before is sent again by whoever does such things.
+    Replay,
+    /// A call arrives whose caller has given up.
+    Late(Box<dyn FnOnce(&mut World) + Send>),
+}
+
+/// A saga document as stored.
+pub(crate) struct StoredDocument {
+    pub(crate) document: Document,
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+/// A transactional session as stored.
+pub(crate) struct StoredSession {
+    pub(crate) found: Found,
+    pub(crate) outbox: Vec<Entry>,
+}
+
+/// An uploaded object.
+pub(crate) struct StoredObject {
+    pub(crate) object: ObjectRef,
+    pub(crate) metadata: BTreeMap<String, String>,
+    /// None when it cannot be read at all.
+    pub(crate) bytes: Option<&'static [u8]>,
+}
+
+/// The world.
+pub(crate) struct World {
+    pub(crate) config: Config,
+    /// Milliseconds since the beginning.
+    pub(crate) now: u64,
+    pub(crate) rng: Rng,
+    pub(crate) ids: u32,
+    pub(crate) points: Points,
+    pub(crate) occasions: Vec<(u64, Occasion)>,
+    pub(crate) plan: Plan,
+    /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
+    /// and doubled, again and again.
+    pub(crate) spare_copies: u64,
+    /// On whose behalf the world is changed just now.
+    pub(crate) acting: Option<usize>,
+    /// The workers' names.
+    pub(crate) names: Vec<String>,
+    /// Which workers are started again after a crash.
+    pub(crate) restarts: Vec<bool>,
+
+    pub(crate) documents: BTreeMap<SearchId, StoredDocument>,
+    pub(crate) items: BTreeMap<SearchId, Item>,
+    pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
+    pub(crate) jobs: BTreeMap<SearchId, Job>,
+    pub(crate) objects: Vec<StoredObject>,
+    pub(crate) studies: BTreeMap<(SearchId, FileId), usize>,
+    pub(crate) processed: BTreeMap<String, Timestamp>,
+    pub(crate) queues: Queues,
+
+    pub(crate) checks: Checks,
+    pub(crate) coverage: Coverage,
+    pub(crate) stats: Stats,
+    pub(crate) trace: Vec<String>,
+    pub(crate) violation: Option<Violation>,
+}
+
+impl World {
+    pub(crate) fn new(config: Config, seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        Self {
+            plan: Plan::draw(&mut rng),
+            spare_copies: rng.below(16),
+            config,
+            now: 0,
+            rng,
+            ids: 0,
+            points: Points::default(),
+            occasions: Vec::new(),
+            acting: None,
+            names: Vec::new(),
+            restarts: Vec::new(),
+            documents: BTreeMap::new(),
+            items: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            objects: Vec::new(),
+            studies: BTreeMap::new(),
+            processed: BTreeMap::new(),
+            queues: Queues::default(),
+            checks: Checks::default(),
+            coverage: Coverage::default(),
+            stats: Stats::default(),
+            trace: Vec::new(),
+            violation: None,
+        }
+    }
+
+    /// Has something happen at a time.
+    pub(crate) fn at(&mut self, ms: u64, occasion: Occasion) {
+        self.occasions.push((ms, occasion));
+    }
+
+    /// Notes the first violation; later ones follow from it as a rule.
+    pub(crate) fn violate(&mut self, invariant: Invariant, detail: impl FnOnce() -> String) {
+        if self.violation.is_none() {
+            let violation = Violation { invariant, detail: detail() };
+            self.note(|| format!("VIOLATION of {violation}"));
+            self.violation = Some(violation);
+        }
+    }
+
+    /// Whether a point may go on now.
+    pub(crate) fn is_open(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Call(..) => true,
+            Kind::Receive(queue) => self.queues.has_visible(queue, self.now),
+            Kind::Sweep => self.next_ready().is_some_and(|ready| ready <= self.now),
+        }
+    }
+
+    /// When a point that is closed now may open, as far as time alone decides that.
+    pub(crate) fn opens_at(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Call(..) => Some(0),
+            Kind::Receive(queue) => self.queues.next_visible(queue),
+            Kind::Sweep => self.next_ready(),
+        }
+    }
+
+    /// When the first outbox entry of all records is ready.
+    fn next_ready(&self) -> Option<u64> {
+        let sagas = self.documents.values().map(|stored| &stored.document.outbox);
+        let sessions = self.sessions.values().map(|stored| &stored.outbox);
+        sagas.chain(sessions).flatten().filter_map(Entry::ready_at).min().map(millis)
+    }
+
+    /// The outbox of a record.
+    pub(crate) fn outbox(&mut self, owner: Owner) -> Option<&mut Vec<Entry>> {
+        match owner {
+            Owner::Saga(id) => self.documents.get_mut(&id).map(|stored| &mut stored.document.outbox),
+            Owner::Session(id) => self.sessions.get_mut(&id).map(|stored| &mut stored.outbox),
+        }
+    }
+
+    /// Takes note of what a function decided.
+    pub(crate) fn observed(&mut self, observation: &Observation) {
+        self.note(|| {
+            let Observation { message, verdict, why, .. } = observation;
+            let id = observation.message_id.map(|id| short(&id)).unwrap_or_default();
+            format!("{:<16} {message} {id}: {why}", verdict.name())
+        });
+        if observation.function == parse_references::FUNCTION && observation.verdict == Verdict::Handled {
+            self.took_effect(observation);
+        }
+    }
+
+    /// How many copies a sender makes of one message.
+    pub(crate) fn copies(&mut self) -> usize {
+        let copied = self.spare_copies > 0 && self.rng.one_in(8);
+        self.spare_copies -= u64::from(copied);
+        if copied { 2 } else { 1 }
+    }
+
+    /// How long a message takes to its queue.
+    pub(crate) fn transit_ms(&mut self) -> u64 {
+        match self.rng.below(20) {
+            0 => self.rng.between(1_000, 90_000),
+            1..=4 => self.rng.between(100, 10_000),
+            _ => self.rng.below(100),
+        }
+    }
+
+    /// The messages in a queue of which nothing may be left at the end.
+    pub(crate) fn left_in(&self, queue: Queue) -> usize {
+        self.queues.len(queue)
+    }
+}
+
+/// The end of an id, enough to tell it from others in a trace.
+pub(crate) fn short(id: &impl ToString) -> String {
+    let text = id.to_string();
+    text.get(text.len().saturating_sub(5)..).unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,61 @@
+//! A seed means the same schedule, always.
+
+use simulation::{Config, Invariant, Mode, Mutant, Range, run_many, simulate};
+
+fn traced(mode: Mode) -> Config {
+    Config { trace: true, ..Config::new(mode) }
+}
+
+#[test]
+fn a_seed_repeats_its_schedule_line_by_line() {
+    for (seed, mode) in (0..20).flat_map(|seed| [(seed, Mode::Ledger), (seed, Mode::Optimistic)]) {
+        let (first, second) = (simulate(&traced(mode), seed), simulate(&traced(mode), seed));
+        assert_eq!(first.trace, second.trace);
+        assert_eq!((first.stats, first.coverage), (second.stats, second.coverage));
+    }
+}
+
+#[test]
+fn a_trace_changes_nothing_but_that_it_is_there() {
+    for seed in 0..20 {
+        let silent = simulate(&Config::new(Mode::Ledger), seed);
+        assert!(silent.trace.is_empty());
+        assert_eq!(silent.stats, simulate(&traced(Mode::Ledger), seed).stats);
+    }
+}
+
+#[test]
+fn seeds_differ() {
+    assert_ne!(simulate(&traced(Mode::Ledger), 1).trace, simulate(&traced(Mode::Ledger), 2).trace);
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let config = Config::new(Mode::Ledger);
+    let run = |threads| {
+        let range = Range { first_seed: 7, count: 40, threads, stop_at_first: false };
+        run_many(&config, &range, &|_| ())
+    };
+    let (one, three) = (run(1), run(3));
+    assert_eq!((one.schedules, one.stats, one.coverage), (three.schedules, three.stats, three.coverage));
+}
+
+#[test]
+fn a_violation_ends_the_trace() {
+    let config = Config { mutant: Some(Mutant::ReadThenMarkClaim), ..Config::new(Mode::Ledger) };
+    let range = Range { first_seed: 0, count: 10_000, threads: 2, stop_at_first: true };
+    let (seed, violation) = run_many(&config, &range, &|_| ()).first.expect("the defect is found");
+    let outcome = simulate(&Config { trace: true, ..config }, seed);
+    assert_eq!(outcome.violation.as_ref(), Some(&violation));
+    assert!(outcome.trace.last().is_some_and(|line| line.contains("VIOLATION of I3")));
+}
+
+#[test]
+fn a_schedule_that_finds_no_rest_is_a_violation() {
+    let config = Config { max_steps: 20, ..Config::new(Mode::Ledger) };
+    let range = Range { first_seed: 0, count: 10, threads: 1, stop_at_first: false };
+    let summary = run_many(&config, &range, &|_| ());
+    // A client that crashes at once leaves nothing to do, and that is all that 20 steps are enough for.
+    assert!(summary.violations > 5, "{summary:?}");
+    assert!(summary.found.keys().all(|invariant| *invariant == Invariant::Quiescence));
+}

@@ -1,0 +1,32 @@
+//! The shipped functions violate nothing.
+
+use simulation::{Call, Config, Coverage, Fault, Mode, Phase, Range, Summary, run_many, simulate};
+
+/// Schedules of each mode. More of them are a matter of `search-import simulate`.
+const SEEDS: u64 = 6_000;
+
+fn run(mode: Mode) -> Summary {
+    let config = Config::new(mode);
+    let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
+    let summary = run_many(&config, &range, &|_| ());
+    if let Some((seed, violation)) = &summary.first {
+        let outcome = simulate(&Config { trace: true, ..config }, *seed);
+        panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
+    }
+    assert_eq!(summary.schedules, SEEDS);
+    // The checks are of no worth when nothing happens.
+    let stats = summary.stats;
+    assert!(stats.completed > SEEDS / 2 && stats.failed > SEEDS / 10, "{stats:?}");
+    assert!(stats.faults > SEEDS && stats.stale > SEEDS, "{stats:?}");
+    summary
+}
+
+#[test]
+fn every_invariant_holds_and_every_fault_was_met_everywhere() {
+    let mut coverage: Coverage = run(Mode::Ledger).coverage;
+    coverage.add(&run(Mode::Optimistic).coverage);
+    for fault in Fault::ALL {
+        assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
+    }
+    assert_eq!(coverage.of(Call::HostSleep, Phase::After, Fault::Crash), 0, "there is no such point");
+}
