@@ -40,7 +40,7 @@ fn message(n: u128, body: Body) -> Message {
         time: NOW,
         correlation_id: search(),
         causation_id: None,
-        token: Some(Token::minted_at_entry(id(300 + n))),
+        token: Some(Token::minted_at_entry(search(), id(300 + n))),
         traceparent: None,
         body,
     }

@@ -42,7 +42,7 @@ async fn an_invalid_announcement_is_rejected_and_creates_nothing() {
     use contracts::{Body, Manifest, Message, MessageId, ProjectId, SearchId, Token};
     let world = World::new();
     let search = SearchId::from_uuid(uuid::Uuid::from_u128(9));
-    let token = Token::minted_at_entry(uuid::Uuid::from_u128(8));
+    let token = Token::minted_at_entry(search, uuid::Uuid::from_u128(8));
     let now = contracts::Host::now(world.host.as_ref());
     dedup::GrantTokens::grant(world.store(), search, std::slice::from_ref(&token), now).await.unwrap();
     let message = Message {
@@ -77,5 +77,50 @@ async fn a_message_without_a_token_is_refused_unless_the_setting_admits_it() {
         world.deliver(Queue::Saga, &batch).await;
         assert_eq!(world.store().dead_letters(Queue::SagaDead).await.unwrap().len(), dead);
         assert_eq!(world.job(announced.search_id).await.state, JobState::Uploading);
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let other = world.announce(&["b.ris"]).await;
+    let good = world.take(Queue::Saga).await;
+    let bodies: Vec<&str> = good.iter().map(|received| received.delivery.body.as_str()).collect();
+    let of = |search: contracts::SearchId| {
+        let search = search.to_string();
+        *bodies.iter().find(|body| body.contains(&search)).unwrap()
+    };
+    let token = |body| contracts::Message::decode(body).unwrap().token.unwrap().to_string();
+    let (mine, others) = (of(announced.search_id), of(other.search_id));
+    let junk = "x".repeat(1 << 20);
+    let bad = [
+        ("not JSON", "{\"specversion\"".to_owned(), "JSON"),
+        ("not a CloudEvent", "{}".to_owned(), "CloudEvent"),
+        ("an unknown type", mine.replace("SearchUploadStarted", "SomethingElse"), "SomethingElse"),
+        ("no correlation id", mine.replace("correlationid", "something"), "correlationid"),
+        ("a malformed one", mine.replace(&announced.search_id.to_string(), "x"), "envelope"),
+        (
+            "a foreign one",
+            mine.replace(&announced.search_id.to_string(), &other.search_id.to_string()),
+            "token",
+        ),
+        ("another partition's token", mine.replace(&token(mine), &token(others)), "token"),
+        ("1 MiB of junk", junk, "JSON"),
+    ];
+    world.deliver(Queue::Saga, &good).await;
+    for (_, body, _) in &bad {
+        world.put(body).await;
+    }
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "its neighbours go on");
+    let dead = world.store().dead_letters(Queue::SagaDead).await.unwrap();
+    assert_eq!(dead.len(), bad.len());
+    for (what, body, reason) in &bad {
+        let letter = dead.iter().find(|letter| letter.body == *body);
+        let letter = letter.unwrap_or_else(|| panic!("{what} is not kept as it came"));
+        let told = letter.reason.as_deref().unwrap_or_default();
+        assert!(told.contains(reason), "{what}: {told}");
     }
 }

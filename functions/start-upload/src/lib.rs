@@ -159,7 +159,7 @@ impl StartUpload {
         let search_id = SearchId::from_uuid(self.ports.reporter.host.fresh_id());
         let now = self.ports.reporter.host.now();
         let keys = self.keys(project_id, search_id, &manifest);
-        let started = Token::minted_at_entry(self.ports.reporter.host.fresh_id());
+        let started = Token::minted_at_entry(search_id, self.ports.reporter.host.fresh_id());
         let tokens: Vec<Token> =
             keys.iter().filter_map(|key| key.token.clone()).chain([started.clone()]).collect();
         self.ports.tokens.grant(search_id, &tokens, now).await?;
@@ -213,7 +213,7 @@ impl StartUpload {
             project,
             search,
             file: file.file_id,
-            token: Some(Token::minted_at_entry(self.ports.reporter.host.fresh_id())),
+            token: Some(Token::minted_at_entry(search, self.ports.reporter.host.fresh_id())),
             name: file.name.clone(),
         };
         manifest.files.iter().map(key).collect()

@@ -96,24 +96,30 @@ impl TimeoutId {
 
 /// Permission to process one message, kept in the partition that will consume it.
 ///
-/// The name tells the origin: `a:{attempt}:{n}` was minted by an attempt of a worker, `s:{uuid}` by an entry
-/// point (`start-upload`). Garbage collection may only ever remove the former.
+/// The name tells the origin: `a:{partition}:{attempt}:{n}` was minted by an attempt of a worker,
+/// `s:{partition}:{uuid}` by an entry point (`start-upload`). Garbage collection may only ever remove the former.
+/// The partition is told by the last twelve digits of its search's id, so that a message which was given another
+/// search's token is known for a wrong one and not taken for a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Token(String);
 
 impl Token {
-    /// The longest token accepted from outside, in bytes; ours are about 40.
+    /// The longest token accepted from outside, in bytes; ours are about 55.
     pub const MAX_BYTES: usize = 100;
 
-    /// The `n`-th token minted by `attempt`.
-    pub fn minted_by_attempt(attempt: &AttemptId, n: usize) -> Self {
-        Self(format!("a:{attempt}:{n}"))
+    /// The `n`-th token minted by `attempt` inside a partition.
+    pub fn minted_by_attempt(partition: SearchId, attempt: &AttemptId, n: usize) -> Self {
+        Self(format!("a:{}:{attempt}:{n}", Self::partition_tag(partition)))
     }
 
-    /// A token minted by an entry point; `unique` is fresh for each token.
-    pub fn minted_at_entry(unique: Uuid) -> Self {
-        Self(format!("s:{unique}"))
+    /// A token for a partition, minted by an entry point; `unique` is fresh for each token.
+    pub fn minted_at_entry(partition: SearchId, unique: Uuid) -> Self {
+        Self(format!("s:{}:{unique}", Self::partition_tag(partition)))
+    }
+
+    fn partition_tag(partition: SearchId) -> String {
+        format!("{:012x}", partition.as_uuid().as_u128() & 0xffff_ffff_ffff)
     }
 
     /// Reads a token that arrived in a message.
@@ -132,7 +138,17 @@ impl Token {
 
     /// Whether exactly this attempt minted it.
     pub fn is_from(&self, attempt: &AttemptId) -> bool {
-        self.0.strip_prefix("a:").and_then(|rest| rest.strip_prefix(&attempt.to_string())).is_some()
+        self.is_from_attempt() && self.0.split(':').nth(2) == Some(&attempt.to_string())
+    }
+
+    /// Whether it can be a token of this partition.
+    pub fn is_for(&self, partition: SearchId) -> bool {
+        self.0.split(':').nth(1) == Some(&Self::partition_tag(partition))
+    }
+
+    /// What tells this token from others of its origin and partition.
+    pub fn unique(&self) -> &str {
+        self.0.splitn(3, ':').nth(2).unwrap_or_default()
     }
 
     /// The token as text.
@@ -167,9 +183,24 @@ mod tests {
     fn a_token_tells_its_origin() {
         let attempt = AttemptId::from_uuid(Uuid::from_u128(1));
         let other = AttemptId::from_uuid(Uuid::from_u128(2));
-        let minted = Token::minted_by_attempt(&attempt, 0);
+        let search = SearchId::from_uuid(Uuid::from_u128(4));
+        let minted = Token::minted_by_attempt(search, &attempt, 0);
         assert!(minted.is_from_attempt() && minted.is_from(&attempt) && !minted.is_from(&other));
-        assert!(!Token::minted_at_entry(Uuid::from_u128(3)).is_from_attempt());
+        let granted = Token::minted_at_entry(search, Uuid::from_u128(3));
+        assert!(!granted.is_from_attempt() && !granted.is_from(&attempt));
+        assert_eq!(granted.unique(), Uuid::from_u128(3).to_string());
+    }
+
+    #[test]
+    fn a_token_tells_its_partition() {
+        let [search, other] = [4, 5].map(|n| SearchId::from_uuid(Uuid::from_u128(n)));
+        let attempt = AttemptId::from_uuid(Uuid::from_u128(1));
+        for token in [
+            Token::minted_at_entry(search, Uuid::from_u128(3)),
+            Token::minted_by_attempt(search, &attempt, 0),
+        ] {
+            assert!(token.is_for(search) && !token.is_for(other));
+        }
     }
 
     #[test]

@@ -45,18 +45,18 @@ impl ObjectKey {
         let mut parts = rest.splitn(5, '/');
         let mut part = |name| parts.next().ok_or(KeyError::Missing(name));
         let project = uuid(part("project id")?, "project id")?;
-        let search = uuid(part("search id")?, "search id")?;
+        let search = SearchId::from_uuid(uuid(part("search id")?, "search id")?);
         let file = uuid(part("file id")?, "file id")?;
         let token = match part("token")? {
             "-" => None,
-            text => Some(Token::minted_at_entry(uuid(text, "token")?)),
+            text => Some(Token::minted_at_entry(search, uuid(text, "token")?)),
         };
         let name = part("file name")?;
         check_file_name(name)?;
         Ok(Self {
             prefix: prefix.to_owned(),
             project: ProjectId::from_uuid(project),
-            search: SearchId::from_uuid(search),
+            search,
             file: FileId::from_uuid(file),
             token,
             name: name.to_owned(),
@@ -74,7 +74,7 @@ fn uuid(text: &str, part: &'static str) -> Result<Uuid, KeyError> {
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let token = self.token.as_ref().map_or("-", |token| token.as_str().trim_start_matches("s:"));
+        let token = self.token.as_ref().map_or("-", Token::unique);
         write!(f, "{}{}/{}/{}/{token}/{}", self.prefix, self.project, self.search, self.file, self.name)
     }
 }
@@ -109,7 +109,7 @@ mod tests {
             project: ProjectId::from_uuid(Uuid::from_u128(1)),
             search: SearchId::from_uuid(Uuid::from_u128(2)),
             file: FileId::from_uuid(Uuid::from_u128(3)),
-            token: Some(Token::minted_at_entry(Uuid::from_u128(4))),
+            token: Some(Token::minted_at_entry(SearchId::from_uuid(Uuid::from_u128(2)), Uuid::from_u128(4))),
             name: "My search + 50% (Ärzte).ris".into(),
         }
     }

@@ -319,6 +319,9 @@ impl Message {
         let body = serde_json::from_value(tagged)
             .map_err(|source| DecodeError::Data { kind: name.to_owned(), source })?;
         let token = wire.token.map(|text| Token::parse(&text)).transpose().map_err(|_| DecodeError::Token)?;
+        if token.as_ref().is_some_and(|token| !token.is_for(wire.correlationid)) {
+            return Err(DecodeError::ForeignToken(wire.correlationid));
+        }
         Ok(Self {
             id: wire.id,
             source: wire.source.trim_start_matches("/search-import/").to_owned(),
@@ -391,6 +394,9 @@ pub enum DecodeError {
     /// A token of another system.
     #[error("the token is malformed")]
     Token,
+    /// A token that was made for another partition.
+    #[error("the token is not one of search {0}")]
+    ForeignToken(SearchId),
 }
 
 #[cfg(test)]
@@ -405,7 +411,7 @@ mod tests {
             time: "2026-01-02T03:04:05Z".parse().unwrap(),
             correlation_id: SearchId::from_uuid(Uuid::from_u128(2)),
             causation_id: Some(MessageId::from_uuid(Uuid::from_u128(3))),
-            token: Some(Token::minted_at_entry(Uuid::from_u128(4))),
+            token: Some(Token::minted_at_entry(SearchId::from_uuid(Uuid::from_u128(2)), Uuid::from_u128(4))),
             traceparent: None,
             body,
         }
@@ -446,5 +452,6 @@ mod tests {
         assert!(matches!(with("UploadTimeout", "Unheard"), DecodeError::UnknownType(_)));
         assert!(matches!(with("timeout_id", "other"), DecodeError::Data { .. }));
         assert!(matches!(with("\"s:", "\"zz:"), DecodeError::Token));
+        assert!(matches!(with("\"s:000000000002:", "\"s:000000000003:"), DecodeError::ForeignToken(_)));
     }
 }

@@ -244,24 +244,28 @@ mod tests {
         AttemptId::from_uuid(Uuid::from_u128(n))
     }
 
+    fn partition() -> SearchId {
+        SearchId::from_uuid(Uuid::from_u128(1))
+    }
+
     fn token(n: u128) -> Token {
-        Token::minted_at_entry(Uuid::from_u128(n))
+        Token::minted_at_entry(partition(), Uuid::from_u128(n))
     }
 
     fn claim(n: u128, second: i64, requires: Requirement) -> Claim {
         Claim {
-            partition: SearchId::from_uuid(Uuid::from_u128(1)),
+            partition: partition(),
             attempt: attempt(n),
             now: at(second),
             lease: SignedDuration::from_secs(30),
             requires,
-            mint: vec![Token::minted_by_attempt(&attempt(n), 0)],
+            mint: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
         }
     }
 
     fn release(n: u128, fence: u64, remove: &[Token]) -> Release {
         Release {
-            partition: SearchId::from_uuid(Uuid::from_u128(1)),
+            partition: partition(),
             attempt: attempt(n),
             fence,
             remove: remove.iter().cloned().collect(),

@@ -56,8 +56,9 @@ impl<'a> Partition<'a> {
     }
 
     fn unknown(ports: &'a Ports<'a>) -> Self {
-        let token = Token::minted_at_entry(ports.host.fresh_id());
-        Self { ports, id: sample::search(ports.host), token, now: sample::now(ports.host) }
+        let id = sample::search(ports.host);
+        let token = Token::minted_at_entry(id, ports.host.fresh_id());
+        Self { ports, id, token, now: sample::now(ports.host) }
     }
 
     fn request(&self, attempt: AttemptId, after: i64, requires: Requirement) -> Claim {
@@ -67,7 +68,7 @@ impl<'a> Partition<'a> {
             now: sample::later(self.now, after),
             lease: SignedDuration::from_secs(LEASE),
             requires,
-            mint: vec![Token::minted_by_attempt(&attempt, 0)],
+            mint: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
         }
     }
 
@@ -134,7 +135,7 @@ pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Port
     assert!(is_duplicate(&partition.claim(0, Requirement::Known).await?));
     let (attempt, answer) = partition.claim(0, Requirement::Nothing).await?;
     let Admission::Admitted(admitted) = answer else { panic!("not admitted: {answer:?}") };
-    assert_eq!(admitted.tokens, Tokens::Listed([Token::minted_by_attempt(&attempt, 0)].into()));
+    assert_eq!(admitted.tokens, Tokens::Listed([Token::minted_by_attempt(partition.id, &attempt, 0)].into()));
     assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
     assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
     Ok(())
@@ -147,7 +148,7 @@ pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Port
 pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
-    let mint = |attempt: &AttemptId| Token::minted_by_attempt(attempt, 0);
+    let mint = |attempt: &AttemptId| Token::minted_by_attempt(partition.id, attempt, 0);
     assert_eq!(first.tokens, Tokens::Listed([partition.token.clone(), mint(&one)].into()));
     ports.claim.release(&partition.giving_back(one, first.fence, 1)).await?;
     let (two, second) = partition.admitted(2).await?;
@@ -197,7 +198,7 @@ pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) ->
 pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
-    let absent = Requirement::Token(Token::minted_at_entry(ports.host.fresh_id()));
+    let absent = Requirement::Token(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
     assert!(is_duplicate(&partition.claim(1, absent).await?));
     Ok(())
 }
@@ -247,7 +248,7 @@ pub async fn the_end_of_a_search_takes_all_its_tokens(ports: &Ports<'_>) -> Chec
     let (attempt, admitted) = partition.admitted(0).await?;
     let release = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, 1) };
     assert!(ports.claim.release(&release).await?);
-    for token in [partition.token.clone(), Token::minted_by_attempt(&attempt, 0)] {
+    for token in [partition.token.clone(), Token::minted_by_attempt(partition.id, &attempt, 0)] {
         assert!(is_duplicate(&partition.claim(2, Requirement::Token(token)).await?));
     }
     assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
@@ -263,7 +264,7 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
     let lifetime = ITEM_LIFETIME.as_secs();
     assert!(is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?));
     assert!(is_duplicate(&partition.claim(lifetime, Requirement::Known).await?));
-    let other = Token::minted_at_entry(ports.host.fresh_id());
+    let other = Token::minted_at_entry(partition.id, ports.host.fresh_id());
     ports.grant.grant(partition.id, &[other], sample::later(partition.now, lifetime)).await?;
     assert!(
         is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?),

@@ -83,7 +83,10 @@ pub fn requirement(group: &[Incoming]) -> Requirement {
 pub fn mint(group: &[Incoming], attempt: &AttemptId) -> Vec<Token> {
     let most = group.iter().map(|incoming| incoming.event.tokens_needed()).max().unwrap_or(0);
     let count = if most == 0 { 0 } else { most + 1 };
-    (0..count).map(|n| Token::minted_by_attempt(attempt, n)).collect()
+    let partition = group.first().map(|incoming| incoming.message.correlation_id);
+    partition
+        .map(|partition| (0..count).map(|n| Token::minted_by_attempt(partition, attempt, n)).collect())
+        .unwrap_or_default()
 }
 
 /// Decides about a group.

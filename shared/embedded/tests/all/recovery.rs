@@ -37,7 +37,7 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
     let (partition, now) = (sample::search(host), sample::now(host));
-    let token = contracts::Token::minted_at_entry(host_id(&depot));
+    let token = contracts::Token::minted_at_entry(partition, host_id(&depot));
     store.grant(partition, std::slice::from_ref(&token), now).await?;
     let claim = |attempt| Claim {
         partition,
