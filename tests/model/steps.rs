@@ -73,16 +73,16 @@ impl System {
                 Phase::Dispatched(id, claimed, plan)
             }
             Phase::Dispatched(id, claimed, plan) => {
-                self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
-                Phase::Released(id, plan)
+                let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
+                Phase::Released(id, plan, released)
             }
-            Phase::Released(id, plan) => {
+            Phase::Released(id, plan, released) => {
                 self.clear(plan.value.dispatch.iter().map(|entry| entry.id));
-                self.acknowledge(id)
+                if released { self.acknowledge(id) } else { self.give_back(id) }
             }
             Phase::Cleared(id, claimed, plan) => {
-                self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
-                self.acknowledge(id)
+                let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
+                if released { self.acknowledge(id) } else { self.give_back(id) }
             }
         };
         self.workers[worker] = next;
@@ -205,9 +205,6 @@ impl System {
     fn send(&mut self, entries: &[Entry], budget: &Budget) {
         for entry in entries {
             self.seen.unstored |= !self.seen.stored.contains(&entry.id);
-            if entry.kind == outbox::Kind::Job {
-                continue;
-            }
             let message = Message::decode(&entry.payload).unwrap();
             let arrived = match &message.body {
                 Body::StartParsing(command) => {
@@ -226,7 +223,7 @@ impl System {
         claimed: &Claimed,
         remove: std::collections::BTreeSet<contracts::Token>,
         ended: bool,
-    ) {
+    ) -> bool {
         let release = Release {
             partition: search(),
             attempt: claimed.attempt,
@@ -235,9 +232,12 @@ impl System {
             ended,
             now: NOW,
         };
-        if let Some(item) = self.ledger.item().release(&release) {
+        let item = self.ledger.item().release(&release);
+        let released = item.is_some();
+        if let Some(item) = item {
             self.ledger = Ledger::of(item);
         }
+        released
     }
 
     fn clear(&mut self, ids: impl Iterator<Item = MessageId>) {
@@ -288,10 +288,10 @@ fn search() -> SearchId {
     inputs::search()
 }
 
-/// What a store makes of a write.
+/// What a store makes of a write. Jobs are left out: nobody but a reader ever sees them.
 fn written(persist: &Persist, mut outbox: Vec<Entry>) -> Document {
     outbox.retain(|entry| !persist.cancel.contains(&entry.id));
-    outbox.extend(persist.add.iter().cloned());
+    outbox.extend(persist.add.iter().filter(|entry| entry.kind != outbox::Kind::Job).cloned());
     Document {
         search_id: persist.search_id,
         version: persist.loaded.unwrap_or(0) + 1,

@@ -165,8 +165,8 @@ pub(crate) enum Phase {
     Stored(MessageId, Claimed, Keyed<Plan>),
     /// The outbox was performed.
     Dispatched(MessageId, Claimed, Keyed<Plan>),
-    /// The partition was given back.
-    Released(MessageId, Keyed<Plan>),
+    /// The partition was given back, if it still was this worker's.
+    Released(MessageId, Keyed<Plan>, bool),
     /// The outbox was cleared, but the partition not given back yet.
     Cleared(MessageId, Claimed, Keyed<Plan>),
 }
@@ -420,7 +420,7 @@ impl System {
         }
         attempts.extend(self.ledger.holder.map(|(attempt, _)| attempt.to_string()));
         attempts.extend(
-            tokens.into_iter().filter_map(|token| Some(token.as_str().split(':').nth(1)?.to_owned())),
+            tokens.into_iter().filter_map(|token| Some(token.as_str().split(':').nth(2)?.to_owned())),
         );
         attempts
     }

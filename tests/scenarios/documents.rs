@@ -15,6 +15,7 @@ async fn at_its_end_a_search_has_no_outbox_and_expects_nothing() {
     }
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    world.pass(std::time::Duration::from_secs(60)).await;
     let document = world
         .store()
         .load(&[announced.search_id], jiff::Timestamp::UNIX_EPOCH)

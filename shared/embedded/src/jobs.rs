@@ -5,6 +5,8 @@ use contracts::{FileId, Job, SearchId, StoreError};
 use imports::{Progress, ReadJobs, ReportProgress, WriteJobs};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use worker::Content;
+
 use crate::Store;
 use crate::fault::Fault;
 use crate::value::{from_json, int, json, limit, nanos, parse, some_of, uint};
@@ -52,7 +54,11 @@ impl ReadJobs for Store {
     }
 
     async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {
-        let work = |db: &Connection| list(db, UNFINISHED, usize::MAX);
+        let work = |db: &Connection| {
+            let mut jobs = list(db, UNFINISHED, usize::MAX)?;
+            jobs.retain(|job| !job.state.has_ended());
+            Ok(jobs)
+        };
         self.look("jobs.unfinished", "listing the unfinished jobs".to_owned(), work).await
     }
 
@@ -77,17 +83,42 @@ fn read(db: &Connection, search: SearchId) -> Result<Option<Job>, Fault> {
         .prepare_cached("SELECT job FROM job WHERE search_id = ?1")?
         .query_row([search.to_string()], |row| row.get::<_, String>(0))
         .optional()?;
-    stored.as_deref().map(from_json).transpose()
+    let document = db
+        .prepare_cached("SELECT version, content FROM saga WHERE search_id = ?1")?
+        .query_row([search.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let stored = stored.as_deref().map(from_json::<Job>).transpose()?;
+    latest(search, stored, document)
 }
 
-pub(crate) const UNFINISHED: &str =
-    "SELECT job FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
-const RECENT: &str = "SELECT job FROM job ORDER BY created_at DESC, search_id DESC LIMIT ?1";
+pub(crate) const UNFINISHED: &str = "SELECT job, version, content FROM job LEFT JOIN saga USING (search_id)
+    WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
+const RECENT: &str = "SELECT job, version, content FROM job LEFT JOIN saga USING (search_id)
+    ORDER BY created_at DESC, search_id DESC LIMIT ?1";
 
 fn list(db: &Connection, sql: &str, count: usize) -> Result<Vec<Job>, Fault> {
     let mut statement = db.prepare_cached(sql)?;
-    let texts = statement.query_map([limit(count)], |row| row.get::<_, String>(0))?;
-    texts.map(|text| from_json(&text?)).collect()
+    let mut rows = statement.query([limit(count)])?;
+    let mut jobs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let stored: Job = from_json(&row.get::<_, String>(0)?)?;
+        let document = row.get::<_, Option<i64>>(1)?.zip(row.get(2)?);
+        jobs.extend(latest(stored.search_id, Some(stored), document)?);
+    }
+    Ok(jobs)
+}
+
+/// A running import is what its document shows; the job that is stored may be older.
+fn latest(
+    search: SearchId,
+    stored: Option<Job>,
+    document: Option<(i64, String)>,
+) -> Result<Option<Job>, Fault> {
+    let shown = match document {
+        Some((version, content)) => from_json::<Content>(&content)?.job(search, uint(version)),
+        None => None,
+    };
+    Ok([stored, shown].into_iter().flatten().max_by_key(|job| job.revision))
 }
 
 fn progress(db: &Connection, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {

@@ -21,16 +21,18 @@ pub trait WriteJobs: Send + Sync {
     async fn write(&self, jobs: &[Job]) -> Result<(), StoreError>;
 }
 
-/// Reads jobs.
+/// Reads jobs. While the document of a search is stored, its job is what the document shows, whether or not that has
+/// been written as a job yet.
 #[async_trait]
 pub trait ReadJobs: Send + Sync {
-    /// The job of a search.
+    /// The job of a search, as far as it is now.
     ///
     /// # Errors
     /// When the store does not answer, or holds something that is not a job.
     async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError>;
 
-    /// The jobs that have not ended, the oldest first.
+    /// The jobs that have not ended, the oldest first. A search that nobody announced is among them once its job has
+    /// been written.
     ///
     /// # Errors
     /// As [`ReadJobs::job`].

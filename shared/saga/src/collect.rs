@@ -26,7 +26,6 @@ pub(crate) fn announce_new(event: &Event, started: &SearchUploadStarted, now: Ti
 /// `SearchUploadStarted` that comes late or again. It may fill gaps; a bad one is no more than a warning,
 /// because the search is under way without it.
 pub(crate) fn announce_late(
-    event: &Event,
     import: &Import,
     started: &SearchUploadStarted,
     same: fn(Import) -> State,
@@ -39,17 +38,17 @@ pub(crate) fn announce_late(
     if filled == *import {
         return Decision::ignore("already announced");
     }
-    advance(event, same(filled), Vec::new(), "late announcement fills in what was not known".to_owned())
+    advance(same(filled), Vec::new(), "late announcement fills in what was not known".to_owned())
 }
 
 /// `SearchUploadStarted` that files are waiting for.
-pub(crate) fn announce_awaited(event: &Event, import: &Import, started: &SearchUploadStarted) -> Decision {
+pub(crate) fn announce_awaited(import: &Import, started: &SearchUploadStarted) -> Decision {
     if let Some(warning) = contradiction(import, started) {
         return Decision::ignore(format!("warning, bad manifest: {warning}"));
     }
     let mut filled = import.clone();
     fill(&mut filled, &started.manifest);
-    wait_or_parse(event, filled)
+    wait_or_parse(filled)
 }
 
 /// The first message of a search is a stored file.
@@ -63,11 +62,11 @@ pub(crate) fn receive_first(event: &Event, saved: &SearchUploadSaved, now: Times
     let Some(metadata) = metadata else {
         let timeout = start_timeout(event, &mut import, now);
         let note = "file stored, but its search was not announced yet".to_owned();
-        return advance(event, State::Uploaded(import), vec![timeout], note);
+        return advance(State::Uploaded(import), vec![timeout], note);
     };
     describe(&mut import, &metadata);
     if import.is_complete() {
-        return parse(event, import);
+        return parse(import);
     }
     let note = format!("1 of {} files stored; waiting for the rest", metadata.expected_files);
     wait(event, import, now, note)
@@ -83,11 +82,11 @@ pub(crate) fn receive(event: &Event, import: &Import, saved: &SearchUploadSaved,
     }
     let mut import = import.clone();
     add(&mut import, saved);
-    wait_or_parse(event, import)
+    wait_or_parse(import)
 }
 
 /// A file was stored while the announcement of its search is still awaited.
-pub(crate) fn receive_unannounced(event: &Event, import: &Import, saved: &SearchUploadSaved) -> Decision {
+pub(crate) fn receive_unannounced(import: &Import, saved: &SearchUploadSaved) -> Decision {
     if is_received(import, saved) {
         return Decision::ignore("the file is known already");
     }
@@ -103,14 +102,14 @@ pub(crate) fn receive_unannounced(event: &Event, import: &Import, saved: &Search
         Err(warning) => Decision::ignore(format!("warning: {warning}")),
         Ok(None) => {
             let note = "another file stored; its search was not announced yet".to_owned();
-            advance(event, State::Uploaded(import), Vec::new(), note)
+            advance(State::Uploaded(import), Vec::new(), note)
         }
         Ok(Some(metadata)) if metadata.expected_files < import.received() => {
             Decision::ignore("warning: more files are here than this one's upload announces")
         }
         Ok(Some(metadata)) => {
             describe(&mut import, &metadata);
-            wait_or_parse(event, import)
+            wait_or_parse(import)
         }
     }
 }
@@ -216,20 +215,20 @@ fn start_timeout(event: &Event, import: &mut Import, now: Timestamp) -> Effect {
 /// Waits for (more) files, with the timeout started.
 fn wait(event: &Event, mut import: Import, now: Timestamp, note: String) -> Decision {
     let timeout = start_timeout(event, &mut import, now);
-    advance(event, State::Uploading(import), vec![timeout], note)
+    advance(State::Uploading(import), vec![timeout], note)
 }
 
 /// Goes on waiting under the timeout that is running, or starts parsing when nothing is missing.
-fn wait_or_parse(event: &Event, import: Import) -> Decision {
+fn wait_or_parse(import: Import) -> Decision {
     if import.is_complete() {
-        return parse(event, import);
+        return parse(import);
     }
     let expected = import.expected_files.unwrap_or_default();
     let note = format!("{} of {expected} files stored; waiting for the rest", import.received());
-    advance(event, State::Uploading(import), Vec::new(), note)
+    advance(State::Uploading(import), Vec::new(), note)
 }
 
-fn parse(event: &Event, mut import: Import) -> Decision {
+fn parse(mut import: Import) -> Decision {
     let cancel = import.timeout.take().map(|timeout_id| Effect::CancelTimeout { timeout_id });
     let commands = import.files.iter().zip(0..).filter_map(|((file_id, file), position)| {
         Some(Effect::StartParsing(StartParsing {
@@ -243,5 +242,5 @@ fn parse(event: &Event, mut import: Import) -> Decision {
     });
     let effects: Vec<Effect> = cancel.into_iter().chain(commands).collect();
     let note = format!("all files are here; parsing {}", import.files.len());
-    advance(event, State::Parsing(import), effects, note)
+    advance(State::Parsing(import), effects, note)
 }

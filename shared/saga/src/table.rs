@@ -87,7 +87,8 @@ fn count_names(effects: &[Effect]) -> String {
     }
     let texts =
         counted.into_iter().map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} ×{n}") });
-    texts.collect::<Vec<_>>().join(", ")
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { "remember it".to_owned() } else { texts.join(", ") }
 }
 
 /// The table in Markdown.

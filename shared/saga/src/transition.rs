@@ -17,28 +17,28 @@ pub const UPLOAD_TIMEOUT: SignedDuration = SignedDuration::from_mins(60);
 pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
     use State::{Completed, Error, Initial, Parsing, Uploaded, Uploading};
     match (state, &event.kind) {
-        (Initial, Kind::Started(started)) => collect::announce_new(event, started, now),
-        (Initial, Kind::Saved(saved)) => collect::receive_first(event, saved, now),
+        (Initial, Kind::Started(started)) => shown(event, collect::announce_new(event, started, now)),
+        (Initial, Kind::Saved(saved)) => shown(event, collect::receive_first(event, saved, now)),
         (Initial, Kind::ParsingCompleted(_)) => unknown_search(),
         (Initial, Kind::Faulted(_)) => unknown_search(),
         (Initial, Kind::StartParsingFaulted(_)) => unknown_search(),
         (Initial, Kind::UploadTimeout(_)) => unknown_search(),
 
-        (Uploading(import), Kind::Started(started)) => collect::announce_late(event, import, started, Uploading),
+        (Uploading(import), Kind::Started(started)) => collect::announce_late(import, started, Uploading),
         (Uploading(import), Kind::Saved(saved)) => collect::receive(event, import, saved, now),
         (Uploading(_), Kind::ParsingCompleted(_)) => not_parsing_yet(),
         (Uploading(_), Kind::Faulted(_)) => not_parsing_yet(),
         (Uploading(_), Kind::StartParsingFaulted(_)) => not_parsing_yet(),
         (Uploading(import), Kind::UploadTimeout(timeout)) => timed_out(event, import, timeout.timeout_id, now),
 
-        (Uploaded(import), Kind::Started(started)) => collect::announce_awaited(event, import, started),
-        (Uploaded(import), Kind::Saved(saved)) => collect::receive_unannounced(event, import, saved),
+        (Uploaded(import), Kind::Started(started)) => collect::announce_awaited(import, started),
+        (Uploaded(import), Kind::Saved(saved)) => collect::receive_unannounced(import, saved),
         (Uploaded(_), Kind::ParsingCompleted(_)) => not_parsing_yet(),
         (Uploaded(_), Kind::Faulted(_)) => not_parsing_yet(),
         (Uploaded(_), Kind::StartParsingFaulted(_)) => not_parsing_yet(),
         (Uploaded(import), Kind::UploadTimeout(timeout)) => timed_out(event, import, timeout.timeout_id, now),
 
-        (Parsing(import), Kind::Started(started)) => collect::announce_late(event, import, started, Parsing),
+        (Parsing(import), Kind::Started(started)) => collect::announce_late(import, started, Parsing),
         (Parsing(_), Kind::Saved(_)) => Decision::ignore("already Parsing"),
         (Parsing(import), Kind::ParsingCompleted(reply)) => {
             record(event, import, reply.file_id, Outcome::Completed(reply.counts.clone()), now)
@@ -108,7 +108,7 @@ fn record(event: &Event, import: &Import, file: FileId, outcome: Outcome, now: T
     let waiting = import.files.values().filter(|file| file.outcome.is_none()).count();
     if waiting > 0 {
         let note = format!("file reported; waiting for {waiting} more");
-        return advance(event, State::Parsing(import), Vec::new(), note);
+        return advance(State::Parsing(import), Vec::new(), note);
     }
     let failures =
         import.files.values().filter(|file| matches!(file.outcome, Some(Outcome::Failed { .. }))).count();
@@ -142,12 +142,18 @@ fn end(event: &Event, next: State, publish: fn(SearchImportEnded) -> Body, note:
             reason: job.reason.clone(),
         }))));
     }
-    advance(event, next, effects, note)
+    shown(event, advance(next, effects, note))
 }
 
-/// Advances to `next`, showing it to the import's reader first.
-pub(crate) fn advance(event: &Event, next: State, effects: Vec<Effect>, note: String) -> Decision {
+pub(crate) fn advance(next: State, effects: Vec<Effect>, note: String) -> Decision {
+    Decision::Advance { next: Box::new(next), effects, note }
+}
+
+/// A change with which the job begins or ends. What lies between is read from the state itself, as long as it is
+/// stored.
+fn shown(event: &Event, decision: Decision) -> Decision {
+    let Decision::Advance { next, effects, note } = decision else { return decision };
     let write = next.job(event.search_id).map(|job| Effect::WriteJob(Box::new(job)));
     let effects = write.into_iter().chain(effects).collect();
-    Decision::Advance { next: Box::new(next), effects, note }
+    Decision::Advance { next, effects, note }
 }

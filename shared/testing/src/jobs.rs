@@ -2,6 +2,7 @@
 
 use contracts::{Host, JobState, SearchId};
 use imports::{Progress, ReadJobs, ReportProgress, WriteJobs};
+use worker::WriteSaga;
 
 use crate::{Checked, sample};
 
@@ -11,6 +12,8 @@ pub struct Ports<'a> {
     pub read: &'a dyn ReadJobs,
     /// Writes.
     pub write: &'a dyn WriteJobs,
+    /// Stores documents.
+    pub sagas: &'a dyn WriteSaga,
     /// Reports.
     pub report: &'a dyn ReportProgress,
     /// Ids and time.
@@ -27,6 +30,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_overtaken_or_repeated_write_changes_nothing(ports).await?;
     jobs_of_one_call_are_stored_each_on_its_own(ports).await?;
     unfinished_jobs_are_listed_the_oldest_first(ports).await?;
+    a_running_import_is_what_its_document_shows(ports).await?;
     a_progress_report_replaces_the_one_before(ports).await
 }
 
@@ -101,6 +105,29 @@ pub async fn unfinished_jobs_are_listed_the_oldest_first(ports: &Ports<'_>) -> C
     let listed: Vec<SearchId> = ports.read.unfinished().await?.iter().map(|job| job.search_id).collect();
     let ours: Vec<SearchId> = listed.into_iter().filter(|id| ids.contains(id)).collect();
     assert_eq!(ours, ids.iter().take(2).rev().copied().collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Jobs are written now and then; a document that was stored later is what counts, in a list too, and one that was
+/// stored earlier does not.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_running_import_is_what_its_document_shows(ports: &Ports<'_>) -> Checked {
+    let (search, now) = (sample::search(ports.host), sample::now(ports.host));
+    let state = async || ports.read.job(search).await.map(|job| job.map(|job| (job.revision, job.state)));
+    let created = sample::persist(search, None, sample::uploading(ports.host, "documented"));
+    ports.sagas.persist(&[created], now).await?;
+    assert_eq!(state().await?, Some((1, JobState::Uploading)), "no job was written yet");
+    ports.write.write(&[sample::job(ports.host, search, 0, JobState::Parsing)]).await?;
+    assert_eq!(state().await?, Some((1, JobState::Uploading)), "the job is older than the document");
+    let ended = sample::persist(search, Some(1), sample::ended(ports.host, now));
+    ports.sagas.persist(&[ended], now).await?;
+    assert_eq!(state().await?, Some((2, JobState::Completed)));
+    let unfinished = ports.read.unfinished().await?;
+    assert!(!unfinished.iter().any(|job| job.search_id == search), "it has ended, by its document");
+    ports.write.write(&[sample::job(ports.host, search, 3, JobState::Error)]).await?;
+    assert_eq!(state().await?, Some((3, JobState::Error)), "the document is older than the job");
     Ok(())
 }
 

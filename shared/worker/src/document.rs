@@ -1,7 +1,7 @@
 //! The saga's document: what one search leaves in the store between two messages.
 
 use async_trait::async_trait;
-use contracts::{AttemptId, FileId, MessageId, SearchId, StoreError, TimeoutId, Token};
+use contracts::{AttemptId, FileId, Job, MessageId, SearchId, StoreError, TimeoutId, Token};
 use jiff::Timestamp;
 use outbox::{Entry, Settlement};
 use saga::State;
@@ -34,6 +34,14 @@ pub struct Content {
     /// The fence of that attempt's claim. An attempt with an earlier one has lost its lease, and must not build on
     /// this; 0 when there is no ledger.
     pub fence: u64,
+}
+
+impl Content {
+    /// The import as a document of this version and content shows it. A job that was stored with an earlier
+    /// revision is out of date.
+    pub fn job(&self, search_id: SearchId, version: u64) -> Option<Job> {
+        Some(Job { revision: version, ..self.state.job(search_id)? })
+    }
 }
 
 /// A message that changed the state.

@@ -199,8 +199,12 @@ impl<'a> Draft<'a> {
         match effect {
             Effect::WriteJob(mut job) => {
                 job.revision = self.known.document.map_or(0, |document| document.version) + 1;
-                // All writes of one attempt have one revision, so only the last of them may remain.
+                // All writes of one attempt have one revision, so only the last of them may remain; and those of
+                // earlier revisions are out of date.
                 self.add.retain(|entry| entry.kind != Kind::Job);
+                let outbox = self.known.document.map_or(&[][..], |document| &document.outbox);
+                let earlier = outbox.iter().filter(|entry| entry.kind == Kind::Job && !entry.poisoned);
+                self.cancel.extend(earlier.map(|entry| entry.id));
                 self.add.push(Entry::job(id, &job, now)?);
             }
             Effect::StartParsing(mut command) => {
@@ -243,7 +247,7 @@ impl<'a> Draft<'a> {
         if ended {
             self.expected.clear();
         }
-        for entry in self.add.iter_mut().filter(|entry| entry.is_due(known.now)) {
+        for entry in self.add.iter_mut().filter(|entry| is_urgent(entry, known.now)) {
             entry.claimed_until = Some(known.claim_until);
         }
         let remove = self.garbage();
@@ -289,10 +293,16 @@ impl<'a> Draft<'a> {
         left.iter()
             .filter(|entry| !self.cancel.contains(&entry.id))
             .chain(&self.add)
-            .filter(|entry| entry.is_due(self.known.now))
+            .filter(|entry| is_urgent(entry, self.known.now))
             .cloned()
             .collect()
     }
+}
+
+/// Whether an entry is performed by the attempt that stores it. Jobs are left to the sweep, which writes those of many
+/// searches in one call: nobody waits for them, because a running import is read from its document.
+fn is_urgent(entry: &Entry, now: Timestamp) -> bool {
+    entry.is_due(now) && entry.kind != Kind::Job
 }
 
 fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {

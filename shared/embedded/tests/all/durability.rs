@@ -33,7 +33,7 @@ async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> Teste
         ..sample::persist(search, None, sample::uploading(host, "kept"))
     };
     store.persist(&[write], sample::now(host)).await?;
-    let job = sample::job(host, search, 1, JobState::Uploading);
+    let job = sample::job(host, search, 2, JobState::Uploading);
     WriteJobs::write(&store, std::slice::from_ref(&job)).await?;
     store.grant(search, &[], sample::now(host)).await?;
     let message = outgoing(&depot);

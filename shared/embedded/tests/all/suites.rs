@@ -18,8 +18,14 @@ async fn sagas() -> Tested {
 #[tokio::test]
 async fn jobs() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::jobs::all(&testing::jobs::Ports { read: &store, write: &store, report: &store, host: &*host })
-        .await
+    testing::jobs::all(&testing::jobs::Ports {
+        read: &store,
+        write: &store,
+        sagas: &store,
+        report: &store,
+        host: &*host,
+    })
+    .await
 }
 
 #[tokio::test]

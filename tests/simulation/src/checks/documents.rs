@@ -166,7 +166,9 @@ fn complete(
     if added.ended.iter().copied().ne(ended) {
         return Err(format!("{} is told by {:?}", after.name(), added.ended));
     }
-    if added.revisions != [write.loaded.unwrap_or(0) + 1] {
+    let shown = before.is_none() || ended.is_some();
+    let revisions = shown.then_some(write.loaded.unwrap_or(0) + 1);
+    if added.revisions.iter().copied().ne(revisions) {
         return Err(format!("jobs of revisions {:?} are written over {:?}", added.revisions, write.loaded));
     }
     timeouts(write, before, fresh, added)
