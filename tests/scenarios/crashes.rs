@@ -65,14 +65,7 @@ async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
 
 #[tokio::test]
 async fn a_crash_at_any_step_of_the_worker_changes_nothing_in_the_end() {
-    let steps = [
-        "ledger.claim",
-        "saga.load",
-        "saga.persist",
-        "queue.send",
-        "saga.settle",
-        "ledger.release",
-    ];
+    let steps = ["ledger.claim", "saga.load", "saga.persist", "queue.send", "saga.settle", "ledger.release"];
     for step in steps {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();

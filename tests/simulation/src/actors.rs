@@ -10,6 +10,7 @@ use outbox::{Queue, Received};
 
 use crate::coverage::{Call, Phase};
 use crate::functions;
+use crate::mutants;
 use crate::options::Invariant;
 use crate::point::{Gate, Kind};
 use crate::port::Port;
@@ -115,7 +116,9 @@ async fn saga(port: Port) {
     let function = functions::run_saga(&port);
     loop {
         let batch = port.receive(Queue::Saga, 4).await;
-        let answers = function.handle(&deliveries(&batch), deadline(&port)).await;
+        let deliveries = deliveries(&batch);
+        let answers = function.handle(&deliveries, deadline(&port)).await;
+        let answers = mutants::insist(&port, &function, &deliveries, answers).await;
         settle(&port, Queue::Saga, &batch, answers).await;
     }
 }

@@ -17,6 +17,7 @@
 //! - `world`, `ports`: everything that outlives a worker;
 //! - `functions`, `actors`, `workload`: the workers, and what happens outside;
 //! - `checks`: what must hold;
+//! - `mutants`: defects that can be planted, for proving that they are found;
 //! - [`coverage`]: which points were met by which faults.
 //!
 //! Nothing in a schedule depends on a thread, the machine's clock or its randomness, so a seed is all it takes to see
@@ -29,6 +30,7 @@ pub mod coverage;
 mod fault;
 mod functions;
 pub mod many;
+mod mutants;
 pub mod options;
 mod point;
 mod port;

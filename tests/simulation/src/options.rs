@@ -29,18 +29,31 @@ impl Config {
     }
 }
 
-/// A defect of a port.
+/// A defect that can be planted between the functions and their ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mutant {
     /// The write of a saga document ignores the version.
     NoVersionCheck,
+    /// What an attempt is going to send is not stored with its change.
+    OutboxInMemory,
+    /// The outbox is cleared before its messages are sent.
+    ClearedBeforeSending,
+    /// The messages are sent before the change that causes them is stored.
+    SentBeforePersisted,
+    /// A command that is sent once more has other tokens than the first time.
+    TokensMintedAgain,
+    /// A token is removed when its message is claimed, not when it is done with.
+    TokenRemovedAtClaim,
+    /// Tokens of other attempts are collected by an attempt that stored nothing.
+    GarbageWithoutPersist,
+    /// A release does not ask whether the partition is still the caller's.
+    ReleaseWithoutFence,
+    /// Messages have other ids each time they are sent.
+    RandomEffectIds,
     /// The outbox is read first and its entries are marked in a second step.
     ReadThenMarkClaim,
-}
-
-impl Mutant {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::NoVersionCheck, Self::ReadThenMarkClaim];
+    /// Every failure is tried again in place, and not conflicts alone.
+    RetryOnEveryError,
 }
 
 /// What must hold.
@@ -64,6 +77,8 @@ pub enum Invariant {
     SessionIsAtomic,
     /// The studies of a file that was read to its end are there.
     StudiesAreKept,
+    /// Only a conflict is tried again in place; everything else goes back to its queue.
+    RetriesAreScoped,
     /// The functions answer each delivery, and never panic.
     Answers,
 }
@@ -81,6 +96,7 @@ impl Invariant {
             Self::Quiescence => "I7",
             Self::SessionIsAtomic => "session",
             Self::StudiesAreKept => "studies",
+            Self::RetriesAreScoped => "retries",
             Self::Answers => "answers",
         }
     }

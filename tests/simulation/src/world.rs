@@ -13,6 +13,7 @@ use worker::Document;
 use crate::checks::Checks;
 use crate::coverage::Coverage;
 use crate::fault::Plan;
+use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Stats, Violation};
 use crate::point::{Kind, Points};
 use crate::ports::queues::Queues;
@@ -99,6 +100,7 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
 
     pub(crate) checks: Checks,
+    pub(crate) mutants: Notes,
     pub(crate) coverage: Coverage,
     pub(crate) stats: Stats,
     pub(crate) trace: Vec<String>,
@@ -129,6 +131,7 @@ impl World {
             processed: BTreeMap::new(),
             queues: Queues::default(),
             checks: Checks::default(),
+            mutants: Notes::default(),
             coverage: Coverage::default(),
             stats: Stats::default(),
             trace: Vec::new(),

@@ -4,11 +4,13 @@
 //! - [`effects`]: each effect performed: I2, I3, I4;
 //! - [`tokens`]: the ledger after each change: I4, I6;
 //! - [`rest`]: the end: I3, I6, I7, sessions and studies;
+//! - [`scope`]: what is tried again in place;
 //! - [`stale`]: duplicates that come after the end: I5.
 
 mod documents;
 mod effects;
 mod rest;
+mod scope;
 mod stale;
 mod tokens;
 
@@ -49,6 +51,8 @@ pub(crate) struct Checks {
     unreleased: BTreeMap<SearchId, usize>,
     /// Sessions whose control message was sent.
     sessions: BTreeMap<SessionId, SearchId>,
+    /// The searches that a worker gave up on in the batch it has in hand.
+    given_up_by: BTreeSet<(usize, SearchId)>,
     /// Every message ever sent, once.
     sent: BTreeMap<MessageId, (Queue, String)>,
 }

@@ -20,6 +20,7 @@ pub(crate) const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 impl ReadSaga for Port {
     async fn load(&self, searches: &[SearchId], now: Timestamp) -> Result<Vec<Option<Document>>, StoreError> {
         let searches = searches.to_vec();
+        self.perform(|world| searches.iter().for_each(|search| world.check_scope(*search)));
         self.call(Call::SagaLoad, move |world| {
             searches.iter().map(|search| world.load(*search, now)).collect()
         })
@@ -30,6 +31,7 @@ impl ReadSaga for Port {
 #[async_trait]
 impl WriteSaga for Port {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+        self.send_early(writes).await;
         let (all, some) = (writes.to_vec(), writes);
         let perform = move |world: &mut World| all.iter().map(|write| world.persist(write, now)).collect();
         // A bulk write that breaks off has made some of its writes.
@@ -52,7 +54,11 @@ impl WriteSaga for Port {
                 settle(world, of);
             }
         };
-        self.call_or(Call::SagaSettle, perform, in_part).await
+        let settled = self.call_or(Call::SagaSettle, perform, in_part).await;
+        if settled.is_err() {
+            self.perform(|world| settlements.iter().for_each(|(search, _)| world.gave_up(*search)));
+        }
+        settled
     }
 }
 
@@ -65,9 +71,14 @@ fn some_of<'a, T>(world: &mut World, all: &'a [T]) -> &'a [T] {
 impl World {
     fn load(&mut self, search: SearchId, now: Timestamp) -> Option<Document> {
         let stored = self.documents.get(&search);
-        let found = stored
+        let mut found = stored
             .filter(|stored| stored.expires_at.is_none_or(|at| at > now))
             .map(|stored| stored.document.clone());
+        if let Some(document) = &mut found {
+            self.mint_again(&mut document.outbox);
+            let expected = document.content.expected.iter().map(|expected| expected.token.clone());
+            self.after_load(search, expected.collect());
+        }
         self.note(|| match &found {
             Some(Document { version, content, .. }) => {
                 let state = content.state.name();
@@ -85,7 +96,7 @@ impl World {
             (None, Some(stored)) => stored.expires_at.is_some_and(|at| at <= now),
             (Some(loaded), stored) => stored.is_some_and(|stored| stored.document.version == loaded),
         };
-        let answer = match holds || self.config.mutant == Some(Mutant::NoVersionCheck) {
+        let answer = match holds || self.has(Mutant::NoVersionCheck) {
             true => Persisted::Stored,
             false => Persisted::Conflict,
         };
@@ -101,6 +112,7 @@ impl World {
 
     fn store(&mut self, write: &Persist) {
         self.check_write(write);
+        self.after_persist(write.content.attempt);
         let ended = write.content.state.completed_at();
         let expires_at = ended.map(|at| at.checked_add(RETENTION).unwrap_or(Timestamp::MAX));
         // Whatever is left in the outbox of an expired document stays.
@@ -108,7 +120,7 @@ impl World {
             self.documents.remove(&write.search_id).map_or_else(Vec::new, |stored| stored.document.outbox);
         outbox.retain(|entry| !write.cancel.contains(&entry.id));
         outbox.retain(|entry| !write.add.iter().any(|added| added.id == entry.id));
-        outbox.extend(write.add.iter().cloned());
+        outbox.extend(self.stored_entries(write).cloned());
         let document = Document {
             search_id: write.search_id,
             version: write.loaded.unwrap_or(0) + 1,

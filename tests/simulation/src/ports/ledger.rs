@@ -13,8 +13,13 @@ use crate::world::{World, short};
 #[async_trait]
 impl ClaimPartition for Port {
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
-        let claim = claim.clone();
-        self.call(Call::LedgerClaim, move |world| world.claim(&claim)).await
+        let (claim, search) = (claim.clone(), claim.partition);
+        self.perform(|world| world.check_scope(search));
+        let answer = self.call(Call::LedgerClaim, move |world| world.claim(&claim)).await;
+        if answer.is_err() {
+            self.perform(|world| world.gave_up(search));
+        }
+        answer
     }
 
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
@@ -47,6 +52,7 @@ impl World {
             self.items.insert(claim.partition, item);
             self.claimed(claim);
         }
+        self.after_claim(claim, &answer);
         self.note(|| {
             let (search, attempt) = (short(&claim.partition), short(&claim.attempt));
             let answer = match &answer {
@@ -61,6 +67,7 @@ impl World {
     }
 
     fn release(&mut self, release: &Release) -> bool {
+        let release = &self.mutated(release);
         let stored = self.items.get(&release.partition).cloned();
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();

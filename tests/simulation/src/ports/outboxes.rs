@@ -84,8 +84,7 @@ async fn claim(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Vec<Entry>, StoreError> {
-    let mutant = port.universe.with(|world| world.config.mutant);
-    if mutant != Some(Mutant::ReadThenMarkClaim) {
+    if !port.has(Mutant::ReadThenMarkClaim) {
         let act = move |world: &mut World| {
             let ready = world.ready(owner, now);
             world.mark(owner, ready, now, until)
@@ -117,6 +116,7 @@ impl World {
         }
         self.note(|| format!("outbox.claim     {owner}: {} entries", ready.len()));
         self.check_claimed(owner, &ready, now, until);
+        self.mint_again(&mut ready);
         ready
     }
 

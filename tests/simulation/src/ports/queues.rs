@@ -59,7 +59,10 @@ impl Port {
     pub(crate) async fn receive(&self, queue: Queue, max: usize) -> Vec<Received> {
         loop {
             Gate::new(self, Kind::Receive(queue), 0).await;
-            let received = self.perform(|world| world.receive(queue, max));
+            let received = self.perform(|world| {
+                world.begin_anew();
+                world.receive(queue, max)
+            });
             if !received.is_empty() {
                 // Hidden from the others, and nobody may ever work on them.
                 self.gate(Call::QueueReceive, Phase::After).await;
@@ -167,7 +170,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, message: &Outgoing) {
+    pub(crate) fn send(&mut self, message: &Outgoing) {
         self.note(|| {
             format!("queue.send       {} to {}", describe(&message.body), message.destination.name())
         });
@@ -179,6 +182,8 @@ impl World {
 #[async_trait]
 impl SendMessages for Port {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.clear_early(messages).await;
+        let messages = &self.renamed(messages)[..];
         let refused = || Err(SendError::Store(failed(Call::QueueSend)));
         // Of a batch some may be refused, and the answer says which.
         let mut accepted = Vec::with_capacity(messages.len());

@@ -2,8 +2,8 @@
 
 use simulation::{Call, Config, Coverage, Fault, Mode, Phase, Range, Summary, run_many, simulate};
 
-/// Schedules of each mode. More of them are a matter of `search-import simulate`.
-const SEEDS: u64 = 6_000;
+/// Schedules of each mode: 100,000 altogether. More of them are a matter of `search-import simulate`.
+const SEEDS: u64 = 50_000;
 
 fn run(mode: Mode) -> Summary {
     let config = Config::new(mode);

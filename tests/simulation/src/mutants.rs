@@ -1,0 +1,177 @@
+//! Defects that can be planted, each a few lines between a function and its ports. A protocol that has one of them is
+//! broken in the way its name says; the simulation is worth something only because it finds every one of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use contracts::{AttemptId, Body, Delivery, Destination, Disposition, Message, SearchId, Token};
+use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
+use outbox::{Entry, Kind, Outgoing};
+use run_saga::RunSaga;
+use uuid::Uuid;
+use worker::Persist;
+
+use crate::coverage::Call;
+use crate::options::Mutant;
+use crate::port::Port;
+use crate::world::World;
+
+/// What the mutants remember.
+#[derive(Default)]
+pub(crate) struct Notes {
+    /// The tokens that each attempt was told of.
+    answers: BTreeMap<AttemptId, BTreeSet<Token>>,
+    /// The attempts that stored something.
+    persisted: BTreeSet<AttemptId>,
+    /// What a search expected when a worker last loaded it.
+    expected: BTreeMap<(usize, SearchId), BTreeSet<Token>>,
+}
+
+impl World {
+    pub(crate) fn has(&self, mutant: Mutant) -> bool {
+        self.config.mutant == Some(mutant)
+    }
+
+    /// What is left of an outbox that is kept in memory: what the attempt is going to perform itself is not stored.
+    pub(crate) fn stored_entries<'a>(&self, write: &'a Persist) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        let in_memory = self.has(Mutant::OutboxInMemory);
+        write.add.iter().filter(move |entry| !(in_memory && entry.claimed_until.is_some()))
+    }
+
+    /// Gives out other tokens each time a stored command is fetched to be sent once more.
+    pub(crate) fn mint_again(&mut self, entries: &mut [Entry]) {
+        if !self.has(Mutant::TokensMintedAgain) {
+            return;
+        }
+        for entry in entries.iter_mut().filter(|entry| entry.kind != Kind::Job) {
+            let Ok(mut message) = Message::decode(&entry.payload) else { continue };
+            let search = message.correlation_id;
+            let Body::StartParsing(command) = &mut message.body else { continue };
+            let token = Token::minted_at_entry(search, self.fresh_id());
+            command.reply_token = Some(token.clone());
+            if let Some(item) = self.items.get_mut(&search) {
+                item.tokens.insert(token);
+            }
+            entry.payload = message.encode().unwrap_or_default();
+        }
+    }
+
+    /// Takes note of what a claim was answered, and consumes its token at once.
+    pub(crate) fn after_claim(&mut self, claim: &Claim, answer: &Admission) {
+        if self.has(Mutant::TokenRemovedAtClaim)
+            && let (Admission::Admitted(_), Requirement::Token(token)) = (answer, &claim.requires)
+            && let Some(item) = self.items.get_mut(&claim.partition)
+        {
+            item.tokens.remove(token);
+        }
+        if self.has(Mutant::GarbageWithoutPersist)
+            && let Admission::Admitted(Admitted { tokens: Tokens::Listed(tokens), .. }) = answer
+        {
+            self.mutants.answers.insert(claim.attempt, tokens.clone());
+        }
+    }
+
+    pub(crate) fn after_load(&mut self, search: SearchId, expected: BTreeSet<Token>) {
+        if let (true, Some(process)) = (self.has(Mutant::GarbageWithoutPersist), self.acting) {
+            self.mutants.expected.insert((process, search), expected);
+        }
+    }
+
+    pub(crate) fn after_persist(&mut self, attempt: AttemptId) {
+        if self.has(Mutant::GarbageWithoutPersist) {
+            self.mutants.persisted.insert(attempt);
+        }
+    }
+
+    /// The release as it is carried out.
+    pub(crate) fn mutated(&self, release: &Release) -> Release {
+        let mut release = release.clone();
+        let item = self.items.get(&release.partition);
+        if self.has(Mutant::ReleaseWithoutFence)
+            && let Some(item) = item
+        {
+            release.fence = item.fence;
+            release.attempt = item.holder.map_or(release.attempt, |(attempt, _)| attempt);
+        }
+        if self.has(Mutant::GarbageWithoutPersist) && !self.mutants.persisted.contains(&release.attempt) {
+            let key = self.acting.map(|process| (process, release.partition));
+            let expected = key.and_then(|key| self.mutants.expected.get(&key));
+            let answer = self.mutants.answers.get(&release.attempt).into_iter().flatten();
+            let needed = |token: &Token| expected.is_some_and(|expected| expected.contains(token));
+            release.remove.extend(answer.filter(|token| token.is_from_attempt() && !needed(token)).cloned());
+        }
+        release
+    }
+}
+
+impl Port {
+    pub(crate) fn has(&self, mutant: Mutant) -> bool {
+        self.universe.with(|world| world.has(mutant))
+    }
+
+    /// Sends what a write is going to cause before it is made.
+    pub(crate) async fn send_early(&self, writes: &[Persist]) {
+        if !self.has(Mutant::SentBeforePersisted) {
+            return;
+        }
+        let urgent = writes.iter().flat_map(|write| &write.add).filter(|entry| entry.claimed_until.is_some());
+        for entry in urgent {
+            let Ok(message) = Message::decode(&entry.payload) else { continue };
+            if let Ok(outgoing) = Outgoing::new(&message, std::time::Duration::ZERO) {
+                // A failure of one that is sent once more anyway is of no interest.
+                let _ = self.call(Call::QueueSend, move |world| world.send(&outgoing)).await;
+            }
+        }
+    }
+
+    /// Clears the outbox of what is about to be sent.
+    pub(crate) async fn clear_early(&self, messages: &[Outgoing]) {
+        if !self.has(Mutant::ClearedBeforeSending) {
+            return;
+        }
+        let ids: Vec<_> = messages.iter().map(|message| (message.search_id, message.id)).collect();
+        let clear = move |world: &mut World| {
+            for (search, id) in ids {
+                if let Some(stored) = world.documents.get_mut(&search) {
+                    stored.document.outbox.retain(|entry| entry.id != id);
+                }
+            }
+        };
+        let _ = self.call(Call::SagaSettle, clear).await;
+    }
+
+    /// The messages as they leave: with ids of their own each time, when effects are not told apart by their cause.
+    pub(crate) fn renamed(&self, messages: &[Outgoing]) -> Vec<Outgoing> {
+        let mut messages = messages.to_vec();
+        if self.has(Mutant::RandomEffectIds) {
+            let effects = messages.iter_mut().filter(|message| message.destination != Destination::Control);
+            for outgoing in effects {
+                let id: Uuid = self.perform(World::fresh_id);
+                outgoing.body = outgoing.body.replace(&outgoing.id.to_string(), &id.to_string());
+                outgoing.id = contracts::MessageId::from_uuid(id);
+            }
+        }
+        messages
+    }
+}
+
+/// Tries whatever went wrong again in place, and not conflicts alone.
+pub(crate) async fn insist(
+    port: &Port,
+    function: &RunSaga,
+    deliveries: &[Delivery],
+    mut answers: Vec<Disposition>,
+) -> Vec<Disposition> {
+    if !port.has(Mutant::RetryOnEveryError) {
+        return answers;
+    }
+    for delay in worker::Settings::default().conflict_delays {
+        for (delivery, answer) in deliveries.iter().zip(&mut answers) {
+            if matches!(answer, Disposition::Retry { .. }) {
+                contracts::Host::sleep(port, delay).await;
+                let again = function.handle(std::slice::from_ref(delivery), None).await;
+                *answer = again.into_iter().next().unwrap_or_else(|| answer.clone());
+            }
+        }
+    }
+    answers
+}
