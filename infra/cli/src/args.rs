@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Diagram(Diagram),
     /// Run the functions through schedules of faults, and check what must hold
     Simulate(Simulate),
+    /// Measure the functions
+    Bench(Bench),
 }
 
 #[derive(Debug, clap::Args)]
@@ -113,7 +115,7 @@ pub(crate) struct Simulate {
     pub(crate) seed: u64,
     /// How the functions tell duplicates [default: one after the other; ledger for --replay]
     #[arg(long, value_enum)]
-    pub(crate) mode: Option<SimulatedMode>,
+    pub(crate) mode: Option<ModeArg>,
     /// Show what happens in the schedule of this seed, step by step
     #[arg(long, value_name = "SEED", conflicts_with_all = ["schedules", "seed", "threads", "coverage"])]
     pub(crate) replay: Option<u64>,
@@ -125,10 +127,64 @@ pub(crate) struct Simulate {
     pub(crate) coverage: bool,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Count the storage calls and sends that one message costs, and what they come to
+    Calls(BenchOutput),
+    /// Work off many searches with duplicates and disorder, durably
+    Saga(BenchSaga),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchOutput {
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSaga {
+    /// How many searches, each with five events
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sagas: u32,
+    /// How many batches are worked on at the same time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) clients: u32,
+    /// Per cent of the messages that are sent twice
+    #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) duplicates: u32,
+    /// Per cent of the messages that are sent out of order
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) reordered: u32,
+    /// How the function tells duplicates
+    #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
+    pub(crate) mode: ModeArg,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SimulatedMode {
+pub(crate) enum ModeArg {
     /// By tokens: duplicates of any age are dropped
     Ledger,
     /// By versions, processed ids and states alone
     Optimistic,
+}
+
+impl From<ModeArg> for config::Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Ledger => Self::Ledger,
+            ModeArg::Optimistic => Self::Optimistic,
+        }
+    }
 }

@@ -6,10 +6,12 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
 //! - `diagram`: the state machine, drawn from the code;
+//! - `bench`: what the functions cost and how fast they are;
 //! - `simulate`: the functions under faults, from seeds;
 //! - `workspace`, `output`: the data directory and the terminal.
 
 mod args;
+mod bench;
 mod diagram;
 mod import;
 mod output;
@@ -42,6 +44,7 @@ async fn main() -> ExitCode {
         Command::Studies(args) => studies::run(&args).await,
         Command::Diagram(args) => diagram::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Bench(args) => bench::run(&args).await,
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

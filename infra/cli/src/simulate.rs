@@ -6,16 +6,16 @@ use std::thread;
 use indicatif::{ProgressBar, ProgressStyle};
 use simulation::{Config, Mode, Range, Summary, run_many, simulate};
 
-use crate::args::{Simulate, SimulatedMode};
+use crate::args::{ModeArg, Simulate};
 use crate::output;
 
 /// Runs schedules, or shows one. `true` when nothing was violated.
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
     if let Some(seed) = args.replay {
-        return replay(mode(args.mode.unwrap_or(SimulatedMode::Ledger)), seed);
+        return replay(args.mode.unwrap_or(ModeArg::Ledger).into(), seed);
     }
     let modes = match args.mode {
-        Some(chosen) => vec![mode(chosen)],
+        Some(chosen) => vec![chosen.into()],
         None => vec![Mode::Ledger, Mode::Optimistic],
     };
     for mode in modes {
@@ -24,13 +24,6 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
         }
     }
     Ok(true)
-}
-
-fn mode(chosen: SimulatedMode) -> Mode {
-    match chosen {
-        SimulatedMode::Ledger => Mode::Ledger,
-        SimulatedMode::Optimistic => Mode::Optimistic,
-    }
 }
 
 fn name(mode: Mode) -> &'static str {

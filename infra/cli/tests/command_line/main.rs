@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod bad_input;
+mod bench;
 mod faults;
 mod inspect;
 mod program;

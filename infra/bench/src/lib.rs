@@ -1,0 +1,11 @@
+//! Measures the shipped functions on the embedded stores.
+//!
+//! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
+//! - [`prices`]: what a call costs;
+//! - [`saga`]: how many messages a second `run-saga` works off, durably;
+//! - [`searches`]: the searches that are measured, message by message.
+
+pub mod calls;
+pub mod prices;
+pub mod saga;
+pub mod searches;
