@@ -30,7 +30,7 @@ pub(crate) async fn open(config: Config) -> anyhow::Result<(Backend, Lock)> {
     let limit = RECEIVE_LIMIT;
     let receive_limits =
         ReceiveLimits { uploads: limit, saga: limit, parse: limit, parse_dead: limit, control: limit };
-    let settings = Settings { receive_limits, ..Settings::default() };
+    let settings = Settings { receive_limits, ..Settings::with_retention(config.saga_retention) };
     let host = Arc::new(SystemHost);
     let store = Arc::new(Store::open(&config.data_dir, host.clone(), settings)?);
     store.recover(&lock).await?;

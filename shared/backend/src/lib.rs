@@ -34,7 +34,8 @@ impl Backend {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(config: Config, host: Arc<dyn Host>, observer: Arc<dyn Observe>) -> Result<Self, OpenError> {
-        let store = Store::open(&config.data_dir, Arc::clone(&host), Settings::default())?;
+        let settings = Settings::with_retention(config.saga_retention);
+        let store = Store::open(&config.data_dir, Arc::clone(&host), settings)?;
         let queue = Arc::new(store.clone());
         Ok(Self { store: Arc::new(store), queue, host, observer, config })
     }

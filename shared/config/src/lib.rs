@@ -51,6 +51,13 @@ pub struct Config {
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
+    /// `SEARCH_IMPORT_SAGA_RETENTION_SECONDS`: how long the document of a search that has ended is kept; 604,800
+    /// (7 days) in ledger mode, [`Config::message_lifetime`] in optimistic mode.
+    pub saga_retention: Duration,
+    /// `SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS`: the longest time that a message can live in a queue and its
+    /// dead-letter queue; 1,209,600, the most that SQS allows
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>).
+    pub message_lifetime: Duration,
 }
 
 impl Default for Config {
@@ -64,6 +71,8 @@ impl Default for Config {
             upload_valid_for: Duration::from_secs(3_600),
             admit_untokened: false,
             concurrency: 10,
+            saga_retention: Duration::from_secs(604_800),
+            message_lifetime: Duration::from_secs(1_209_600),
         }
     }
 }
@@ -94,6 +103,8 @@ impl Config {
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
         let default = Self::default();
         let mut reader = Reader { pairs: pairs.into_iter().collect(), faults: Vec::new() };
+        let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
+        let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
         let config = Self {
             data_dir: reader.read(
                 "DATA_DIR",
@@ -101,7 +112,7 @@ impl Config {
                 |path| !path.as_os_str().is_empty(),
                 "a folder",
             ),
-            mode: reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\""),
+            mode,
             key_prefix: reader.read("KEY_PREFIX", default.key_prefix, |_| true, "text"),
             max_file_bytes: reader.read(
                 "MAX_FILE_BYTES",
@@ -128,6 +139,8 @@ impl Config {
                 "true or false",
             ),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
+            message_lifetime,
         };
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
     }
@@ -139,6 +152,30 @@ struct Reader {
 }
 
 impl Reader {
+    fn seconds(&mut self, name: &str, default: Duration) -> Duration {
+        // More than a century is a slip of the hand.
+        let valid = |seconds: &u64| (1..=3_155_760_000).contains(seconds);
+        Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
+    }
+
+    /// Without a ledger only the document tells that its search has ended, so it has to outlive every message: one
+    /// that came later would begin the search anew.
+    fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
+        let default = match mode {
+            Mode::Ledger => default,
+            Mode::Optimistic => message_lifetime,
+        };
+        let retention = self.seconds("SAGA_RETENTION_SECONDS", default);
+        if mode == Mode::Optimistic && retention < message_lifetime {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_SAGA_RETENTION_SECONDS must be at least {} in optimistic mode, the time that a message \
+                 can live (SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS)",
+                message_lifetime.as_secs()
+            ));
+        }
+        retention
+    }
+
     fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
         let name = format!("SEARCH_IMPORT_{name}");
         let Some(text) = self.pairs.get(&name) else {
@@ -165,6 +202,23 @@ mod tests {
     #[test]
     fn without_settings_the_defaults_hold() {
         assert_eq!(Config::from_pairs([]), Ok(Config::default()));
+    }
+
+    #[test]
+    fn without_a_ledger_documents_outlive_every_message() {
+        let config = |more: &[(&str, &str)]| {
+            let mut all = pairs(&[("SEARCH_IMPORT_MODE", "optimistic")]);
+            all.extend(pairs(more));
+            Config::from_pairs(all)
+        };
+        let default = config(&[]).unwrap();
+        assert_eq!(default.saga_retention, default.message_lifetime);
+        let short = ("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "604800");
+        let faults = config(&[short]).unwrap_err().to_string();
+        assert!(faults.contains("SAGA_RETENTION_SECONDS must be at least 1209600"), "{faults}");
+        assert!(config(&[short, ("SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS", "345600")]).is_ok());
+        let ledger = Config::from_pairs(pairs(&[("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "60")]));
+        assert_eq!(ledger.unwrap().saga_retention, Duration::from_secs(60), "tokens outlive the document");
     }
 
     #[test]

@@ -23,6 +23,9 @@ const PREPARED: usize = 100;
 /// The most that the write-ahead log keeps of the disk once it has been written back: 64 MiB.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
+/// What the writing connection keeps of the database in memory, in KiB: the pages that imports under way touch.
+const WRITER_CACHE_KIB: i64 = 32 * 1024;
+
 /// Each step takes the schema from the version of its index to the next.
 const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
 
@@ -40,6 +43,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, OpenError> {
     // FULL: a commit is on the disk before it is answered. WAL with less may lose the last commits when the
     // machine loses power.
     db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB).map_err(failed)?;
     // What a burst has left is given back to the file system.
     db.pragma_update(None, "journal_size_limit", LOG_BYTES).map_err(failed)?;
     if version < VERSION {

@@ -18,6 +18,15 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// The defaults, but for how long the document of a search that has ended stays.
+    pub fn with_retention(saga_retention: std::time::Duration) -> Self {
+        // A span beyond what can be represented is as good as for ever.
+        let saga_retention = SignedDuration::try_from(saga_retention).unwrap_or(SignedDuration::MAX);
+        Self { saga_retention, ..Self::default() }
+    }
+}
+
 /// How often a message is received before its queue gives it up, as `maxReceiveCount` of a redrive policy
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
