@@ -1,0 +1,1 @@
+//! MongoDB adapters: saga documents, jobs, studies and transactional sessions.

@@ -1,0 +1,1 @@
+//! Where the real servers are that the tests run on.
