@@ -69,9 +69,6 @@ pub(crate) enum Fault {
     /// It cannot be stored.
     #[error("it cannot be written as BSON: {0}")]
     Encode(String),
-    /// Others got in the way again and again.
-    #[error("the transaction was aborted {0} times")]
-    Contention(u32),
 }
 
 impl Fault {
@@ -104,7 +101,7 @@ impl Fault {
         match self {
             Self::Driver(error) => driver_may_pass(error),
             Self::Statement { code, .. } => PASSING.contains(code),
-            Self::WriteConcern { .. } | Self::NoAnswer(_) | Self::Contention(_) => true,
+            Self::WriteConcern { .. } | Self::NoAnswer(_) => true,
             Self::Answer(_) | Self::Foreign { .. } | Self::Encode(_) => false,
         }
     }

@@ -6,7 +6,7 @@ use imports::Write;
 use jiff::Timestamp;
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR};
+use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
 use mongodb::options::{ReadConcern, ReturnDocument};
 use outbox::session::Found;
 use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions};
@@ -20,8 +20,14 @@ const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
 
 /// How often a transaction is begun. It meets others only in its own record and in its job, each written once or
-/// twice in all, so two are plenty; without a bound a failure that looks like a conflict would spin.
-const MAX_TRANSACTIONS: u32 = 5;
+/// twice in all, and after a pause the first connection may be dead; without a bound a failure that lasts would
+/// spin.
+const MAX_TRANSACTIONS: usize = 5;
+
+/// How often a transaction is asked to commit, each time twice by the driver. Giving up has a price: nobody knows
+/// whether it is committed, and while it is not, whoever writes the same record waits until the server gives the
+/// transaction up (`transactionLifetimeLimitSeconds`, 60 s).
+const MAX_COMMITS: usize = 3;
 
 #[async_trait]
 impl CommitSession<Write> for Mongo {
@@ -36,8 +42,8 @@ enum Ended {
     Stored,
     /// The session has a record already.
     RecordExists,
-    /// Another write got in the way; the next try will see it.
-    Overtaken,
+    /// It is aborted; the next one may go better.
+    Aborted(Fault),
 }
 
 async fn commit(mongo: &Mongo, session: &SessionRecord, writes: &[Write]) -> Result<Committed, Fault> {
@@ -46,6 +52,7 @@ async fn commit(mongo: &Mongo, session: &SessionRecord, writes: &[Write]) -> Res
     }
     let record = committed(session)?;
     let mut client = mongo.client().start_session().await?;
+    let mut failure = Fault::Answer("a record is there and is not found".to_owned());
     for _ in 0..MAX_TRANSACTIONS {
         match transaction(mongo, &mut client, record.as_ref(), writes).await? {
             Ended::Stored => return Ok(Committed::Stored),
@@ -54,10 +61,10 @@ async fn commit(mongo: &Mongo, session: &SessionRecord, writes: &[Write]) -> Res
                 Found::Tombstone => return Ok(Committed::TooLate),
                 Found::Nothing => {}
             },
-            Ended::Overtaken => {}
+            Ended::Aborted(fault) => failure = fault,
         }
     }
-    Err(Fault::Contention(MAX_TRANSACTIONS))
+    Err(failure)
 }
 
 /// The record to be stored; none for a session without messages, for which nobody will look.
@@ -87,28 +94,33 @@ async fn transaction(
 ) -> Result<Ended, Fault> {
     client.start_transaction().await?;
     let ended = match stage(mongo, client, record, writes).await {
-        Ok(Ended::Stored) => client.commit_transaction().await.map(|()| Ended::Stored).map_err(Fault::from),
+        Ok(Ended::Stored) => finish(client).await.map(|()| Ended::Stored).map_err(Fault::from),
         other => {
-            // The server gives an aborted or forgotten transaction up by itself; this only frees it sooner.
+            // The next transaction of this session, or in the end its age, aborts it too; this is sooner.
             let _ = client.abort_transaction().await;
             other
         }
     };
     match ended {
-        Err(Fault::Driver(error))
-            if error.contains_label(TRANSIENT_TRANSACTION_ERROR) && is_conflict(&error) =>
-        {
-            Ok(Ended::Overtaken)
+        Err(Fault::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {
+            Ok(Ended::Aborted(Fault::Driver(error)))
         }
         ended => ended,
     }
 }
 
-/// A conflict with another write. Other passing failures go back to the caller at once: a network that is down is
-/// not worth five tries in a row.
-fn is_conflict(error: &Error) -> bool {
-    const WRITE_CONFLICT: i32 = 112;
-    is_code(error, WRITE_CONFLICT)
+async fn finish(client: &mut ClientSession) -> Result<(), Error> {
+    let mut commits = 1;
+    loop {
+        match client.commit_transaction().await {
+            Err(error)
+                if commits < MAX_COMMITS && error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) =>
+            {
+                commits += 1;
+            }
+            ended => return ended,
+        }
+    }
 }
 
 async fn stage(
@@ -131,7 +143,7 @@ async fn stage(
                 let jobs = mongo.collection(collections::JOB);
                 match jobs.update_one(filter, update).upsert(true).session(&mut *client).await {
                     // Between this transaction's snapshot and its write the saga was faster.
-                    Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::Overtaken),
+                    Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::Aborted(error.into())),
                     created => created?,
                 };
             }

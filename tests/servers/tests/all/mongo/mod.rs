@@ -1,0 +1,11 @@
+//! MongoDB.
+
+mod connecting;
+mod documents;
+mod expiry;
+mod faults;
+mod plans;
+mod stepdown;
+mod suites;
+
+pub(crate) use servers::mongo::{Scratch, Setup, Tested};
