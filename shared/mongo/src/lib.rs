@@ -2,14 +2,15 @@
 //!
 //! In reading order:
 //! - [`settings`]: what may be set, and an address whose password never shows;
-//! - [`connect`]: [`Mongo`], which implements the ports;
+//! - [`connect`]: connecting, and what is said when that fails;
+//! - `store`: [`Mongo`], which implements the ports;
 //! - `names`: the collections and the fields that queries use;
 //! - `value`, `entry`, `document`: what is stored, to and from BSON;
 //! - `pipeline`: the changes of a record with an outbox, as update pipelines;
 //! - `reply`: what the answer to a batch says of each of its statements;
 //! - `fault`: what goes wrong, and whether trying again is of use;
 //! - `saga`, `outbox`, `sessions`, `jobs`, `progress`, `studies`: the ports;
-//! - [`indexes`]: the indexes, and bringing a database up to them.
+//! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
 //!
 //! # What it rests on
 //! A replica set, MongoDB 6 or later. A saga's document is changed by one conditional write of one document, its
@@ -24,8 +25,9 @@ pub mod connect;
 mod document;
 mod entry;
 mod fault;
-pub mod indexes;
+mod indexes;
 mod jobs;
+pub mod migrate;
 mod names;
 mod outbox;
 mod pipeline;
@@ -34,11 +36,13 @@ mod reply;
 mod saga;
 mod sessions;
 pub mod settings;
+mod store;
 mod studies;
 mod value;
 
-pub use connect::{ConnectError, Mongo};
-pub use indexes::{IndexReport, Migration, OnDifference, Outcome};
+pub use connect::ConnectError;
+pub use migrate::{IndexReport, Migration, OnDifference, Outcome};
 pub use names::collections;
 pub use outbox::Outbox;
 pub use settings::{Settings, Uri};
+pub use store::Mongo;

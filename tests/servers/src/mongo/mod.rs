@@ -63,7 +63,7 @@ pub struct Scratch {
     pub database: Database,
     /// The name that the adapter's connections give, for fail points.
     pub app_name: String,
-    commands: Arc<Mutex<Vec<String>>>,
+    sent: Arc<Mutex<Vec<Document>>>,
 }
 
 /// What a test may change about its database.
@@ -109,13 +109,13 @@ impl Scratch {
             call_timeout: setup.call_timeout,
             ..Settings::new(Uri::new(with_option(uri, &format!("appName={app_name}"))), &name)
         };
-        let commands = Arc::new(Mutex::new(Vec::new()));
+        let sent = Arc::new(Mutex::new(Vec::new()));
         let mut options = mongo::connect::client_options(&settings).await?;
-        let heard = Arc::clone(&commands);
+        let heard = Arc::clone(&sent);
         options.command_event_handler = Some(EventHandler::callback(move |event| {
             if let CommandEvent::Started(started) = event {
                 let mut heard = heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                heard.push(started.command_name);
+                heard.push(started.command);
             }
         }));
         let mongo = Mongo::new(Client::with_options(options)?, &settings);
@@ -123,7 +123,7 @@ impl Scratch {
             mongo.ensure_indexes(OnDifference::Report).await?;
         }
         let database = own.database(&name);
-        Ok(Self { mongo, settings, database, app_name, commands })
+        Ok(Self { mongo, settings, database, app_name, sent })
     }
 
     /// One of its collections, as it is.
@@ -132,8 +132,13 @@ impl Scratch {
     }
 
     /// The commands that the adapter has sent since the last call.
+    pub fn sent(&self) -> Vec<Document> {
+        std::mem::take(&mut *self.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// The names of [`Scratch::sent`].
     pub fn commands(&self) -> Vec<String> {
-        std::mem::take(&mut *self.commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        self.sent().iter().filter_map(|command| command.keys().next().cloned()).collect()
     }
 
     /// Lets commands of this test's adapter fail, and of no other.

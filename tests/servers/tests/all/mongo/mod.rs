@@ -7,5 +7,6 @@ mod faults;
 mod plans;
 mod stepdown;
 mod suites;
+mod transactions;
 
 pub(crate) use servers::mongo::{Scratch, Setup, Tested};

@@ -95,3 +95,38 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     }
     scratch.end().await
 }
+
+/// A server that stands alone cannot show the difference, so the commands are read.
+#[tokio::test]
+async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_may_undo() -> Tested {
+    let scratch = Scratch::new().await?;
+    scratch.sent();
+    sagas_on(&scratch).await?;
+    jobs_on(&scratch).await?;
+    studies_on(&scratch).await?;
+    sessions_on(&scratch).await?;
+    let mut seen = BTreeSet::new();
+    for command in scratch.sent() {
+        let name = command.keys().next().unwrap().as_str();
+        // In a transaction the commit has the concern of all writes.
+        if command.contains_key("autocommit") && name != "commitTransaction" {
+            continue;
+        }
+        match name {
+            "insert" | "update" | "delete" | "findAndModify" | "commitTransaction" => {
+                let concern = command.get_document("writeConcern").unwrap_or_else(|_| panic!("{command}"));
+                assert_eq!(concern.get_str("w")?, "majority", "{command}");
+            }
+            "find" => {
+                let level = command.get_document("readConcern").unwrap_or_else(|_| panic!("{command}"));
+                assert!(["majority", "linearizable"].contains(&level.get_str("level")?), "{command}");
+            }
+            // They go on with what a `find` began, or end a transaction that stored nothing.
+            "getMore" | "abortTransaction" => {}
+            other => panic!("{other} is not looked at"),
+        }
+        seen.insert(name.to_owned());
+    }
+    assert!(seen.len() >= 6, "{seen:?}");
+    scratch.end().await
+}
