@@ -107,7 +107,8 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
 /// All writes have ended by now and are confirmed, so a document by another author is one that this write did not
 /// make, or one that somebody has built upon it already. Taking the latter for a conflict does no harm: the new
 /// attempt finds its message among the processed ones; and whoever wrote in between has taken the partition over,
-/// so that nothing this attempt gives back counts.
+/// so that nothing this attempt gives back counts. (Of two writes of one search in one call the earlier is taken for
+/// a conflict likewise; the worker writes a search once in a call.)
 async fn look_up(
     mongo: &Mongo,
     writes: &[Persist],

@@ -6,6 +6,7 @@ mod expiry;
 mod faults;
 mod plans;
 mod stepdown;
+mod studies;
 mod suites;
 mod transactions;
 
