@@ -1,0 +1,1 @@
+//! DynamoDB adapters: the partition ledger and the memory of processed messages.

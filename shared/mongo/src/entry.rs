@@ -1,0 +1,141 @@
+//! Outbox entries to and from BSON.
+
+use contracts::MessageId;
+use jiff::Timestamp;
+use mongodb::bson::{Bson, Document, doc};
+use outbox::Entry;
+
+use crate::fault::Fault;
+use crate::value::{
+    self, Key, count_field, field, int, int_field, literal, nanos, serde_field, timestamp, to_bson,
+};
+
+/// Recognises the entry.
+pub(crate) const ID: &str = "id";
+/// The claim's end in nanoseconds, or null: there in every entry, so that pipelines can compare it.
+pub(crate) const CLAIMED_UNTIL: &str = "claimed_until";
+/// When it is ready in nanoseconds, null when poisoned.
+pub(crate) const READY_AT: &str = "ready_at";
+
+const KIND: &str = "kind";
+const PAYLOAD: &str = "payload";
+const DUE_AT: &str = "due_at";
+const ATTEMPTS: &str = "attempts";
+const NEXT_ATTEMPT_AT: &str = "next_attempt_at";
+const POISONED: &str = "poisoned";
+const ERROR: &str = "error";
+const REQUEUED: &str = "requeued";
+
+/// Everything that an attempt changes in an entry; its message stays as it was stored.
+pub(crate) fn progress(entry: &Entry) -> Document {
+    doc! {
+        DUE_AT: nanos(entry.due_at),
+        ATTEMPTS: int(entry.attempts),
+        NEXT_ATTEMPT_AT: nanos(entry.next_attempt_at),
+        CLAIMED_UNTIL: time(entry.claimed_until),
+        POISONED: entry.poisoned,
+        ERROR: entry.error.clone(),
+        REQUEUED: int(entry.requeued),
+        READY_AT: time(entry.ready_at()),
+    }
+}
+
+/// A whole entry.
+pub(crate) fn encode(entry: &Entry) -> Result<Document, Fault> {
+    let mut encoded = doc! { ID: entry.id.key(), KIND: to_bson(&entry.kind)?, PAYLOAD: &entry.payload };
+    encoded.extend(progress(entry));
+    Ok(encoded)
+}
+
+/// The inverse of [`encode`].
+pub(crate) fn decode(value: &Bson) -> Result<Entry, String> {
+    let Bson::Document(entry) = value else { return Err("it is not a document".to_owned()) };
+    let at = |name| int_field(entry, name).map(timestamp);
+    Ok(Entry {
+        id: value::uuid(field(entry, ID)?).map(MessageId::from_uuid).ok_or("its id is not a UUID")?,
+        kind: serde_field(entry, KIND)?,
+        payload: serde_field(entry, PAYLOAD)?,
+        due_at: at(DUE_AT)?,
+        attempts: count_field(entry, ATTEMPTS)?,
+        next_attempt_at: at(NEXT_ATTEMPT_AT)?,
+        claimed_until: match field(entry, CLAIMED_UNTIL)? {
+            Bson::Null => None,
+            _ => Some(at(CLAIMED_UNTIL)?),
+        },
+        poisoned: serde_field(entry, POISONED)?,
+        error: serde_field(entry, ERROR)?,
+        requeued: count_field(entry, REQUEUED)?,
+    })
+}
+
+/// The outbox of a record; none at all reads as empty.
+pub(crate) fn decode_all(record: &Document, name: &str) -> Result<Vec<Entry>, String> {
+    match record.get(name) {
+        None => Ok(Vec::new()),
+        Some(Bson::Array(entries)) => entries
+            .iter()
+            .enumerate()
+            .map(|(n, entry)| decode(entry).map_err(|why| format!("entry {n} of its {name}: {why}")))
+            .collect(),
+        Some(_) => Err(format!("its {name} is not an array")),
+    }
+}
+
+/// An entry and the claim that is expected on it, as pipelines build it from a stored entry.
+pub(crate) fn identity(id: MessageId, claim: Option<Timestamp>) -> Document {
+    doc! { "id": id.key(), "claim": time(claim) }
+}
+
+/// [`encode`] for several, as they are taken into a pipeline.
+pub(crate) fn literals(entries: &[Entry]) -> Result<Bson, Fault> {
+    Ok(literal(entries.iter().map(encode).collect::<Result<Vec<_>, _>>()?))
+}
+
+fn time(at: Option<Timestamp>) -> Option<i64> {
+    at.map(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::{ManualHost, sample};
+
+    fn entry() -> Entry {
+        let host = ManualHost::seeded(1);
+        sample::entry(&host, sample::search(&host), Timestamp::from_nanosecond(1_234_567_891).unwrap())
+            .unwrap()
+    }
+
+    #[test]
+    fn every_field_comes_back() {
+        let plain = entry();
+        let tried = Entry {
+            attempts: 3,
+            next_attempt_at: Timestamp::from_nanosecond(99_000_000_001).unwrap(),
+            claimed_until: Some(Timestamp::from_nanosecond(77_000_000_777).unwrap()),
+            poisoned: true,
+            error: Some("$refused".to_owned()),
+            requeued: 2,
+            ..plain.clone()
+        };
+        for entry in [plain, tried] {
+            assert_eq!(decode(&encode(&entry).unwrap().into()), Ok(entry));
+        }
+    }
+
+    #[test]
+    fn the_ready_time_is_stored_with_the_entry_and_is_null_when_it_is_poisoned() {
+        let ready = |entry: &Entry| encode(entry).unwrap().get(READY_AT).cloned();
+        assert_eq!(ready(&entry()), Some(Bson::Int64(1_234_567_891)));
+        assert_eq!(ready(&Entry { poisoned: true, ..entry() }), Some(Bson::Null));
+    }
+
+    #[test]
+    fn an_entry_of_another_shape_is_refused_and_says_where() {
+        let mut foreign = encode(&entry()).unwrap();
+        foreign.insert(DUE_AT, "tomorrow");
+        let record = doc! { "Outbox": [encode(&entry()).unwrap(), foreign] };
+        let why = decode_all(&record, "Outbox").unwrap_err();
+        assert_eq!(why, "entry 1 of its Outbox: its due_at is not a whole number");
+    }
+}

@@ -1,0 +1,222 @@
+//! What goes wrong, whether trying again is of use, and what the caller hears of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use contracts::StoreError;
+use mongodb::bson::Bson;
+use mongodb::error::{
+    Error, ErrorKind, RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR,
+    TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT, WriteFailure,
+};
+
+/// A unique key is taken. Recognised by this number, never by the text, which differs between versions.
+pub(crate) const DUPLICATE_KEY: i32 = 11000;
+/// The collection does not exist.
+pub(crate) const NAMESPACE_NOT_FOUND: i32 = 26;
+
+/// Codes of failures that pass by themselves: elections and shutdowns, networks, time limits, locks and
+/// conflicts, transactions that were aborted, and stale routing
+/// (<https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml>). A duplicate key is among them:
+/// where it means something it is an answer and does not get here, and elsewhere somebody was faster, which the
+/// next attempt will see.
+const PASSING: [i32; 42] = [
+    6, 7, 24, 43, 46, 50, 63, 64, 89, 91, 100, 112, 117, 133, 134, 136, 150, 175, 189, 202, 225, 237, 246,
+    251, 262, 267, 290, 314, 317, 358, 384, 462, 9001, 10058, 10107, 11000, 11600, 11601, 11602, 13388,
+    13435, 13436,
+];
+
+/// A failure inside a call.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The driver or the server.
+    #[error("{}", Described(.0))]
+    Driver(#[from] Error),
+    /// The server refused one statement of a batch.
+    #[error("MongoDB refused a statement with code {code}: {message}")]
+    Statement {
+        /// Its code.
+        code: i32,
+        /// Its text.
+        message: String,
+    },
+    /// The writes were made, but a majority did not confirm them: a failover may undo them.
+    #[error("no majority confirmed the write: code {code}: {message}")]
+    WriteConcern {
+        /// Its code.
+        code: i32,
+        /// Its text.
+        message: String,
+    },
+    /// Nothing came back.
+    #[error("no answer within {} ms", .0.as_millis())]
+    NoAnswer(Duration),
+    /// What came back is not an answer to what was asked.
+    #[error("MongoDB's answer cannot be understood: {0}")]
+    Answer(String),
+    /// What is stored is not what it should be.
+    #[error("document {id} of {collection} is not {what}: {why}")]
+    Foreign {
+        /// The collection.
+        collection: &'static str,
+        /// The document.
+        id: String,
+        /// What it should be.
+        what: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// It cannot be stored.
+    #[error("it cannot be written as BSON: {0}")]
+    Encode(String),
+}
+
+impl Fault {
+    /// What is stored is not what it should be.
+    pub(crate) fn foreign(
+        collection: &'static str,
+        id: Option<&Bson>,
+        what: &'static str,
+        why: &str,
+    ) -> Self {
+        let id = id.map_or_else(
+            || "without id".to_owned(),
+            |id| crate::value::uuid(id).map_or_else(|| cut(&id.to_string()), |id| id.to_string()),
+        );
+        Self::Foreign { collection, id, what, why: cut(why) }
+    }
+
+    /// It cannot be stored.
+    pub(crate) fn encode(error: impl fmt::Display) -> Self {
+        Self::Encode(error.to_string())
+    }
+
+    /// The same, told to the caller.
+    pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
+        if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
+    }
+
+    /// Whether trying again is of use.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Driver(error) => driver_may_pass(error),
+            Self::Statement { code, .. } => PASSING.contains(code),
+            Self::WriteConcern { .. } | Self::NoAnswer(_) => true,
+            Self::Answer(_) | Self::Foreign { .. } | Self::Encode(_) => false,
+        }
+    }
+}
+
+/// Foreign texts may be as long as a document.
+fn cut(text: &str) -> String {
+    const SHOWN: usize = 200;
+    if text.chars().count() <= SHOWN {
+        text.to_owned()
+    } else {
+        text.chars().take(SHOWN).chain(['…']).collect()
+    }
+}
+
+const PASSING_LABELS: [&str; 5] = [
+    RETRYABLE_WRITE_ERROR,
+    TRANSIENT_TRANSACTION_ERROR,
+    UNKNOWN_TRANSACTION_COMMIT_RESULT,
+    RETRYABLE_ERROR,
+    SYSTEM_OVERLOADED_ERROR,
+];
+
+fn driver_may_pass(error: &Error) -> bool {
+    if PASSING_LABELS.iter().any(|label| error.contains_label(label)) {
+        return true;
+    }
+    match error.kind.as_ref() {
+        ErrorKind::Io(_)
+        | ErrorKind::ConnectionPoolCleared { .. }
+        | ErrorKind::ServerSelection { .. }
+        | ErrorKind::DnsResolve { .. }
+        | ErrorKind::Write(WriteFailure::WriteConcernError(_)) => true,
+        ErrorKind::InsertMany(error) if error.write_concern_error.is_some() => true,
+        _ => codes(error).iter().any(|code| PASSING.contains(code)),
+    }
+}
+
+/// The server's codes in an error.
+fn codes(error: &Error) -> Vec<i32> {
+    match error.kind.as_ref() {
+        ErrorKind::Command(error) => vec![error.code],
+        ErrorKind::Write(WriteFailure::WriteError(error)) => vec![error.code],
+        ErrorKind::Write(WriteFailure::WriteConcernError(error)) => vec![error.code],
+        ErrorKind::InsertMany(error) => error.write_errors.iter().flatten().map(|error| error.code).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the error is exactly this code of the server.
+pub(crate) fn is_code(error: &Error, code: i32) -> bool {
+    codes(error) == [code]
+}
+
+/// A driver's error in one line. Its own `Display` repeats labels, causes and the whole answer of the server.
+pub(crate) struct Described<'a>(pub(crate) &'a Error);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.kind.as_ref() {
+            ErrorKind::Command(error) => write!(f, "MongoDB answered {error}"),
+            ErrorKind::Write(WriteFailure::WriteError(error)) => {
+                write!(f, "MongoDB refused the write with code {}: {}", error.code, error.message)
+            }
+            ErrorKind::Write(WriteFailure::WriteConcernError(error)) => {
+                write!(f, "no majority confirmed the write: code {}: {}", error.code, error.message)
+            }
+            ErrorKind::InsertMany(many) => match (many.write_errors.as_deref(), &many.write_concern_error) {
+                (Some([first, ..]), _) => {
+                    write!(f, "MongoDB refused a document with code {}: {}", first.code, first.message)
+                }
+                (_, Some(error)) => {
+                    write!(f, "no majority confirmed the write: code {}: {}", error.code, error.message)
+                }
+                _ => f.write_str("MongoDB refused the documents"),
+            },
+            ErrorKind::Io(error) => write!(f, "the connection failed: {error}"),
+            kind => write!(f, "{kind}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_or_an_election_may_pass_and_a_validation_failure_does_not() {
+        let statement = |code| Fault::Statement { code, message: String::new() };
+        for code in [112, 10107, 11602, 91, 189, 50, 64] {
+            assert!(statement(code).may_pass(), "{code}");
+        }
+        for code in [13, 18, 121, 2, 9, 14, 52, 10334] {
+            assert!(!statement(code).may_pass(), "{code}");
+        }
+        assert!(PASSING.is_sorted(), "so that one can find a number in it");
+    }
+
+    #[test]
+    fn an_unconfirmed_write_may_pass() {
+        let fault = Fault::WriteConcern { code: 100, message: "not enough nodes".to_owned() };
+        assert!(fault.while_doing("storing").is_retryable());
+    }
+
+    #[test]
+    fn a_network_failure_may_pass() {
+        let cut = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(Fault::Driver(Error::from(cut)).may_pass());
+    }
+
+    #[test]
+    fn what_is_foreign_is_named_and_its_text_is_bounded() {
+        let fault = Fault::foreign("pmStudy", Some(&Bson::Int32(7)), "a study", &"x".repeat(5_000));
+        let text = fault.to_string();
+        assert!(text.starts_with("document 7 of pmStudy is not a study: xxx") && text.len() < 300, "{text}");
+        assert!(!fault.may_pass());
+    }
+}

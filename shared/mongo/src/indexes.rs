@@ -1,0 +1,165 @@
+//! The indexes, and what there is in their place.
+
+use jiff::SignedDuration;
+use mongodb::bson::{Bson, Document, doc};
+
+use crate::migrate::{OnDifference, Outcome};
+use crate::names::{collections, record};
+use crate::{jobs, progress, studies};
+
+/// An index as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Index {
+    /// Its collection.
+    pub(crate) collection: &'static str,
+    /// Its name.
+    pub(crate) name: &'static str,
+    key: Document,
+    options: Document,
+}
+
+/// Every index, for a retention of what has ended.
+pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
+    // The server takes no more than 31 bits.
+    let seconds = i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
+    let index = |collection, name, key, options| Index { collection, name, key, options };
+    // Expiry only without entries: what was not performed, or is poisoned, is never deleted by the system.
+    let ttl = doc! { "expireAfterSeconds": seconds, "partialFilterExpression": { record::PENDING: 0 } };
+    // Only what waits is in it, so that a sweep stays as fast however much has ended. The id makes the answer of a
+    // sweep complete without reading a document.
+    let ready = doc! { record::READY_AT: 1, record::ID: 1 };
+    let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
+    let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
+    vec![
+        index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl.clone()),
+        index(collections::SAGA, "outbox_ready", ready.clone(), waiting.clone()),
+        index(collections::SESSION, "ttl_At", doc! { record::AT: 1 }, ttl),
+        index(collections::SESSION, "outbox_ready", ready, waiting),
+        index(
+            collections::JOB,
+            "unfinished",
+            doc! { jobs::CREATED_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { jobs::ENDED: false } },
+        ),
+        index(
+            collections::PROGRESS,
+            "ttl_ReportedAt",
+            doc! { progress::REPORTED_AT: 1 },
+            doc! { "expireAfterSeconds": seconds },
+        ),
+        index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
+        index(collections::QUARANTINE, "by_file", by_file, doc! {}),
+    ]
+}
+
+impl Index {
+    /// As the server takes it.
+    pub(crate) fn specification(&self) -> Document {
+        let mut specification = doc! { "name": self.name, "key": self.key.clone() };
+        specification.extend(self.options.clone());
+        specification
+    }
+
+    /// The existing indexes that take its place: those of its name or on its fields.
+    fn rivals(&self, existing: &[Document]) -> Vec<Document> {
+        let is_rival = |index: &&Document| {
+            let same_name = index.get_str("name").is_ok_and(|name| name == self.name);
+            same_name || index.get_document("key").is_ok_and(|key| pairs(key) == pairs(&self.key))
+        };
+        existing.iter().filter(is_rival).cloned().collect()
+    }
+
+    fn is(&self, existing: &Document) -> bool {
+        let same_key = existing.get_document("key").is_ok_and(|key| pairs(key) == pairs(&self.key));
+        let mut options = existing.clone();
+        // `v` and `background` change nothing about what an index does; `ns` is from before 4.4.
+        for name in ["name", "key", "v", "ns", "background"] {
+            options.remove(name);
+        }
+        existing.get_str("name").is_ok_and(|name| name == self.name)
+            && same_key
+            && plain(&options) == plain(&self.options)
+    }
+
+    /// What is to become of it beside the indexes that exist.
+    pub(crate) fn outcome(&self, existing: &[Document], on_difference: OnDifference) -> Outcome {
+        let rivals = self.rivals(existing);
+        match (rivals.as_slice(), on_difference) {
+            ([], _) => Outcome::Created,
+            ([only], _) if self.is(only) => Outcome::Present,
+            (_, OnDifference::Report) => Outcome::Differs(rivals),
+            (_, OnDifference::Rebuild) => Outcome::Rebuilt(rivals),
+        }
+    }
+}
+
+/// The fields of a key, in their order, which counts.
+fn pairs(key: &Document) -> Vec<(String, Bson)> {
+    key.iter().map(|(name, value)| (name.clone(), number(value))).collect()
+}
+
+/// Options with their numbers in one type: a shell writes doubles where a driver writes integers.
+fn plain(options: &Document) -> Document {
+    options.iter().map(|(name, value)| (name.clone(), number(value))).collect()
+}
+
+fn number(value: &Bson) -> Bson {
+    match value {
+        Bson::Int32(number) => Bson::Double((*number).into()),
+        Bson::Int64(number) => Bson::Double(*number as f64),
+        Bson::Document(document) => Bson::Document(plain(document)),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ttl() -> Index {
+        wanted(SignedDuration::from_hours(7 * 24)).remove(0)
+    }
+
+    fn as_listed(index: &Index) -> Document {
+        let mut listed = doc! { "v": 2 };
+        listed.extend(index.specification());
+        listed
+    }
+
+    #[test]
+    fn the_ttl_index_has_its_name_its_field_and_seven_days() {
+        let index = ttl();
+        assert_eq!((index.collection, index.name), ("pmSearchImportJobState", "ttl_CompletedAt_7d"));
+        assert_eq!(index.key, doc! { "CompletedAt": 1 });
+        assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
+    }
+
+    #[test]
+    fn an_index_as_it_should_be_is_present_even_with_numbers_of_another_type() {
+        let mut listed = as_listed(&ttl());
+        listed.insert("expireAfterSeconds", 604_800.0);
+        assert_eq!(ttl().outcome(&[listed], OnDifference::Rebuild), Outcome::Present);
+    }
+
+    #[test]
+    fn a_missing_index_is_created() {
+        let id = doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+        assert_eq!(ttl().outcome(&[id], OnDifference::Report), Outcome::Created);
+    }
+
+    #[test]
+    fn other_options_or_another_name_on_the_same_fields_differ() {
+        let mut seconds = as_listed(&ttl());
+        seconds.insert("expireAfterSeconds", 60);
+        let renamed =
+            doc! { "v": 2, "key": { "CompletedAt": 1 }, "name": "CompletedAt_1", "expireAfterSeconds": 60 };
+        for found in [seconds, renamed] {
+            let outcome = ttl().outcome(std::slice::from_ref(&found), OnDifference::Report);
+            assert_eq!(outcome, Outcome::Differs(vec![found.clone()]));
+            assert_eq!(
+                ttl().outcome(std::slice::from_ref(&found), OnDifference::Rebuild),
+                Outcome::Rebuilt(vec![found])
+            );
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The collections, and the fields that queries and indexes use.
+
+/// The collections.
+pub mod collections {
+    /// Saga documents with their outbox.
+    pub const SAGA: &str = "pmSearchImportJobState";
+    /// Jobs: imports as their readers see them.
+    pub const JOB: &str = "pmSearchImportJob";
+    /// How far files are. Not in the job: reports come while the job may not be there yet, would compete with the
+    /// saga for a document that is replaced as a whole, and are worth nothing once the search has ended, so they
+    /// leave by a TTL index of their own. One document a search, read by its id.
+    pub const PROGRESS: &str = "pmSearchImportProgress";
+    /// Studies.
+    pub const STUDY: &str = "pmStudy";
+    /// Records that could not be read. Not among the studies: whoever reads `pmStudy` would have to know of them
+    /// and leave them out.
+    pub const QUARANTINE: &str = "pmStudyQuarantine";
+    /// Records of transactional sessions with their outbox.
+    pub const SESSION: &str = "pmOutbox";
+
+    /// All of them.
+    pub const ALL: [&str; 6] = [SAGA, JOB, PROGRESS, STUDY, QUARANTINE, SESSION];
+}
+
+/// Fields of a record with an outbox: of a saga document and of a session's record.
+pub(crate) mod record {
+    /// The search or the session.
+    pub(crate) const ID: &str = "_id";
+    /// Counts the writes of a saga document.
+    pub(crate) const VERSION: &str = "Version";
+    /// The content of a saga document.
+    pub(crate) const CONTENT: &str = "Content";
+    /// When a saga ended, as a date; there is no such field before.
+    pub(crate) const COMPLETED_AT: &str = "CompletedAt";
+    /// What became of a session.
+    pub(crate) const STATE: &str = "State";
+    /// When a session was committed or given up, as a date.
+    pub(crate) const AT: &str = "At";
+    /// The entries, an array.
+    pub(crate) const OUTBOX: &str = "Outbox";
+    /// When the first entry is ready; no such field when none ever is. Each write computes it anew, so that
+    /// looking for what is due reads an index of only the records that wait.
+    pub(crate) const READY_AT: &str = "ReadyAt";
+    /// The number of entries, poisoned ones included. Only at 0 may the record expire: an effect that was not
+    /// performed is never dropped.
+    pub(crate) const PENDING: &str = "Pending";
+}

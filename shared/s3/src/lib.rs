@@ -1,0 +1,1 @@
+//! S3 adapters: the uploaded files.

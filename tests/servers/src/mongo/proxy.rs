@@ -1,0 +1,96 @@
+//! A network that loses answers: between the adapter and the server, and cut when a test says so.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Passes everything on. Of a command that it was told to look for it swallows the answer, and cuts the connection:
+/// the server has done what was asked, and the client cannot know.
+pub struct Proxy {
+    port: u16,
+    cut: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl Proxy {
+    /// A proxy before the server at `host`, such as `127.0.0.1:27017`.
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub async fn before(host: String) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let cut = Arc::new(Mutex::new(None));
+        let orders = Arc::clone(&cut);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (host, orders) = (host.clone(), Arc::clone(&orders));
+                tokio::spawn(async move {
+                    // A connection that ends is the business of its two ends.
+                    let _ = pass(client, &host, &orders).await;
+                });
+            }
+        });
+        Ok(Self { port, cut })
+    }
+
+    /// Where it listens.
+    pub fn uri(&self) -> String {
+        format!("mongodb://127.0.0.1:{}/?directConnection=true", self.port)
+    }
+
+    /// Loses the answer to the next command of this name on this collection.
+    pub fn lose_answer_to(&self, command: &str, collection: &str) {
+        // As BSON has it: a string element (2), its name, its length, its value.
+        let mut pattern = vec![2];
+        pattern.extend(command.as_bytes());
+        pattern.push(0);
+        pattern.extend(u32::try_from(collection.len() + 1).unwrap_or_default().to_le_bytes());
+        pattern.extend(collection.as_bytes());
+        *self.order() = Some(pattern);
+    }
+
+    /// Whether the answer was lost.
+    pub fn has_cut(&self) -> bool {
+        self.order().is_none()
+    }
+
+    fn order(&self) -> std::sync::MutexGuard<'_, Option<Vec<u8>>> {
+        self.cut.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+async fn pass(mut client: TcpStream, host: &str, orders: &Mutex<Option<Vec<u8>>>) -> io::Result<()> {
+    let mut server = TcpStream::connect(host).await?;
+    let (mut asked, mut answered) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    let mut lose = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let asked = &asked[..read?];
+                lose |= is_ordered(asked, orders);
+                if asked.is_empty() {
+                    return Ok(());
+                }
+                server.write_all(asked).await?;
+            }
+            read = server.read(&mut answered) => {
+                let read = read?;
+                if read == 0 || lose {
+                    return Ok(());
+                }
+                client.write_all(&answered[..read]).await?;
+            }
+        }
+    }
+}
+
+fn is_ordered(asked: &[u8], orders: &Mutex<Option<Vec<u8>>>) -> bool {
+    let mut order = orders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is = order.as_ref().is_some_and(|pattern| asked.windows(pattern.len()).any(|part| part == pattern));
+    if is {
+        *order = None;
+    }
+    is
+}

@@ -1,0 +1,75 @@
+//! What somebody reads who got the settings wrong.
+
+use std::time::Duration;
+
+use contracts::StoreError;
+use jiff::Timestamp;
+use mongo::{Mongo, Settings, Uri};
+use outbox::SweepOutbox;
+use servers::mongo::{OwnServer, uri, with_option};
+
+use super::Tested;
+
+fn settings(uri: String) -> Settings {
+    Settings {
+        server_selection_timeout: Duration::from_millis(500),
+        ..Settings::new(Uri::new(uri), "reviews")
+    }
+}
+
+async fn refusal(uri: String) -> String {
+    let error = Mongo::connect(&settings(uri)).await.unwrap_err();
+    format!("{error} {error:?}")
+}
+
+/// The address with a user in it.
+fn with_credentials(uri: &str) -> String {
+    uri.replacen("mongodb://", "mongodb://reviewer:hunter2@", 1)
+}
+
+#[tokio::test]
+async fn a_replica_set_is_accepted() -> Tested {
+    let mongo = Mongo::connect(&settings(uri())).await?;
+    assert_eq!(format!("{mongo:?}"), r#"Mongo { database: "reviews", .. }"#);
+    Ok(())
+}
+
+#[tokio::test]
+async fn wrong_credentials_name_the_setting_and_stay_secret() {
+    let text = refusal(with_credentials(&uri())).await;
+    assert!(text.contains("user name or the password in MONGODB_URI"), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains("reviewer"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_names_the_setting() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = refusal(format!("mongodb://reviewer:hunter2@127.0.0.1:{nobody}/")).await;
+    assert!(text.contains("no MongoDB server answers at the address in MONGODB_URI"), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains("reviewer"), "{text}");
+}
+
+#[tokio::test]
+async fn a_standalone_server_is_refused() -> Tested {
+    let server = OwnServer::standalone().await?;
+    let text = refusal(server.uri()).await;
+    assert!(text.contains("MONGODB_URI leads to a standalone server"), "{text}");
+    Ok(())
+}
+
+/// What goes wrong later shows the address as little as what goes wrong at first.
+#[tokio::test]
+async fn no_error_of_a_port_shows_the_password() -> Tested {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let unreachable = format!("mongodb://reviewer:hunter2@127.0.0.1:{nobody}/");
+    for (uri, retryable) in [(unreachable, true), (with_credentials(&uri()), false)] {
+        let settings = settings(with_option(&uri, "serverSelectionTimeoutMS=300"));
+        let client = mongodb::Client::with_options(mongo::connect::client_options(&settings).await?)?;
+        let mongo = Mongo::new(client, &settings);
+        let error: StoreError = mongo.saga_outbox().due(Timestamp::now(), 1).await.unwrap_err();
+        let text = format!("{} {error:?} {mongo:?}", error.chain());
+        assert!(!text.contains("hunter2") && !text.contains("reviewer"), "{text}");
+        assert_eq!(error.is_retryable(), retryable, "{text}");
+    }
+    Ok(())
+}

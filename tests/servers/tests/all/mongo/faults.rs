@@ -1,0 +1,181 @@
+//! A server that refuses, stays silent, or answers into a network that loses it. Whatever happens, an outcome that
+//! nobody knows is reported as such, and repeating does nothing twice.
+
+use std::time::Duration;
+
+use contracts::{Host, SearchId, StoreError};
+use jiff::Timestamp;
+use mongo::collections;
+use mongodb::bson::{Document, doc};
+use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use servers::mongo::{Proxy, eventually, uri};
+use testing::sample;
+use worker::SystemHost;
+use worker::document::{Document as Saga, Persist, Persisted, ReadSaga, WriteSaga};
+
+use super::{Scratch, Setup, Tested};
+
+const HOST: &SystemHost = &SystemHost;
+
+/// A new search with an entry to send.
+fn create(now: Timestamp) -> Persist {
+    let search = sample::search(HOST);
+    let entry = sample::entry(HOST, search, now).unwrap();
+    Persist { add: vec![entry], ..sample::persist(search, None, sample::uploading(HOST, "created")) }
+}
+
+async fn stored(scratch: &Scratch, search: SearchId) -> Result<Option<Saga>, StoreError> {
+    Ok(scratch.mongo.load(&[search], HOST.now()).await?.remove(0))
+}
+
+pub(crate) fn unknown<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+    let error = answer.unwrap_err();
+    assert!(error.is_retryable(), "{}", error.chain());
+}
+
+#[tokio::test]
+async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let refusals: [Document; 3] =
+        [doc! { "closeConnection": true }, doc! { "errorCode": 112 }, doc! { "errorCode": 10107 }];
+    for how in refusals {
+        let write = create(now);
+        let fault = scratch.fail(1, &["update"], how.clone()).await?;
+        unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
+        assert_eq!(stored(&scratch, write.search_id).await?, None, "{how}");
+        assert_eq!(
+            scratch.mongo.persist(std::slice::from_ref(&write), now).await?,
+            [Persisted::Stored],
+            "{how}"
+        );
+        fault.off().await?;
+    }
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn a_refusal_that_does_not_pass_is_said_to_be_useless_to_repeat() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let fault = scratch.fail(1, &["update"], doc! { "errorCode": 13 }).await?;
+    let error = scratch.mongo.persist(&[create(now)], now).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().contains("13 (Unauthorized)"), "{}", error.chain());
+    fault.off().await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
+    let write = create(now);
+    let fault = scratch.fail(1, &["update"], how.clone()).await?;
+    unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
+    fault.off().await?;
+    let found = stored(&scratch, write.search_id).await?.unwrap();
+    assert_eq!((found.version, found.content.attempt), (1, write.content.attempt));
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    assert_eq!(stored(&scratch, write.search_id).await?, Some(found));
+
+    let done = Settlement { id: write.add[0].id, claim: None, keep: None };
+    let settlements = [(write.search_id, vec![done])];
+    let fault = scratch.fail(1, &["update"], how.clone()).await?;
+    unknown(scratch.mongo.settle(&settlements).await);
+    fault.off().await?;
+    scratch.mongo.settle(&settlements).await?;
+    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+
+    let second = create(now);
+    scratch.mongo.persist(std::slice::from_ref(&second), now).await?;
+    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(second.search_id));
+    let fault = scratch.fail(1, &["findAndModify"], how).await?;
+    unknown(sweep.claim_due(owner, now, sample::later(now, 300)).await);
+    fault.off().await?;
+    assert_eq!(
+        sweep.claim_due(owner, now, sample::later(now, 300)).await?,
+        [],
+        "nobody else gets it meanwhile"
+    );
+    assert_eq!(sweep.claim_due(owner, sample::later(now, 300), sample::later(now, 600)).await?.len(), 1);
+    scratch.end().await
+}
+
+/// The client gives up, and the write is made all the same, later.
+#[tokio::test]
+async fn a_write_that_outlasts_its_client_is_made_once() -> Tested {
+    let setup = Setup { call_timeout: Duration::from_millis(300), ..Setup::default() };
+    let scratch = Scratch::with(&uri(), setup).await?;
+    let now = sample::now(HOST);
+    let write = create(now);
+    let fault = scratch.fail(1, &["update"], doc! { "blockConnection": true, "blockTimeMS": 1_000 }).await?;
+    let error = scratch.mongo.persist(std::slice::from_ref(&write), now).await.unwrap_err();
+    assert!(error.is_retryable() && error.chain().ends_with("no answer within 300 ms"), "{}", error.chain());
+    assert_eq!(stored(&scratch, write.search_id).await?, None, "not yet");
+    eventually("the write is made", Duration::from_secs(20), async || {
+        Ok::<_, StoreError>(stored(&scratch, write.search_id).await?.is_some())
+    })
+    .await?;
+    fault.off().await?;
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    let found = stored(&scratch, write.search_id).await?.unwrap();
+    assert_eq!((found.version, found.content, found.outbox), (1, write.content, write.add));
+    scratch.end().await
+}
+
+/// A database behind a network that loses answers.
+async fn behind_a_proxy() -> Result<(Proxy, Scratch), Box<dyn std::error::Error + Send + Sync>> {
+    let proxy = Proxy::before(servers::mongo::host().await?).await?;
+    let scratch = Scratch::with(&proxy.uri(), Setup::default()).await?;
+    Ok((proxy, scratch))
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_unknown_and_repeating_it_changes_nothing() -> Tested {
+    let (proxy, scratch) = behind_a_proxy().await?;
+    let now = sample::now(HOST);
+    let write = create(now);
+    proxy.lose_answer_to("update", collections::SAGA);
+    unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
+    assert!(proxy.has_cut());
+    eventually("the write is made", Duration::from_secs(20), async || {
+        Ok::<_, StoreError>(stored(&scratch, write.search_id).await?.is_some())
+    })
+    .await?;
+    let found = stored(&scratch, write.search_id).await?.unwrap();
+    assert_eq!(found.content.attempt, write.content.attempt, "it names who wrote it");
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    assert_eq!(stored(&scratch, write.search_id).await?, Some(found));
+
+    let done = Settlement { id: write.add[0].id, claim: None, keep: None };
+    let settlements = [(write.search_id, vec![done])];
+    proxy.lose_answer_to("update", collections::SAGA);
+    unknown(scratch.mongo.settle(&settlements).await);
+    assert!(proxy.has_cut());
+    scratch.mongo.settle(&settlements).await?;
+    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+    scratch.end().await
+}
+
+/// The driver repeats it under the same number, and the server gives the first answer again. Without that the
+/// entries would be claimed by nobody who knows of it until the claim runs out.
+#[tokio::test]
+async fn a_claim_whose_answer_is_lost_is_answered_again_and_not_taken_twice() -> Tested {
+    let (proxy, scratch) = behind_a_proxy().await?;
+    let now = sample::now(HOST);
+    let write = create(now);
+    scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
+    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.search_id));
+    proxy.lose_answer_to("findAndModify", collections::SAGA);
+    let until = sample::later(now, 300);
+    let claimed = sweep.claim_due(owner, now, until).await?;
+    assert!(proxy.has_cut());
+    assert_eq!(claimed, [Entry { claimed_until: Some(until), ..write.add[0].clone() }]);
+    assert_eq!(sweep.claim_due(owner, now, until).await?, []);
+    proxy.lose_answer_to("update", collections::SAGA);
+    sweep.settle(owner, &[Settlement { id: claimed[0].id, claim: Some(until), keep: None }]).await?;
+    assert!(proxy.has_cut());
+    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+    scratch.end().await
+}

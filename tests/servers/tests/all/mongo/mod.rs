@@ -1,0 +1,13 @@
+//! MongoDB.
+
+mod connecting;
+mod documents;
+mod expiry;
+mod faults;
+mod plans;
+mod stepdown;
+mod studies;
+mod suites;
+mod transactions;
+
+pub(crate) use servers::mongo::{Scratch, Setup, Tested};

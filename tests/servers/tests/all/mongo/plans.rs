@@ -1,0 +1,126 @@
+//! What a query costs while the store fills: proportional to its answer, not to what is stored.
+
+use contracts::JobState;
+use futures::TryStreamExt;
+use imports::{ReadJobs, WriteJobs};
+use jiff::Timestamp;
+use mongo::collections;
+use mongodb::bson::{DateTime, Document, doc};
+use outbox::{Owner, SweepOutbox};
+use testing::sample;
+use worker::SystemHost;
+use worker::document::{Persist, WriteSaga};
+
+use super::{Scratch, Tested};
+
+const HOST: &SystemHost = &SystemHost;
+
+/// How the server carried the one query of a collection out since the profile was turned on.
+async fn executed(scratch: &Scratch, collection: &str, op: &str) -> Result<Document, mongodb::error::Error> {
+    scratch.database.run_command(doc! { "profile": 0 }).await?;
+    let filter = doc! { "ns": format!("{}.{collection}", scratch.settings.database), "op": op, "appName": &scratch.app_name };
+    let profile = scratch.collection("system.profile");
+    let mut found: Vec<Document> = profile.find(filter).await?.try_collect().await?;
+    profile.drop().await?;
+    assert_eq!(found.len(), 1, "one query is one operation");
+    Ok(found.remove(0))
+}
+
+fn int(operation: &Document, name: &str) -> i64 {
+    operation.get_i32(name).map(i64::from).or_else(|_| operation.get_i64(name)).unwrap()
+}
+
+/// Documents of searches that have ended and have nothing left to do.
+async fn finished(scratch: &Scratch, count: usize) -> Tested {
+    let search = sample::search(HOST);
+    scratch
+        .mongo
+        .persist(&[sample::persist(search, None, sample::ended(HOST, Timestamp::now()))], Timestamp::now())
+        .await?;
+    let documents = scratch.collection(collections::SAGA);
+    let template = documents.find_one(doc! { "CompletedAt": { "$exists": true } }).await?.unwrap();
+    let copies = (0..count).map(|n| {
+        let mut copy = template.clone();
+        copy.insert("_id", format!("finished {n} of {search}"));
+        copy.insert("CompletedAt", DateTime::now());
+        copy
+    });
+    documents.insert_many(copies).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let with_entry = |due_at| -> Result<Persist, outbox::StageError> {
+        let search = sample::search(HOST);
+        let write = sample::persist(search, None, sample::uploading(HOST, "waits"));
+        Ok(Persist { add: vec![sample::entry(HOST, search, due_at)?], ..write })
+    };
+    let due = (0..5).map(|_| with_entry(now)).collect::<Result<Vec<_>, _>>()?;
+    let waiting = (0..500).map(|_| with_entry(sample::later(now, 3_600))).collect::<Result<Vec<_>, _>>()?;
+    scratch.mongo.persist(&due, now).await?;
+    scratch.mongo.persist(&waiting, now).await?;
+    let mut costs = Vec::new();
+    for more in [100, 10_000] {
+        finished(&scratch, more).await?;
+        scratch.profile().await?;
+        assert_eq!(scratch.mongo.saga_outbox().due(now, 100).await?.len(), 5);
+        let operation = executed(&scratch, collections::SAGA, "query").await?;
+        assert_eq!(operation.get_str("planSummary")?, "IXSCAN { ReadyAt: 1, _id: 1 }");
+        costs.push((int(&operation, "keysExamined"), int(&operation, "docsExamined")));
+    }
+    println!("keys and documents that a sweep reads for 5 due records: {costs:?}");
+    assert_eq!(costs, [(5, 0), (5, 0)]);
+
+    scratch.profile().await?;
+    scratch.mongo.saga_outbox().claim_due(Owner::Saga(due[0].search_id), now, sample::later(now, 60)).await?;
+    let operation = executed(&scratch, collections::SAGA, "command").await?;
+    assert_eq!(int(&operation, "docsExamined"), 1, "{operation}");
+    scratch.end().await
+}
+
+/// The planner itself, asked in advance.
+#[tokio::test]
+async fn the_planner_takes_the_index_of_what_waits() -> Tested {
+    let scratch = Scratch::new().await?;
+    finished(&scratch, 3_000).await?;
+    for collection in [collections::SAGA, collections::SESSION] {
+        let find = doc! {
+            "find": collection,
+            "filter": { "ReadyAt": { "$lte": 1_i64 } },
+            "projection": { "_id": 1 },
+            "sort": { "ReadyAt": 1, "_id": 1 },
+            "limit": 100,
+        };
+        let explained =
+            scratch.database.run_command(doc! { "explain": find, "verbosity": "executionStats" }).await?;
+        let plan = explained.get_document("queryPlanner")?.get_document("winningPlan")?.to_string();
+        assert!(
+            plan.contains("IXSCAN") && plan.contains("outbox_ready") && plan.contains("PROJECTION_COVERED"),
+            "{plan}"
+        );
+        assert!(!plan.contains("COLLSCAN") && !plan.contains("\"SORT\""), "{plan}");
+        let stats = explained.get_document("executionStats")?;
+        assert_eq!((int(stats, "totalDocsExamined"), int(stats, "nReturned")), (0, 0), "{stats}");
+        assert!(int(stats, "totalKeysExamined") <= 1, "{stats}");
+    }
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn listing_unfinished_jobs_does_not_read_finished_ones() -> Tested {
+    let scratch = Scratch::new().await?;
+    let jobs = |count, state| -> Vec<_> {
+        (0..count).map(|_| sample::job(HOST, sample::search(HOST), 1, state)).collect()
+    };
+    scratch.mongo.write(&jobs(2_000, JobState::Completed)).await?;
+    scratch.mongo.write(&jobs(7, JobState::Parsing)).await?;
+    scratch.profile().await?;
+    assert_eq!(scratch.mongo.unfinished().await?.len(), 7);
+    let operation = executed(&scratch, collections::JOB, "query").await?;
+    assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (7, 7));
+    assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+    scratch.end().await
+}

@@ -1,0 +1,47 @@
+//! A primary that steps down.
+
+use std::time::Duration;
+
+use mongodb::bson::doc;
+use servers::mongo::{OwnServer, eventually};
+use testing::sample;
+use worker::SystemHost;
+use worker::document::{Persisted, ReadSaga, WriteSaga};
+
+use super::{Scratch, Setup, Tested};
+
+/// It disturbs every client, so the server is this test's own. The driver waits for the next primary by itself; here
+/// it may do so for a moment only, so that what a caller sees of a longer election is seen.
+#[tokio::test]
+async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() -> Tested {
+    let server = OwnServer::replica_set(&[]).await?;
+    let uri = server.uri().replace("directConnection=true", "replicaSet=rs0&serverSelectionTimeoutMS=200");
+    let scratch = Scratch::with(&uri, Setup::default()).await?;
+    let (host, now) = (&SystemHost, sample::now(&SystemHost));
+    let search = sample::search(host);
+    let first = sample::persist(search, None, sample::uploading(host, "before"));
+    assert_eq!(scratch.mongo.persist(&[first], now).await?, [Persisted::Stored]);
+    let step_down = doc! { "replSetStepDown": 2, "secondaryCatchUpPeriodSecs": 0, "force": true };
+    server.admin().await?.run_command(step_down).await?;
+    let second = sample::persist(search, Some(1), sample::uploading(host, "after"));
+    let mut failures = 0;
+    eventually("a write goes through", Duration::from_secs(30), async || {
+        match scratch.mongo.persist(std::slice::from_ref(&second), now).await {
+            Ok(answers) => {
+                assert_eq!(answers, [Persisted::Stored]);
+                Ok(true)
+            }
+            Err(error) if error.is_retryable() => {
+                failures += 1;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    })
+    .await?;
+    println!("{failures} writes failed before one went through");
+    assert!(failures > 0, "the step-down was not noticed");
+    let stored = scratch.mongo.load(&[search], now).await?.remove(0).unwrap();
+    assert_eq!((stored.version, stored.content), (2, second.content));
+    scratch.end().await
+}

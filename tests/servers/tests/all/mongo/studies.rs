@@ -1,0 +1,53 @@
+//! Studies beyond the contract suite: what is refused is not mistaken for what was there already.
+
+use imports::{ReadStudies, WriteStudies};
+use mongodb::bson::doc;
+use testing::sample;
+use worker::SystemHost;
+
+use super::faults::unknown;
+use super::{Scratch, Tested};
+
+const HOST: &SystemHost = &SystemHost;
+
+#[tokio::test]
+async fn a_repetition_whose_new_studies_no_majority_confirmed_is_no_success() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search, file) = (sample::search(HOST), sample::file(HOST));
+    let studies: Vec<_> = (1..=10).map(|record| sample::study(search, file, record)).collect();
+    scratch.mongo.store(studies.split_at(5).0, &[]).await?;
+    let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
+    let fault = scratch.fail(1, &["insert"], how).await?;
+    unknown(scratch.mongo.store(&studies, &[]).await);
+    fault.off().await?;
+    scratch.mongo.store(&studies, &[]).await?;
+    assert_eq!(scratch.mongo.studies(search, file, 0, 100).await?, studies);
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search, file) = (sample::search(HOST), sample::file(HOST));
+    let studies: Vec<_> = (1..=1_500).map(|record| sample::study(search, file, record)).collect();
+    let unread: Vec<_> = (1_501..=1_600).map(|number| sample::quarantined(search, file, number)).collect();
+    let fault = scratch.fail(4, &["insert"], doc! { "closeConnection": true }).await?;
+    unknown(scratch.mongo.store(&studies, &unread).await);
+    fault.off().await?;
+    scratch.mongo.store(&studies, &unread).await?;
+    assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
+    assert_eq!(scratch.mongo.quarantined(search, file, 10_000).await?, unread);
+    scratch.end().await
+}
+
+/// MongoDB takes no document beyond 16 MiB, however often it is tried.
+#[tokio::test]
+async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search, file) = (sample::search(HOST), sample::file(HOST));
+    let mut study = sample::study(search, file, 1);
+    study.reference.r#abstract = Some("x".repeat(17 << 20));
+    let error = scratch.mongo.store(&[study], &[]).await.unwrap_err();
+    assert!(!error.is_retryable(), "{}", error.chain());
+    scratch.end().await
+}

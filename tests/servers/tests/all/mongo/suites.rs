@@ -1,0 +1,138 @@
+//! The contract suites, on the machine's own clock; and with a profile of how the server carried each call out.
+
+use std::collections::BTreeSet;
+
+use futures::TryStreamExt;
+use mongo::collections;
+use mongodb::bson::{Document, doc};
+use worker::SystemHost;
+
+use super::{Scratch, Tested};
+
+async fn sagas_on(scratch: &Scratch) -> Tested {
+    let (store, sweep, retention) = (&scratch.mongo, scratch.mongo.saga_outbox(), scratch.settings.retention);
+    let ports =
+        testing::saga::Ports { read: store, write: store, sweep: &sweep, host: &SystemHost, retention };
+    testing::saga::all(&ports).await
+}
+
+async fn jobs_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::jobs::all(&testing::jobs::Ports {
+        read: store,
+        write: store,
+        sagas: store,
+        report: store,
+        host: &SystemHost,
+    })
+    .await
+}
+
+async fn studies_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::studies::all(&testing::studies::Ports { read: store, write: store, host: &SystemHost }).await
+}
+
+async fn sessions_on(scratch: &Scratch) -> Tested {
+    let (store, sweep) = (&scratch.mongo, scratch.mongo.session_outbox());
+    let ports = testing::sessions::Ports {
+        commit: store,
+        settle: store,
+        sweep: &sweep,
+        jobs: store,
+        host: &SystemHost,
+    };
+    testing::sessions::all(&ports).await
+}
+
+#[tokio::test]
+async fn sagas() -> Tested {
+    let scratch = Scratch::new().await?;
+    sagas_on(&scratch).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn jobs() -> Tested {
+    let scratch = Scratch::new().await?;
+    jobs_on(&scratch).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn studies() -> Tested {
+    let scratch = Scratch::new().await?;
+    studies_on(&scratch).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn sessions() -> Tested {
+    let scratch = Scratch::new().await?;
+    sessions_on(&scratch).await?;
+    scratch.end().await
+}
+
+/// Not what the planner says it would do, but what it did: every operation of every suite.
+#[tokio::test]
+async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
+    let scratch = Scratch::new().await?;
+    scratch.profile().await?;
+    sagas_on(&scratch).await?;
+    jobs_on(&scratch).await?;
+    studies_on(&scratch).await?;
+    sessions_on(&scratch).await?;
+    scratch.database.run_command(doc! { "profile": 0 }).await?;
+    let ours = doc! { "ns": { "$regex": r"\.pm" }, "appName": &scratch.app_name };
+    let operations: Vec<Document> =
+        scratch.collection("system.profile").find(ours).await?.try_collect().await?;
+    let planned: Vec<&Document> =
+        operations.iter().filter(|operation| operation.contains_key("planSummary")).collect();
+    // Insertions have no plan; everything else of every collection is there.
+    let seen: BTreeSet<&str> =
+        planned.iter().filter_map(|it| it.get_str("ns").ok()?.split('.').nth(1)).collect();
+    assert_eq!(seen, BTreeSet::from(collections::ALL));
+    assert!(planned.len() > 200, "the profile has only {} plans", planned.len());
+    for operation in planned {
+        let plan = operation.get_str("planSummary")?;
+        // A collection that does not exist yet, or the id alone, is looked up without an index scan.
+        let good = plan.starts_with("IXSCAN") || plan == "IDHACK" || plan == "EOF";
+        assert!(good, "{plan}: {operation}");
+    }
+    scratch.end().await
+}
+
+/// A server that stands alone cannot show the difference, so the commands are read.
+#[tokio::test]
+async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_may_undo() -> Tested {
+    let scratch = Scratch::new().await?;
+    scratch.sent();
+    sagas_on(&scratch).await?;
+    jobs_on(&scratch).await?;
+    studies_on(&scratch).await?;
+    sessions_on(&scratch).await?;
+    let mut seen = BTreeSet::new();
+    for command in scratch.sent() {
+        let name = command.keys().next().unwrap().as_str();
+        // In a transaction the commit has the concern of all writes.
+        if command.contains_key("autocommit") && name != "commitTransaction" {
+            continue;
+        }
+        match name {
+            "insert" | "update" | "delete" | "findAndModify" | "commitTransaction" => {
+                let concern = command.get_document("writeConcern").unwrap_or_else(|_| panic!("{command}"));
+                assert_eq!(concern.get_str("w")?, "majority", "{command}");
+            }
+            "find" => {
+                let level = command.get_document("readConcern").unwrap_or_else(|_| panic!("{command}"));
+                assert!(["majority", "linearizable"].contains(&level.get_str("level")?), "{command}");
+            }
+            // They go on with what a `find` began, or end a transaction that stored nothing.
+            "getMore" | "abortTransaction" => {}
+            other => panic!("{other} is not looked at"),
+        }
+        seen.insert(name.to_owned());
+    }
+    assert!(seen.len() >= 6, "{seen:?}");
+    scratch.end().await
+}
