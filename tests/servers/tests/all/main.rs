@@ -1,2 +1,6 @@
 //! Every adapter of a real server against its contract suite, and faults of the servers themselves.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test with a line number")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed unwrap is a failed test with a line number"
+)]
