@@ -43,9 +43,13 @@ impl Position {
         format!("bytes={}-", self.offset)
     }
 
-    /// Whether an answer goes on exactly here; a server that ignores the range would begin anew.
-    fn is_continued_by(&self, content_range: Option<&str>) -> bool {
-        content_range.is_some_and(|range| range.starts_with(&format!("bytes {}-", self.offset)))
+    /// How much of an answer was read before: nothing of one that goes on exactly here, and all up to here of one that
+    /// begins anew, since a server may ignore the range (RFC 9110, section 14.2). None for any other part.
+    fn read_before(&self, content_range: Option<&str>) -> Option<u64> {
+        match content_range {
+            Some(range) => range.starts_with(&format!("bytes {}-", self.offset)).then_some(0),
+            None => Some(self.offset),
+        }
     }
 
     fn doing(&self) -> String {
@@ -58,12 +62,14 @@ pub(crate) struct Reading {
     objects: Objects,
     position: Position,
     body: ByteStream,
+    /// What the body begins with and was read before.
+    skip: u64,
     resumes: u32,
 }
 
 impl Reading {
     pub(crate) fn new(objects: Objects, position: Position, body: ByteStream) -> Self {
-        Self { objects, position, body, resumes: 0 }
+        Self { objects, position, body, skip: 0, resumes: 0 }
     }
 
     pub(crate) fn stream(self) -> ObjectStream {
@@ -76,10 +82,14 @@ impl Reading {
     async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         loop {
             let broken: Source = match self.body.try_next().await {
-                Ok(Some(piece)) => {
-                    self.position.offset += piece.len() as u64;
-                    return Ok(Some(piece.into()));
-                }
+                Ok(Some(piece)) => match self.unread(&piece) {
+                    [] => continue,
+                    new => {
+                        let new = new.to_vec();
+                        self.position.offset += new.len() as u64;
+                        return Ok(Some(new));
+                    }
+                },
                 Ok(None) if self.position.offset >= self.position.size => return Ok(None),
                 Ok(None) => "the connection ended early".into(),
                 // All bytes are here and they are not the ones that were stored: the checksum says so at the end.
@@ -92,6 +102,13 @@ impl Reading {
         }
     }
 
+    /// What of the body's next piece was not read before.
+    fn unread<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(piece.len());
+        self.skip -= known as u64;
+        piece.get(known..).unwrap_or_default()
+    }
+
     /// Opens the rest of the object; fails with the last cause when that was needed too often.
     async fn resume(&mut self, mut broken: Source) -> Result<(), StoreError> {
         while self.resumes < RESUMES {
@@ -99,8 +116,8 @@ impl Reading {
             self.resumes += 1;
             self.back_off().await;
             match self.rest().await {
-                Ok(body) => {
-                    self.body = body;
+                Ok((body, skip)) => {
+                    (self.body, self.skip) = (body, skip);
                     return Ok(());
                 }
                 Err(error) if error.is_retryable() => broken = error.into(),
@@ -116,7 +133,7 @@ impl Reading {
         host.sleep(longest.mul_f64(0.5 + host.unit_random() / 2.0)).await;
     }
 
-    async fn rest(&self) -> Result<ByteStream, StoreError> {
+    async fn rest(&self) -> Result<(ByteStream, u64), StoreError> {
         let Position { object, etag, .. } = &self.position;
         let request = self.objects.client.get_object().bucket(&object.bucket).key(&object.key);
         let answer = request
@@ -126,10 +143,13 @@ impl Reading {
             .send()
             .await;
         match answer {
-            Ok(rest) if self.position.is_continued_by(rest.content_range()) => Ok(rest.body),
-            Ok(_) => {
-                Err(StoreError::unusable(self.position.doing(), "the answer is another part of the object"))
-            }
+            Ok(rest) => self
+                .position
+                .read_before(rest.content_range())
+                .map(|skip| (rest.body, skip))
+                .ok_or_else(|| {
+                    StoreError::unusable(self.position.doing(), "the answer is another part of the object")
+                }),
             // From its beginning the new one can be read, once the message comes again.
             Err(error) if error.code() == Some("PreconditionFailed") => {
                 Err(StoreError::unavailable(self.position.doing(), "it was replaced while it was read"))
@@ -157,10 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_next_byte_goes_on() {
-        assert!(position(10).is_continued_by(Some("bytes 10-899/900")));
-        for other in [None, Some("bytes 0-899/900"), Some("bytes 100-899/900")] {
-            assert!(!position(10).is_continued_by(other), "{other:?}");
+    fn an_answer_goes_on_or_begins_anew_or_is_refused() {
+        assert_eq!(position(10).read_before(Some("bytes 10-899/900")), Some(0));
+        assert_eq!(position(10).read_before(None), Some(10));
+        for other in ["bytes 0-899/900", "bytes 100-899/900"] {
+            assert_eq!(position(10).read_before(Some(other)), None, "{other}");
         }
     }
 }
