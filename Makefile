@@ -1,8 +1,9 @@
 # make run   builds the program and imports the bundled samples
-# make test  runs every test
+# make test  runs every test, with the real servers that some of them need
 # make lint  formatting, clippy, docs, and what the pure crates may depend on
 
 CARGO ?= cargo
+SERVICES := python3 infra/services.py
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
@@ -12,7 +13,7 @@ IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a
 
 .PHONY: help
 help: ## Show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
 build: ## Build everything
@@ -24,12 +25,20 @@ run: ## Build, import the bundled samples, show the result
 	target/debug/search-import import $(SAMPLES) --search-name "Bundled samples"
 
 .PHONY: test
-test: ## Run every test
+test: ## Run every test, on real servers that are started for it unless they run
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(CARGO) nextest run --workspace --locked --no-fail-fast; \
+		$(SERVICES) run -- $(CARGO) nextest run --workspace --locked --no-fail-fast; \
 	else \
-		$(CARGO) test --workspace --locked --no-fail-fast; \
+		$(SERVICES) run -- $(CARGO) test --workspace --locked --no-fail-fast; \
 	fi
+
+.PHONY: services
+services: ## Start the servers that tests need, and leave them running
+	@$(SERVICES) up
+
+.PHONY: services-stop
+services-stop: ## Stop them
+	@$(SERVICES) down
 
 .PHONY: lint
 lint: ## Check formatting, lints, docs and the pure crates' dependencies

@@ -1,0 +1,220 @@
+//! The errors of AWS clients, told so that whoever reads them knows what to do.
+//!
+//! A service's own words are passed on, except where it refuses a signature: there they repeat what was signed, which
+//! may include the session's token.
+
+use std::error::Error;
+use std::fmt;
+
+use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use contracts::StoreError;
+
+/// What a call was about, and the setting that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Such as "table".
+    pub kind: &'static str,
+    /// Its name or address.
+    pub name: String,
+    /// The environment variable that it comes from.
+    pub setting: String,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} \"{}\" (set by {})", self.kind, self.name, self.setting)
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It is not there, in this region and account.
+    #[error("there is no {0}")]
+    Missing(Resource),
+    /// Nobody with these credentials is known.
+    #[error(
+        "the credentials were refused ({0}): check the function's role, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    )]
+    Credentials(String),
+    /// They were valid once, and are renewed by themselves.
+    #[error("the credentials have expired ({0})")]
+    Expired(String),
+    /// The credentials are known, and not enough.
+    #[error("the function's role does not allow it on the {resource}: {message}")]
+    Denied {
+        /// What it was about.
+        resource: Resource,
+        /// What the service says.
+        message: String,
+    },
+    /// Anything else that the service answers.
+    #[error("the service answered {code} for the {resource}: {message}")]
+    Answered {
+        /// What it was about.
+        resource: Resource,
+        /// The error's name, or the status of the answer.
+        code: String,
+        /// What the service says.
+        message: String,
+    },
+    /// No answer, or none that can be read.
+    #[error("the {resource} was not reached: {message}")]
+    NotReached {
+        /// What it was about.
+        resource: Resource,
+        /// What the client says.
+        message: String,
+    },
+}
+
+/// The error of a client's call as a store's: what may pass by itself is unavailable, everything else unusable.
+pub fn failed<E>(
+    doing: impl Into<String>,
+    resource: &Resource,
+    error: &SdkError<E, HttpResponse>,
+) -> StoreError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    let (may_pass, failure) = judge(resource.clone(), error);
+    if may_pass { StoreError::unavailable(doing, failure) } else { StoreError::unusable(doing, failure) }
+}
+
+fn judge<E>(resource: Resource, error: &SdkError<E, HttpResponse>) -> (bool, Failure)
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    match error {
+        SdkError::ServiceError(answer) => {
+            let status = answer.raw().status().as_u16();
+            let code = answer.err().code().map_or_else(|| format!("status {status}"), str::to_owned);
+            // Some answers have no words, such as those to HEAD.
+            let message = answer.err().message().unwrap_or("no explanation").to_owned();
+            (may_pass(&code, status), answered(resource, code, message))
+        }
+        SdkError::ConstructionFailure(_) => (false, not_reached(resource, error)),
+        _ => (true, not_reached(resource, error)),
+    }
+}
+
+fn not_reached<E>(resource: Resource, error: &SdkError<E, HttpResponse>) -> Failure
+where
+    E: Error + 'static,
+{
+    Failure::NotReached { resource, message: contracts::store::chain(error) }
+}
+
+fn answered(resource: Resource, code: String, message: String) -> Failure {
+    match kind(&code) {
+        Kind::Missing => Failure::Missing(resource),
+        Kind::Credentials => Failure::Credentials(code),
+        Kind::Expired => Failure::Expired(code),
+        Kind::Denied => Failure::Denied { resource, message },
+        Kind::Other => Failure::Answered { resource, code, message },
+    }
+}
+
+fn may_pass(code: &str, status: u16) -> bool {
+    let named = THROTTLING_ERRORS.contains(&code) || TRANSIENT_ERRORS.contains(&code);
+    // SQS: too many messages are being worked on.
+    named || kind(code) == Kind::Expired || code == "OverLimit" || status >= 500 || status == 429
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Missing,
+    Credentials,
+    Expired,
+    Denied,
+    Other,
+}
+
+/// The names that DynamoDB, SQS and S3 have for the same things
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>,
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html>,
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).
+fn kind(code: &str) -> Kind {
+    match code {
+        "ResourceNotFoundException"
+        | "QueueDoesNotExist"
+        | "AWS.SimpleQueueService.NonExistentQueue"
+        | "NoSuchBucket" => Kind::Missing,
+        "UnrecognizedClientException"
+        | "InvalidClientTokenId"
+        | "InvalidAccessKeyId"
+        | "InvalidToken"
+        | "SignatureDoesNotMatch"
+        | "InvalidSignatureException"
+        | "IncompleteSignature"
+        | "IncompleteSignatureException"
+        | "MissingAuthenticationToken"
+        | "MissingAuthenticationTokenException" => Kind::Credentials,
+        "ExpiredToken" | "ExpiredTokenException" => Kind::Expired,
+        "AccessDenied" | "AccessDeniedException" | "AllAccessDisabled" => Kind::Denied,
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_smithy_runtime_api::client::result::ConnectorError;
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
+    use aws_smithy_types::error::ErrorMetadata;
+
+    use super::*;
+
+    fn error(code: &str, status: u16, message: &str) -> StoreError {
+        let metadata = ErrorMetadata::builder().code(code).message(message).build();
+        let response = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
+        told(&SdkError::service_error(metadata, response))
+    }
+
+    fn told(error: &SdkError<ErrorMetadata, HttpResponse>) -> StoreError {
+        let resource = Resource { kind: "table", name: "ledger".into(), setting: "LEDGER_TABLE".into() };
+        failed("claiming", &resource, error)
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_nothing_else() {
+        for (code, status) in [
+            ("ProvisionedThroughputExceededException", 400),
+            ("ThrottlingException", 400),
+            ("SlowDown", 503),
+            ("InternalServerError", 500),
+            ("ExpiredTokenException", 400),
+            ("OverLimit", 403),
+        ] {
+            assert!(error(code, status, "").is_retryable(), "{code}");
+        }
+        for (code, status) in
+            [("ResourceNotFoundException", 400), ("AccessDeniedException", 400), ("ValidationException", 400)]
+        {
+            assert!(!error(code, status, "").is_retryable(), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_setting() {
+        let message = error("ResourceNotFoundException", 400, "Requested resource not found").chain();
+        assert_eq!(message, "claiming cannot succeed: there is no table \"ledger\" (set by LEDGER_TABLE)");
+    }
+
+    #[test]
+    fn a_refused_signature_does_not_repeat_what_was_signed() {
+        let message = error("InvalidSignatureException", 403, "x-amz-security-token:IQoJb3").chain();
+        assert!(message.contains("InvalidSignatureException") && !message.contains("IQoJb3"), "{message}");
+    }
+
+    #[test]
+    fn a_broken_connection_may_pass() {
+        let broken = SdkError::dispatch_failure(ConnectorError::io("connection reset".into()));
+        let error = told(&broken);
+        assert!(error.is_retryable());
+        assert!(error.chain().contains("connection reset"), "{}", error.chain());
+    }
+}

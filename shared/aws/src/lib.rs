@@ -1,0 +1,51 @@
+//! What the AWS adapters share.
+//!
+//! - [`config()`]: the configuration that every client of a program is built from, once, at its start;
+//! - [`failure`]: the errors of all clients as [`contracts::StoreError`], with the setting to look at.
+//!
+//! Addresses, region and credentials are where every AWS program has them: on Lambda in the environment that Lambda
+//! sets up, elsewhere in `AWS_*` variables and profiles. `AWS_ENDPOINT_URL_DYNAMODB`, `_SQS` and `_S3` lead to servers
+//! of one's own (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+
+pub mod failure;
+
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_types::retry::RetryConfig;
+
+pub use failure::{Resource, failed};
+
+/// How long a connection may take to come about.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long one try may take until its answer begins. The services answer within milliseconds; a try that takes this
+/// long is lost.
+pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a call may take with all its tries: less than the shortest function has (30 s, of which it keeps 5 to
+/// finish), so that a function gets to say why it failed.
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a call is tried. What fails more often goes back to its queue, which waits longer than a function should.
+pub const MAX_ATTEMPTS: u32 = 3;
+/// The most that the first repetition waits; a later one may wait twice as long.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// The configuration of all clients: from the environment, within the limits above.
+pub async fn config() -> SdkConfig {
+    limited(aws_config::defaults(BehaviorVersion::latest())).load().await
+}
+
+/// The limits above, on a configuration that is being built otherwise.
+pub fn limited(loader: aws_config::ConfigLoader) -> aws_config::ConfigLoader {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_timeout(OPERATION_TIMEOUT)
+        .build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(MAX_ATTEMPTS)
+        .with_initial_backoff(FIRST_BACKOFF)
+        .with_max_backoff(LONGEST_BACKOFF);
+    loader.timeout_config(timeouts).retry_config(retries)
+}

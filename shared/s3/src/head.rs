@@ -1,0 +1,74 @@
+//! Reading objects: what is known of them, and the beginning of their bytes.
+
+use async_trait::async_trait;
+use aws::failed;
+use aws_sdk_s3::error::ProvideErrorMetadata;
+use contracts::StoreError;
+use contracts::message::ObjectRef;
+use imports::{ObjectFacts, ObjectStream, ReadObject};
+
+use crate::reading::{Position, Reading};
+use crate::{Objects, resource};
+
+/// S3's names for an object that is not there. `MethodNotAllowed` is the answer for a version that is the mark of a
+/// deletion (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html>).
+const ABSENT: [&str; 4] = ["NoSuchKey", "NoSuchVersion", "NotFound", "MethodNotAllowed"];
+
+#[async_trait]
+impl ReadObject for Objects {
+    async fn head(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<&str>,
+    ) -> Result<Option<ObjectFacts>, StoreError> {
+        let request = self.client.head_object().bucket(bucket).key(key);
+        match request.set_version_id(version.map(str::to_owned)).send().await {
+            Ok(found) => Ok(Some(ObjectFacts {
+                size_bytes: found.content_length.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+                metadata: found.metadata.unwrap_or_default().into_iter().collect(),
+            })),
+            Err(error) if is_absent(error.code(), error.raw_response().map(|raw| raw.status().as_u16())) => {
+                self.check_bucket(bucket).await.map(|()| None)
+            }
+            Err(error) => Err(failed(format!("looking for object {key}"), &resource(bucket), &error)),
+        }
+    }
+
+    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
+        let request = self.client.get_object().bucket(&object.bucket).key(&object.key);
+        match request.set_version_id(object.version.clone()).send().await {
+            Ok(opened) => {
+                let position = Position::at_start(object.clone(), &opened);
+                Ok(Some(Reading::new(self.clone(), position, opened.body).stream()))
+            }
+            Err(error) if error.code().is_some_and(|code| ABSENT.contains(&code)) => Ok(None),
+            Err(error) => {
+                Err(failed(format!("opening object {}", object.key), &resource(&object.bucket), &error))
+            }
+        }
+    }
+}
+
+/// The answer to HEAD has no body that could say what is not there: the object, or the whole bucket.
+fn is_absent(code: Option<&str>, status: Option<u16>) -> bool {
+    code.is_some_and(|code| ABSENT.contains(&code)) || matches!(status, Some(404 | 405))
+}
+
+impl Objects {
+    /// A bucket that is not there must not pass for one without objects.
+    async fn check_bucket(&self, bucket: &str) -> Result<(), StoreError> {
+        match self.client.head_bucket().bucket(bucket).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let doing = format!("looking for bucket {bucket}");
+                match error.raw_response().map(|raw| raw.status().as_u16()) {
+                    Some(404) => {
+                        Err(StoreError::unusable(doing, aws::failure::Failure::Missing(resource(bucket))))
+                    }
+                    _ => Err(failed(doing, &resource(bucket), &error)),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The bytes of an object, over as many connections as it takes.
+
+use std::time::Duration;
+
+use aws::failed;
+use aws_sdk_s3::error::ProvideErrorMetadata;
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_sdk_s3::primitives::ByteStream;
+use contracts::StoreError;
+use contracts::message::ObjectRef;
+use contracts::store::Source;
+use futures::stream::{self, StreamExt};
+use imports::ObjectStream;
+
+use crate::{Objects, resource};
+
+/// How often one object is gone on with after a broken connection. A connection to S3 lasts for gigabytes; an object
+/// that breaks more often than this is read again from its beginning when its message comes again.
+pub(crate) const RESUMES: u32 = 5;
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+
+/// Where a reader is, and of what.
+#[derive(Debug, Clone)]
+pub(crate) struct Position {
+    object: ObjectRef,
+    /// What the first answer was about: nothing else may be read on.
+    etag: Option<String>,
+    offset: u64,
+    /// The object's size.
+    size: u64,
+}
+
+impl Position {
+    pub(crate) fn at_start(mut object: ObjectRef, opened: &GetObjectOutput) -> Self {
+        // A bucket that keeps versions names the one it has begun with.
+        object.version = object.version.or_else(|| opened.version_id().map(str::to_owned));
+        let size = opened.content_length().and_then(|size| u64::try_from(size).ok());
+        let size = size.unwrap_or(object.size_bytes);
+        Self { object, etag: opened.e_tag().map(str::to_owned), offset: 0, size }
+    }
+
+    fn range(&self) -> String {
+        format!("bytes={}-", self.offset)
+    }
+
+    /// How much of an answer was read before: nothing of one that goes on exactly here, and all up to here of one that
+    /// begins anew, since a server may ignore the range (RFC 9110, section 14.2). None for any other part.
+    fn read_before(&self, content_range: Option<&str>) -> Option<u64> {
+        match content_range {
+            Some(range) => range.starts_with(&format!("bytes {}-", self.offset)).then_some(0),
+            None => Some(self.offset),
+        }
+    }
+
+    fn doing(&self) -> String {
+        format!("reading object {} from byte {}", self.object.key, self.offset)
+    }
+}
+
+/// An object that is being read.
+pub(crate) struct Reading {
+    objects: Objects,
+    position: Position,
+    body: ByteStream,
+    /// What the body begins with and was read before.
+    skip: u64,
+    resumes: u32,
+}
+
+impl Reading {
+    pub(crate) fn new(objects: Objects, position: Position, body: ByteStream) -> Self {
+        Self { objects, position, body, skip: 0, resumes: 0 }
+    }
+
+    pub(crate) fn stream(self) -> ObjectStream {
+        stream::try_unfold(self, |mut reading| async move {
+            Ok(reading.next().await?.map(|piece| (piece, reading)))
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        loop {
+            let broken: Source = match self.body.try_next().await {
+                Ok(Some(piece)) => match self.unread(&piece) {
+                    [] => continue,
+                    new => {
+                        let new = new.to_vec();
+                        self.position.offset += new.len() as u64;
+                        return Ok(Some(new));
+                    }
+                },
+                Ok(None) if self.position.offset >= self.position.size => return Ok(None),
+                Ok(None) => "the connection ended early".into(),
+                // All bytes are here and they are not the ones that were stored: the checksum says so at the end.
+                Err(error) if self.position.offset >= self.position.size => {
+                    return Err(StoreError::unavailable(self.position.doing(), error));
+                }
+                Err(error) => error.into(),
+            };
+            self.resume(broken).await?;
+        }
+    }
+
+    /// What of the body's next piece was not read before.
+    fn unread<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
+        let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(piece.len());
+        self.skip -= known as u64;
+        piece.get(known..).unwrap_or_default()
+    }
+
+    /// Opens the rest of the object; fails with the last cause when that was needed too often.
+    async fn resume(&mut self, mut broken: Source) -> Result<(), StoreError> {
+        while self.resumes < RESUMES {
+            tracing::debug!(key = self.position.object.key, offset = self.position.offset, %broken, "reading on");
+            self.resumes += 1;
+            self.back_off().await;
+            match self.rest().await {
+                Ok((body, skip)) => {
+                    (self.body, self.skip) = (body, skip);
+                    return Ok(());
+                }
+                Err(error) if error.is_retryable() => broken = error.into(),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(StoreError::unavailable(self.position.doing(), broken))
+    }
+
+    async fn back_off(&self) {
+        let longest = FIRST_BACKOFF * 2_u32.saturating_pow(self.resumes - 1);
+        let host = &self.objects.host;
+        host.sleep(longest.mul_f64(0.5 + host.unit_random() / 2.0)).await;
+    }
+
+    async fn rest(&self) -> Result<(ByteStream, u64), StoreError> {
+        let Position { object, etag, .. } = &self.position;
+        let request = self.objects.client.get_object().bucket(&object.bucket).key(&object.key);
+        let answer = request
+            .set_version_id(object.version.clone())
+            .set_if_match(etag.clone())
+            .range(self.position.range())
+            .send()
+            .await;
+        match answer {
+            Ok(rest) => self
+                .position
+                .read_before(rest.content_range())
+                .map(|skip| (rest.body, skip))
+                .ok_or_else(|| {
+                    StoreError::unusable(self.position.doing(), "the answer is another part of the object")
+                }),
+            // From its beginning the new one can be read, once the message comes again.
+            Err(error) if error.code() == Some("PreconditionFailed") => {
+                Err(StoreError::unavailable(self.position.doing(), "it was replaced while it was read"))
+            }
+            Err(error) => Err(failed(self.position.doing(), &resource(&object.bucket), &error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(offset: u64) -> Position {
+        let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1_000 };
+        let opened = GetObjectOutput::builder().content_length(900).version_id("v1").e_tag("\"e\"").build();
+        Position { offset, ..Position::at_start(object, &opened) }
+    }
+
+    #[test]
+    fn what_was_begun_is_gone_on_with() {
+        let position = position(10);
+        assert_eq!((position.size, position.object.version.as_deref()), (900, Some("v1")));
+        assert_eq!(position.range(), "bytes=10-");
+    }
+
+    #[test]
+    fn an_answer_goes_on_or_begins_anew_or_is_refused() {
+        assert_eq!(position(10).read_before(Some("bytes 10-899/900")), Some(0));
+        assert_eq!(position(10).read_before(None), Some(10));
+        for other in ["bytes 0-899/900", "bytes 100-899/900"] {
+            assert_eq!(position(10).read_before(Some(other)), None, "{other}");
+        }
+    }
+}

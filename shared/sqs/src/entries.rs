@@ -1,0 +1,56 @@
+//! What became of each entry of a batch.
+
+use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
+
+/// What became of one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// In the queue.
+    Sent,
+    /// Not in the queue, for a reason that may pass.
+    Failed(String),
+    /// Never to be in the queue.
+    Refused(String),
+}
+
+/// What became of the entry with this id. One that the answer does not mention may or may not be in the queue; sending
+/// it again is right, since every message may come twice.
+pub(crate) fn outcome(
+    id: &str,
+    successful: &[SendMessageBatchResultEntry],
+    failed: &[BatchResultErrorEntry],
+) -> Outcome {
+    match failed.iter().find(|entry| entry.id() == id) {
+        Some(entry) => {
+            let why = format!("{}: {}", entry.code(), entry.message().unwrap_or("no explanation"));
+            if entry.sender_fault() { Outcome::Refused(why) } else { Outcome::Failed(why) }
+        }
+        None if successful.iter().any(|entry| entry.id() == id) => Outcome::Sent,
+        None => Outcome::Failed("the answer does not mention it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(id: &str, sender_fault: bool) -> BatchResultErrorEntry {
+        let entry = BatchResultErrorEntry::builder().id(id).code("Code").message("words");
+        entry.sender_fault(sender_fault).build().unwrap()
+    }
+
+    fn sent(id: &str) -> SendMessageBatchResultEntry {
+        let entry = SendMessageBatchResultEntry::builder().id(id).message_id("m").md5_of_message_body("5");
+        entry.build().unwrap()
+    }
+
+    #[test]
+    fn every_entry_is_looked_up_by_its_own_id() {
+        let (successful, failed) = ([sent("0")], [failed("1", false), failed("2", true)]);
+        let of = |id| outcome(id, &successful, &failed);
+        assert_eq!(of("0"), Outcome::Sent);
+        assert_eq!(of("1"), Outcome::Failed("Code: words".into()));
+        assert_eq!(of("2"), Outcome::Refused("Code: words".into()));
+        assert_eq!(of("3"), Outcome::Failed("the answer does not mention it".into()));
+    }
+}

@@ -1,0 +1,166 @@
+//! Receiving and settling.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws::failed;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use contracts::{Delivery, Disposition, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use outbox::queue::MAX_BATCH;
+use outbox::{Queue, ReceiveMessages, Received};
+
+use crate::Sqs;
+use crate::attributes::Attributes;
+use crate::receipt::Receipt;
+use crate::send::whole_seconds;
+
+/// The longest that a message may stay hidden, counted from when it was received
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
+/// The longest a receive may wait
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// SQS's names for a message that is not the caller's any more: deleted, or visible again.
+const GONE: [&str; 4] = [
+    "ReceiptHandleIsInvalid",
+    "MessageNotInflight",
+    "AWS.SimpleQueueService.MessageNotInflight",
+    "InvalidParameterValue",
+];
+
+#[async_trait]
+impl ReceiveMessages for Sqs {
+    async fn receive(
+        &self,
+        queue: Queue,
+        max: usize,
+        visibility: Duration,
+    ) -> Result<Vec<Received>, StoreError> {
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        let doing = format!("receiving from queue {}", queue.name());
+        let visibility = visibility.min(MAX_VISIBILITY);
+        // Before the call, so that a receipt never claims to be valid for longer than it is.
+        let until = later(self.host.now(), visibility);
+        let answer = self
+            .client
+            .receive_message()
+            .queue_url(self.url(queue, &doing)?)
+            .max_number_of_messages(i32::try_from(max.min(MAX_BATCH)).unwrap_or(1))
+            .visibility_timeout(whole_seconds(visibility))
+            .wait_time_seconds(whole_seconds(self.wait.min(MAX_WAIT)))
+            .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
+            .send()
+            .await
+            .map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
+        let messages = answer.messages.unwrap_or_default().into_iter();
+        messages
+            .map(|message| received(queue, message, until))
+            .collect::<Result<_, _>>()
+            .map_err(|error| StoreError::unusable(doing, error))
+    }
+
+    async fn settle(&self, queue: Queue, receipt: &str, disposition: &Disposition) -> Result<(), StoreError> {
+        let doing = format!("settling a message of queue {}", queue.name());
+        let receipt = Receipt::parse(receipt).map_err(|error| StoreError::unusable(&*doing, error))?;
+        if receipt.until <= self.host.now() {
+            tracing::debug!(queue = queue.name(), "a message is settled too late, and comes again");
+            return Ok(());
+        }
+        match disposition {
+            Disposition::Acknowledge => self.delete(queue, &receipt, &doing).await,
+            Disposition::Retry { after, .. } => self.hide(queue, &receipt, *after, &doing).await,
+            Disposition::DeadLetter { reason } => match (queue.dead_letters(), &receipt.body) {
+                // First there, then gone from here: a crash between the two leaves a copy too many, not one too few.
+                (Some(dead), Some(body)) => {
+                    self.give_up(dead, body, reason, &doing).await?;
+                    self.delete(queue, &receipt, &doing).await
+                }
+                // A queue that keeps everything has nowhere to move it; it keeps it.
+                (None, _) | (Some(_), None) => Ok(()),
+            },
+        }
+    }
+}
+
+impl Sqs {
+    async fn delete(&self, queue: Queue, receipt: &Receipt, doing: &str) -> Result<(), StoreError> {
+        let request = self.client.delete_message().queue_url(self.url(queue, doing)?);
+        match request.receipt_handle(&receipt.handle).send().await {
+            Ok(_) => Ok(()),
+            Err(error) if error.code().is_some_and(|code| GONE.contains(&code)) => Ok(()),
+            Err(error) => Err(failed(doing, &self.resource(queue), &error)),
+        }
+    }
+
+    async fn hide(
+        &self,
+        queue: Queue,
+        receipt: &Receipt,
+        after: Duration,
+        doing: &str,
+    ) -> Result<(), StoreError> {
+        let request = self
+            .client
+            .change_message_visibility()
+            .queue_url(self.url(queue, doing)?)
+            .receipt_handle(&receipt.handle)
+            .visibility_timeout(whole_seconds(after.min(MAX_VISIBILITY)));
+        match request.send().await {
+            Ok(_) => Ok(()),
+            // Also what SQS says when the message would be hidden for more than twelve hours altogether; it then
+            // comes again when its visibility timeout ends.
+            Err(error) if error.code().is_some_and(|code| GONE.contains(&code)) => {
+                tracing::debug!(
+                    queue = queue.name(),
+                    code = error.code(),
+                    "a message's delay stays as it was"
+                );
+                Ok(())
+            }
+            Err(error) => Err(failed(doing, &self.resource(queue), &error)),
+        }
+    }
+
+    async fn give_up(&self, dead: Queue, body: &str, reason: &str, doing: &str) -> Result<(), StoreError> {
+        self.client
+            .send_message()
+            .queue_url(self.url(dead, doing)?)
+            .message_body(body)
+            .set_message_attributes(Attributes::of(body).with_reason(reason, body).values())
+            .send()
+            .await
+            .map_err(|error| failed(doing, &self.resource(dead), &error))?;
+        Ok(())
+    }
+}
+
+fn received(queue: Queue, message: Message, until: Timestamp) -> Result<Received, serde_json::Error> {
+    let count = message
+        .attributes
+        .as_ref()
+        .and_then(|attributes| attributes.get(&MessageSystemAttributeName::ApproximateReceiveCount))
+        .and_then(|count| count.parse().ok());
+    let body = message.body.unwrap_or_default();
+    let receipt = Receipt {
+        handle: message.receipt_handle.unwrap_or_default(),
+        until,
+        body: queue.dead_letters().map(|_| body.clone()),
+    };
+    Ok(Received {
+        receipt: receipt.text()?,
+        delivery: Delivery {
+            record_id: message.message_id.unwrap_or_default(),
+            body,
+            receive_count: count.unwrap_or(1),
+        },
+    })
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,66 @@
+//! DynamoDB, SQS and S3.
+
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
+use aws_credential_types::Credentials;
+
+/// A service that a test needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// Tables.
+    DynamoDb,
+    /// Queues.
+    Sqs,
+    /// Files.
+    S3,
+}
+
+impl Service {
+    /// The variable that leads to it.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::DynamoDb => "AWS_ENDPOINT_URL_DYNAMODB",
+            Self::Sqs => "AWS_ENDPOINT_URL_SQS",
+            Self::S3 => "AWS_ENDPOINT_URL_S3",
+        }
+    }
+
+    /// Its address.
+    ///
+    /// # Panics
+    /// When there is none: a test that silently ran nowhere, or on the real AWS, would be worse.
+    pub fn address(self) -> String {
+        let address = |name| std::env::var(name).ok().filter(|address| !address.is_empty());
+        match address(self.variable()).or_else(|| address("AWS_ENDPOINT_URL")) {
+            Some(address) => address,
+            None => panic!(
+                "{} is not set: run `make test`, or `make services` and then eval \"$(infra/services.py env)\"",
+                self.variable()
+            ),
+        }
+    }
+}
+
+/// The configuration that the programs have, for a service that is there.
+pub async fn config(service: Service) -> SdkConfig {
+    config_at(&service.address()).await
+}
+
+/// The same for a server at an address, such as one that fails on purpose.
+pub async fn config_at(address: &str) -> SdkConfig {
+    aws::limited(loader(address)).load().await
+}
+
+/// The same with other credentials.
+pub async fn config_as(address: &str, access_key_id: &str, session_token: Option<String>) -> SdkConfig {
+    let credentials = Credentials::new(access_key_id, "a-secret-key", session_token, None, "test");
+    aws::limited(loader(address).credentials_provider(credentials)).load().await
+}
+
+fn loader(address: &str) -> ConfigLoader {
+    let region = std::env::var("AWS_REGION").unwrap_or_else(|_| "us-east-1".to_owned());
+    let credentials = Credentials::new("test", "test", None, None, "test");
+    aws_config::defaults(BehaviorVersion::latest())
+        .endpoint_url(address)
+        .region(Region::new(region))
+        .credentials_provider(credentials)
+}

@@ -1,0 +1,163 @@
+//! What goes wrong, and what is said of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use contracts::{AttemptId, Host, SearchId, Token};
+use dedup::{Admission, Claim, ClaimPartition, GrantTokens, RememberProcessed, Requirement};
+use dynamo::{Ledger, Processed};
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use servers::amazon::{Service, config, config_as, config_at};
+use worker::SystemHost;
+
+use super::{client, with_table};
+use crate::net::Scripted;
+use crate::{Tested, unique};
+
+fn request(partition: SearchId, requires: Requirement) -> Claim {
+    let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
+    let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
+    let now = SystemHost.now();
+    Claim { partition, attempt, now, lease: SignedDuration::from_secs(30), requires, mint }
+}
+
+fn partition() -> SearchId {
+    SearchId::from_uuid(SystemHost.fresh_id())
+}
+
+fn token(partition: SearchId) -> Token {
+    Token::minted_at_entry(partition, SystemHost.fresh_id())
+}
+
+const THROTTLED: &str = r#"{"__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+    "message": "The level of configured provisioned throughput for the table was exceeded"}"#;
+
+#[tokio::test]
+async fn of_ten_workers_with_connections_of_their_own_exactly_one_is_admitted() -> Tested {
+    with_table("partition_id", |client, table| async move {
+        let partition = partition();
+        let token = token(partition);
+        Ledger::new(client, &table).grant(partition, std::slice::from_ref(&token), SystemHost.now()).await?;
+        let claims = (0..10).map(|_| async {
+            let ledger = Ledger::new(super::client().await, &table);
+            ledger.claim(&request(partition, Requirement::Token(token.clone()))).await
+        });
+        let answers: Vec<Admission> = join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
+        let admitted = answers.iter().filter(|answer| matches!(answer, Admission::Admitted(_))).count();
+        let busy = answers.iter().filter(|answer| matches!(answer, Admission::Busy { .. })).count();
+        assert_eq!((admitted, busy), (1, 9));
+        Ok(())
+    })
+    .await
+}
+
+/// Counts calls.
+#[derive(Debug, Clone, Default)]
+struct Calls(Arc<AtomicUsize>);
+
+impl Intercept for Calls {
+    fn name(&self) -> &'static str {
+        "calls"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_answer_it_takes_one_call_unless_an_expired_item_is_replaced() -> Tested {
+    with_table("partition_id", |_, table| async move {
+        let calls = Calls::default();
+        let config = aws_sdk_dynamodb::config::Builder::from(&config(Service::DynamoDb).await);
+        let ledger = Ledger::new(Client::from_conf(config.interceptor(calls.clone()).build()), table);
+        let partition = partition();
+        let token = token(partition);
+        let spent = || calls.0.swap(0, Ordering::SeqCst);
+        ledger.grant(partition, std::slice::from_ref(&token), SystemHost.now()).await?;
+        assert_eq!(spent(), 1, "a grant");
+        for (requires, expected) in [
+            (Requirement::Token(token.clone()), "Admitted"),
+            (Requirement::Known, "Busy"),
+            (Requirement::Token(self::token(partition)), "Duplicate"),
+        ] {
+            let answer = format!("{:?}", ledger.claim(&request(partition, requires)).await?);
+            assert!(answer.starts_with(expected), "{answer}");
+            assert_eq!(spent(), 1, "{expected}");
+        }
+        let later = SystemHost.now().checked_add(dedup::ledger::ITEM_LIFETIME * 2)?;
+        let claim = Claim { now: later, ..request(partition, Requirement::Nothing) };
+        assert!(matches!(ledger.claim(&claim).await?, Admission::Admitted(admitted) if admitted.fence == 1));
+        assert_eq!(spent(), 2, "replacing an expired item");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
+    let server = Scripted::start(|_, _| (400, THROTTLED.to_owned())).await;
+    let ledger = Ledger::new(Client::new(&config_at(&server.address).await), "ledger");
+    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    assert!(error.is_retryable(), "{}", error.chain());
+    assert!(error.chain().contains("ProvisionedThroughputExceededException"), "{}", error.chain());
+    assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
+}
+
+#[tokio::test]
+async fn throttling_that_passes_is_not_noticed() -> Tested {
+    let server = Scripted::start(|request, _| match request {
+        0 | 1 => (400, THROTTLED.to_owned()),
+        _ => (200, "{}".to_owned()),
+    })
+    .await;
+    let store = Processed::new(Client::new(&config_at(&server.address).await), "processed");
+    store.remember("key", Timestamp::MAX).await?;
+    assert_eq!(server.requests(), 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_missing_table_is_named_with_its_setting() {
+    let table = unique("missing");
+    let ledger = Ledger::new(client().await, &table);
+    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_LEDGER_TABLE)");
+    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+    let error =
+        Processed::new(client().await, &table).is_remembered("key", Timestamp::MIN).await.unwrap_err();
+    let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_PROCESSED_TABLE)");
+    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+}
+
+/// DynamoDB Local takes any key that looks like one.
+#[tokio::test]
+async fn wrong_credentials_are_named_as_such() {
+    let config = config_as(&Service::DynamoDb.address(), "not a key!", None).await;
+    let ledger = Ledger::new(Client::new(&config), "ledger");
+    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    assert!(
+        !error.is_retryable() && error.chain().contains("the credentials were refused"),
+        "{}",
+        error.chain()
+    );
+    assert!(error.chain().contains("AWS_ACCESS_KEY_ID") && !error.chain().contains("a-secret-key"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_may_come_back() {
+    let ledger = Ledger::new(Client::new(&config_at("http://127.0.0.1:1").await), "ledger");
+    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    assert!(error.is_retryable() && error.chain().contains("was not reached"), "{}", error.chain());
+}

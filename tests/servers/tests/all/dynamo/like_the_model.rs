@@ -1,0 +1,141 @@
+//! The ledger answers as the pure item does, whatever is asked of it and in whatever order.
+
+use std::collections::BTreeSet;
+
+use contracts::{AttemptId, SearchId, Token};
+use dedup::ledger::{ITEM_LIFETIME, Item};
+use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use dynamo::Ledger;
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+use super::with_table;
+use crate::Tested;
+
+const CASES: u32 = 48;
+/// Whom the tokens say they are for; the ledger does not ask.
+const HOME: SearchId = SearchId::from_uuid(Uuid::nil());
+
+#[derive(Debug, Clone)]
+enum Step {
+    Claim { attempt: u128, requires: usize, mint: usize },
+    Release { attempt: u128, fences_ago: u64, remove: Vec<usize>, ended: bool },
+    Grant { tokens: Vec<usize> },
+}
+
+/// Tokens of an entry point, of three attempts, and one that nobody ever grants.
+fn token(n: usize) -> Token {
+    match n {
+        0..3 => Token::minted_at_entry(HOME, Uuid::from_u128(n as u128)),
+        3..9 => Token::minted_by_attempt(HOME, &attempt((n / 2) as u128), n % 2),
+        _ => Token::minted_at_entry(HOME, Uuid::from_u128(99)),
+    }
+}
+
+fn attempt(n: u128) -> AttemptId {
+    AttemptId::from_uuid(Uuid::from_u128(n))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (1..4_u128, 0..12_usize, 0..3_usize)
+            .prop_map(|(attempt, requires, mint)| Step::Claim { attempt, requires, mint }),
+        3 => (1..4_u128, prop_oneof![3 => Just(0), 1 => Just(1_u64)], proptest::collection::vec(0..9_usize, 0..4), any::<bool>())
+            .prop_map(|(attempt, fences_ago, remove, ended)| Step::Release { attempt, fences_ago, remove, ended }),
+        2 => proptest::collection::vec(0..3_usize, 0..3).prop_map(|tokens| Step::Grant { tokens }),
+    ]
+}
+
+/// How much time passes before a step: mostly little, sometimes a lease, rarely an item's lifetime.
+fn passing() -> impl Strategy<Value = SignedDuration> {
+    let nanos = SignedDuration::from_nanos;
+    prop_oneof![
+        6 => (0..3_i64).prop_map(SignedDuration::from_secs),
+        2 => Just(SignedDuration::from_secs(30)),
+        1 => Just(SignedDuration::from_secs(30).saturating_sub(nanos(1))),
+        1 => Just(ITEM_LIFETIME),
+        1 => Just(ITEM_LIFETIME.saturating_sub(SignedDuration::from_secs(1))),
+    ]
+}
+
+#[test]
+fn whatever_is_asked_in_whatever_order() -> Tested {
+    let runtime = Runtime::new()?;
+    let handle = runtime.handle().clone();
+    runtime.block_on(with_table("partition_id", |client, table| async move {
+        let ledger = Ledger::new(client, table);
+        let cases = proptest::collection::vec((passing(), step()), 1..16);
+        // The runner is synchronous, so it gets a thread on which it may wait.
+        let checked = tokio::task::spawn_blocking(move || {
+            let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+            TestRunner::new(config).run(&cases, |steps| {
+                handle.block_on(check(&ledger, steps));
+                Ok(())
+            })
+        });
+        Ok(checked.await??)
+    }))
+}
+
+/// Long after now, so that what expires here is expired for the ledger alone, and the server's own TTL leaves it.
+const BEGIN: Timestamp = Timestamp::constant(2_840_140_800, 0);
+
+async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
+    let partition = SearchId::from_uuid(Uuid::new_v4());
+    let (mut now, mut model) = (BEGIN, None);
+    for (passing, step) in steps {
+        now = now.checked_add(passing).unwrap();
+        take(ledger, partition, now, &mut model, step).await;
+    }
+    // What is left is the same too: the tokens, and who is inside.
+    for attempt in [1, 2] {
+        take(ledger, partition, now, &mut model, Step::Claim { attempt, requires: 10, mint: 0 }).await;
+    }
+}
+
+async fn take(ledger: &Ledger, partition: SearchId, now: Timestamp, model: &mut Option<Item>, step: Step) {
+    match step {
+        Step::Claim { attempt: n, requires, mint } => {
+            let requires = match requires {
+                0..10 => Requirement::Token(token(requires)),
+                10 => Requirement::Known,
+                _ => Requirement::Nothing,
+            };
+            let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
+            let lease = SignedDuration::from_secs(30);
+            let claim = Claim { partition, attempt: attempt(n), now, lease, requires, mint };
+            let (expected, next) = Item::claim(model.clone(), &claim);
+            assert_eq!(ledger.claim(&claim).await.unwrap(), expected, "{claim:?} on {model:?}");
+            if let Admission::Admitted(_) = expected {
+                *model = next.map(whole_seconds);
+            }
+        }
+        Step::Release { attempt: n, fences_ago, remove, ended } => {
+            let fence = model.as_ref().map_or(0, |item| item.fence).saturating_sub(fences_ago);
+            let remove: BTreeSet<Token> = remove.into_iter().map(token).collect();
+            let release = Release { partition, attempt: attempt(n), fence, remove, ended, now };
+            let next = model.clone().and_then(|item| item.release(&release));
+            assert_eq!(ledger.release(&release).await.unwrap(), next.is_some(), "{release:?} on {model:?}");
+            *model = next.map(whole_seconds).or_else(|| model.take());
+        }
+        Step::Grant { tokens } => {
+            let tokens: Vec<Token> = tokens.into_iter().map(token).collect();
+            let mut item =
+                model.take().filter(|item| item.expires_at > now).unwrap_or_else(|| Item::new(now));
+            item.grant(&tokens, now);
+            ledger.grant(partition, &tokens, now).await.unwrap();
+            *model = Some(whole_seconds(item));
+        }
+    }
+}
+
+/// The one thing that DynamoDB keeps less exactly: an expiry, rounded up.
+fn whole_seconds(mut item: Item) -> Item {
+    if item.expires_at.subsec_nanosecond() > 0 {
+        item.expires_at = Timestamp::from_second(item.expires_at.as_second() + 1).unwrap();
+    }
+    item
+}

@@ -1,0 +1,26 @@
+//! The contract suites.
+
+use dynamo::{Ledger, Processed};
+use worker::SystemHost;
+
+use super::with_table;
+use crate::Tested;
+
+#[tokio::test]
+async fn ledger() -> Tested {
+    with_table("partition_id", |client, table| async move {
+        let ledger = Ledger::new(client, table);
+        let ports = testing::ledger::Ports { claim: &ledger, grant: &ledger, host: &SystemHost };
+        testing::ledger::all(&ports).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn processed() -> Tested {
+    with_table("message_key", |client, table| async move {
+        let store = Processed::new(client, table);
+        testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
+    })
+    .await
+}

@@ -1,0 +1,105 @@
+//! What goes wrong, and what is said of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use contracts::message::ObjectRef;
+use contracts::{Host, StoreError};
+use imports::{PresignUpload, ReadObject, UploadGrant};
+use s3::Uploads;
+use servers::amazon::{Service, config, config_as, config_at};
+use worker::SystemHost;
+
+use super::objects;
+use crate::net::Scripted;
+use crate::{Tested, unique};
+
+fn object(bucket: &str) -> ObjectRef {
+    ObjectRef { bucket: bucket.to_owned(), key: "a/b.ris".to_owned(), version: None, size_bytes: 1 }
+}
+
+/// Of an answer that would be a stream.
+fn error<T>(answer: Result<T, StoreError>) -> StoreError {
+    match answer {
+        Ok(_) => panic!("it succeeded"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn a_missing_bucket_is_named_with_its_setting() {
+    let objects = objects(s3::client(&config(Service::S3).await));
+    let bucket = unique("missing");
+    let expected = format!("there is no bucket \"{bucket}\" (set by SEARCH_IMPORT_UPLOAD_BUCKET)");
+    for error in
+        [error(objects.head(&bucket, "a/b.ris", None).await), error(objects.open(&object(&bucket)).await)]
+    {
+        assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+    }
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_named_as_such() {
+    let refused = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>The request \
+        signature we calculated does not match.</Message><StringToSign>a-secret</StringToSign></Error>";
+    let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
+    let objects = objects(s3::client(&config_at(&server.address).await));
+    let error = error(objects.open(&object("bucket")).await);
+    assert!(
+        !error.is_retryable() && error.chain().contains("the credentials were refused"),
+        "{}",
+        error.chain()
+    );
+    assert!(!error.chain().contains("a-secret"), "{}", error.chain());
+}
+
+#[tokio::test]
+async fn slowing_down_is_tried_again_a_few_times_and_then_unavailable() {
+    let slower = "<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>Slower.</Message></Error>";
+    let server = Scripted::start(|_, _| (503, slower.to_owned())).await;
+    let objects = objects(s3::client(&config_at(&server.address).await));
+    let error = error(objects.open(&object("bucket")).await);
+    assert!(error.is_retryable() && error.chain().contains("SlowDown"), "{}", error.chain());
+    assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
+}
+
+#[tokio::test]
+async fn a_form_carries_the_session_of_temporary_credentials_and_no_secret() -> Tested {
+    let config = config_as(&Service::S3.address(), "ASIAEXAMPLE", Some("a-session".to_owned())).await;
+    let uploads = Uploads::new(s3::client(&config), &config, "bucket", Arc::new(SystemHost));
+    let grant = UploadGrant {
+        key: "uploads/x".to_owned(),
+        max_bytes: 1,
+        metadata: BTreeMap::new(),
+        expires_at: SystemHost.now(),
+    };
+    let form = uploads.presign(&grant).await?;
+    assert_eq!(form.fields["x-amz-security-token"], "a-session");
+    assert_eq!(form.url, format!("{}/bucket/", Service::S3.address()));
+    assert!(!format!("{form:?}").contains("a-secret-key"));
+    let eternal = UploadGrant { expires_at: "2099-01-01T00:00:00Z".parse()?, ..grant };
+    let error = uploads.presign(&eternal).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().contains("seven days"), "{}", error.chain());
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_server_of_ones_own_forms_lead_to_the_bucket_at_aws() -> Tested {
+    let credentials = aws_sdk_s3::config::Credentials::new("AKIAEXAMPLE", "a-secret-key", None, None, "test");
+    let config = aws_config::SdkConfig::builder()
+        .behavior_version(aws_config::BehaviorVersion::latest())
+        .region(aws_config::Region::new("eu-central-1"))
+        .credentials_provider(aws_sdk_s3::config::SharedCredentialsProvider::new(credentials))
+        .build();
+    let uploads = Uploads::new(s3::client(&config), &config, "our-uploads", Arc::new(SystemHost));
+    let grant = UploadGrant {
+        key: "uploads/x".to_owned(),
+        max_bytes: 1,
+        metadata: BTreeMap::new(),
+        expires_at: SystemHost.now(),
+    };
+    let form = uploads.presign(&grant).await?;
+    assert_eq!(form.url, "https://our-uploads.s3.eu-central-1.amazonaws.com/");
+    assert!(form.fields["x-amz-credential"].contains("/eu-central-1/s3/aws4_request"));
+    Ok(())
+}

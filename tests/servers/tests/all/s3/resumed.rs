@@ -1,0 +1,86 @@
+//! Reading over connections that break.
+
+use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
+use futures::TryStreamExt;
+use imports::ReadObject;
+use servers::amazon::{Service, config_at};
+
+use super::{objects, pattern, put, read, with_bucket};
+use crate::Tested;
+use crate::net::Breaking;
+
+const SIZE: usize = 3_000_000;
+
+#[tokio::test]
+async fn reading_goes_on_where_a_connection_broke() -> Tested {
+    with_bucket(|client, bucket| async move {
+        let bytes = pattern(SIZE);
+        let object = put(&client, &bucket, &bytes).await;
+        let breaks = |connection| if connection < 2 { 700_000 } else { u64::MAX };
+        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let objects = objects(s3::client(&config_at(&way.address).await));
+        let whole = read(objects.open(&object).await?.unwrap()).await?;
+        assert!(whole == bytes, "other bytes");
+        assert_eq!(way.connections(), 3);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_connection_that_always_breaks_is_given_up() -> Tested {
+    with_bucket(|client, bucket| async move {
+        let object = put(&client, &bucket, &pattern(SIZE)).await;
+        let way = Breaking::start(&Service::S3.address(), |_| 100_000).await;
+        let objects = objects(s3::client(&config_at(&way.address).await));
+        let error = read(objects.open(&object).await?.unwrap()).await.unwrap_err();
+        assert!(error.is_retryable(), "{}", error.chain());
+        assert!(error.chain().contains("reading object a file.ris from byte"), "{}", error.chain());
+        assert_eq!(way.connections(), 6, "the first one, and five more");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_was_replaced_meanwhile_is_never_mixed_in() -> Tested {
+    with_bucket(|client, bucket| async move {
+        let object = put(&client, &bucket, &pattern(SIZE)).await;
+        let breaks = |connection| if connection < 1 { 700_000 } else { u64::MAX };
+        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let objects = objects(s3::client(&config_at(&way.address).await));
+        let mut stream = objects.open(&object).await?.unwrap();
+        assert!(stream.try_next().await?.is_some());
+        put(&client, &bucket, &vec![b'x'; SIZE]).await;
+        let error = read(stream).await.unwrap_err();
+        assert!(
+            error.is_retryable() && error.chain().contains("replaced while it was read"),
+            "{}",
+            error.chain()
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_version_is_read_to_its_end_whatever_replaces_it() -> Tested {
+    with_bucket(|client, bucket| async move {
+        let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
+        client.put_bucket_versioning().bucket(&bucket).versioning_configuration(enabled).send().await?;
+        let bytes = pattern(SIZE);
+        let mut object = put(&client, &bucket, &bytes).await;
+        // Not even its message has to name the version.
+        object.version = None;
+        let breaks = |connection| if connection < 1 { 700_000 } else { u64::MAX };
+        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let objects = objects(s3::client(&config_at(&way.address).await));
+        let mut stream = objects.open(&object).await?.unwrap();
+        let mut whole = stream.try_next().await?.unwrap();
+        put(&client, &bucket, &vec![b'x'; SIZE]).await;
+        whole.extend(read(stream).await?);
+        assert!(whole == bytes, "other bytes");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,159 @@
+//! What goes wrong, and what is said of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use contracts::{Destination, Disposition};
+use outbox::{Outgoing, Queue, ReceiveMessages, SendError, SendMessages};
+use serde_json::{Value, json};
+use servers::amazon::{Service, config, config_at};
+use sqs::{Queues, Sqs};
+use worker::SystemHost;
+
+use super::{adapter, outgoing};
+use crate::net::Scripted;
+use crate::unique;
+
+fn saga_at(url: &str) -> Queues {
+    [(Queue::Saga, url.to_owned())].into_iter().collect()
+}
+
+async fn scripted(server: &Scripted) -> Sqs {
+    let url = format!("{}/000000000000/saga", server.address);
+    adapter(Client::new(&config_at(&server.address).await), saga_at(&url))
+}
+
+/// The numbers of the entries in a request.
+fn ids(request: &str) -> Vec<String> {
+    let request: Value = serde_json::from_str(request).unwrap();
+    let id = |entry: &Value| entry["Id"].as_str().unwrap().to_owned();
+    request["Entries"].as_array().unwrap().iter().map(id).collect()
+}
+
+fn failed(id: &str, sender_fault: bool) -> Value {
+    json!({ "Id": id, "Code": "InternalError", "Message": "words", "SenderFault": sender_fault })
+}
+
+/// An answer in which every entry is sent but those that fail.
+fn answer(request: &str, failing: &[Value]) -> (u16, String) {
+    let sent: Vec<Value> = ids(request)
+        .iter()
+        .filter(|id| !failing.iter().any(|entry| entry["Id"] == **id))
+        .map(|id| json!({ "Id": id, "MessageId": "m", "MD5OfMessageBody": "9dd4e461268c8034f5c8564e155c67a6" }))
+        .collect();
+    (200, json!({ "Successful": sent, "Failed": failing }).to_string())
+}
+
+fn four() -> Vec<Outgoing> {
+    (0..4).map(|n| outgoing(n, "x")).collect()
+}
+
+#[tokio::test]
+async fn only_what_failed_and_may_pass_is_sent_again() {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    let server = Scripted::start(move |request, body| {
+        seen.lock().unwrap().push(ids(body));
+        match request {
+            0 => answer(body, &[failed("1", false), failed("2", true)]),
+            _ => answer(body, &[]),
+        }
+    })
+    .await;
+    let results = scripted(&server).await.send(&four()).await;
+    assert_eq!(*requests.lock().unwrap(), [vec!["0", "1", "2", "3"], vec!["1"]]);
+    let ok: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(ok, [true, true, false, true]);
+    assert!(!results[2].as_ref().unwrap_err().is_retryable(), "it is the sender's fault");
+}
+
+#[tokio::test]
+async fn what_fails_every_time_is_left_to_the_outbox() {
+    let server = Scripted::start(|_, body| answer(body, &[failed("3", false)])).await;
+    let results = scripted(&server).await.send(&four()).await;
+    assert_eq!(server.requests(), 3);
+    assert!(results[..3].iter().all(Result::is_ok));
+    let SendError::Store(error) = results[3].as_ref().unwrap_err() else { panic!("{results:?}") };
+    assert!(error.is_retryable() && error.chain().contains("InternalError: words"), "{}", error.chain());
+}
+
+#[tokio::test]
+async fn an_entry_that_the_answer_forgets_is_sent_again() {
+    let server = Scripted::start(|request, body| match request {
+        0 => (200, json!({ "Successful": [], "Failed": [] }).to_string()),
+        _ => answer(body, &[]),
+    })
+    .await;
+    let results = scripted(&server).await.send(&four()).await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(server.requests(), 2);
+}
+
+#[tokio::test]
+async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
+    let throttled = r#"{"__type": "com.amazonaws.sqs#RequestThrottled", "message": "slower"}"#;
+    let server = Scripted::start(|_, _| (400, throttled.to_owned())).await;
+    let results = scripted(&server).await.send(&four()).await;
+    assert!(results.iter().all(|result| result.as_ref().is_err_and(SendError::is_retryable)), "{results:?}");
+    assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_named_as_such() {
+    let refused = r#"{"__type": "com.amazon.coral.service#UnrecognizedClientException",
+        "message": "The security token included in the request is invalid."}"#;
+    let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
+    let error = scripted(&server).await.receive(Queue::Saga, 1, Duration::ZERO).await.unwrap_err();
+    assert!(
+        !error.is_retryable() && error.chain().contains("the credentials were refused"),
+        "{}",
+        error.chain()
+    );
+}
+
+#[tokio::test]
+async fn a_missing_queue_is_named_with_its_setting() {
+    let address = Service::Sqs.address();
+    let url = format!("{address}/000000000000/{}", unique("missing"));
+    let sqs = adapter(Client::new(&config(Service::Sqs).await), saga_at(&url));
+    let expected = format!("there is no queue \"{url}\" (set by SEARCH_IMPORT_SAGA_QUEUE_URL)");
+    let error = sqs.receive(Queue::Saga, 1, Duration::ZERO).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+    let result = sqs.send(&[outgoing(1, "x")]).await.remove(0);
+    let Err(SendError::Store(error)) = result else { panic!("{result:?}") };
+    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+}
+
+#[tokio::test]
+async fn a_queue_without_an_address_is_named_with_its_setting() {
+    let server = Scripted::start(|_, body| answer(body, &[])).await;
+    let sqs = scripted(&server).await;
+    let parse = Outgoing { destination: Destination::Parse, ..outgoing(1, "x") };
+    let results = sqs.send(&[parse, outgoing(2, "x")]).await;
+    assert!(matches!(results[0], Err(SendError::NoDestination(Destination::Parse))), "{results:?}");
+    assert!(results[1].is_ok(), "its neighbour is sent: {results:?}");
+    let error = sqs.receive(Queue::Control, 1, Duration::ZERO).await.unwrap_err();
+    assert!(error.chain().contains("SEARCH_IMPORT_CONTROL_QUEUE_URL is not set"), "{}", error.chain());
+}
+
+#[tokio::test]
+async fn a_longer_delay_than_sqs_can_wait_is_refused_without_a_call() {
+    let server = Scripted::start(|_, body| answer(body, &[])).await;
+    let delayed = |n, seconds| Outgoing { delay: Duration::from_secs(seconds), ..outgoing(n, "x") };
+    let results = scripted(&server).await.send(&[delayed(1, 901), delayed(2, 900)]).await;
+    assert!(results[1].is_ok(), "{results:?}");
+    let SendError::Store(error) = results[0].as_ref().unwrap_err() else { panic!("{results:?}") };
+    assert!(!error.is_retryable() && error.chain().contains("900s that SQS can wait"), "{}", error.chain());
+    assert_eq!(server.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_foreign_receipt_is_refused() {
+    let server = Scripted::start(|_, _| (200, String::new())).await;
+    let sqs =
+        Sqs::new(Client::new(&config_at(&server.address).await), saga_at("http://x"), Arc::new(SystemHost));
+    let error = sqs.settle(Queue::Saga, "AQEB", &Disposition::Acknowledge).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().contains("this is not a receipt"), "{}", error.chain());
+    assert_eq!(server.requests(), 0);
+}

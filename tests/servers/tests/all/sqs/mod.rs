@@ -1,0 +1,71 @@
+//! SQS.
+
+mod faults;
+mod messages;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
+use contracts::{Destination, MessageId, SearchId};
+use outbox::{Outgoing, Queue};
+use servers::amazon::{Service, config};
+use sqs::{Queues, Sqs};
+use uuid::Uuid;
+use worker::SystemHost;
+
+use crate::{Tested, cleaned_up, unique};
+
+/// How often the saga queue delivers a message here.
+const RECEIVE_LIMIT: u32 = 4;
+
+/// Runs a test with queues of its own: the saga queue with its dead letters, and the control queue.
+async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queues) -> F) -> Tested {
+    let client = Client::new(&config(Service::Sqs).await);
+    let name = unique("q");
+    let dead = create(&client, &format!("{name}-dead"), None).await;
+    let policy = format!(
+        "{{\"deadLetterTargetArn\": \"{}\", \"maxReceiveCount\": {RECEIVE_LIMIT}}}",
+        arn(&client, &dead).await
+    );
+    let saga = create(&client, &name, Some(policy)).await;
+    let control = create(&client, &format!("{name}-control"), None).await;
+    let urls = [(Queue::Saga, saga), (Queue::SagaDead, dead), (Queue::Control, control)];
+    let queues: Queues = urls.clone().into_iter().collect();
+    let clean = async {
+        for (_, url) in &urls {
+            client.delete_queue().queue_url(url).send().await.expect("the queue can be deleted");
+        }
+    };
+    cleaned_up(test(client.clone(), queues), clean).await
+}
+
+async fn create(client: &Client, name: &str, redrive: Option<String>) -> String {
+    let mut request = client.create_queue().queue_name(name);
+    if let Some(policy) = redrive {
+        request = request.attributes(QueueAttributeName::RedrivePolicy, policy);
+    }
+    request.send().await.expect("the queue can be created").queue_url.expect("a queue has an address")
+}
+
+async fn arn(client: &Client, url: &str) -> String {
+    let request = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::QueueArn);
+    let attributes = request.send().await.expect("the queue is there").attributes.expect("it has attributes");
+    attributes.get(&QueueAttributeName::QueueArn).expect("it has an ARN").clone()
+}
+
+/// Queues that do not make a test wait for messages that are not there.
+fn adapter(client: Client, queues: Queues) -> Sqs {
+    Sqs::new(client, queues, Arc::new(SystemHost)).waiting(Duration::ZERO)
+}
+
+fn outgoing(n: u128, body: impl Into<String>) -> Outgoing {
+    Outgoing {
+        id: MessageId::from_uuid(Uuid::from_u128(n)),
+        search_id: SearchId::from_uuid(Uuid::from_u128(1)),
+        destination: Destination::Saga,
+        body: body.into(),
+        delay: Duration::ZERO,
+    }
+}
