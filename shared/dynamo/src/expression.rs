@@ -142,7 +142,9 @@ pub(crate) fn release(release: &Release) -> Update {
 /// A grant to an item that is absent or has not expired. It leaves whoever is inside alone.
 pub(crate) fn grant(partition: SearchId, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec!["SET #expires = :expires".to_owned(), with_tokens(tokens, "ADD #tokens :tokens")];
-    Update::new(partition, &update, format!("{ABSENT} OR {ALIVE}")).value(":tokens", set(tokens)).touching(now)
+    Update::new(partition, &update, format!("{ABSENT} OR {ALIVE}"))
+        .value(":tokens", set(tokens))
+        .touching(now)
 }
 
 /// A grant in place of an expired item.

@@ -21,7 +21,7 @@ const HOME: SearchId = SearchId::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim { attempt: u128, requires: usize, mint: usize },
+    Claim { attempt: u128, requires: Requirement, mint: usize },
     Release { attempt: u128, fences_ago: u64, remove: Vec<usize>, ended: bool },
     Grant { tokens: Vec<usize> },
 }
@@ -39,13 +39,27 @@ fn attempt(n: u128) -> AttemptId {
     AttemptId::from_uuid(Uuid::from_u128(n))
 }
 
-fn step() -> impl Strategy<Value = Step> {
+/// Mostly what is met, since a refusal leads nowhere.
+fn requirement() -> impl Strategy<Value = Requirement> {
     prop_oneof![
-        4 => (1..4_u128, 0..12_usize, 0..3_usize)
+        4 => (0..3_usize).prop_map(|n| Requirement::Token(token(n))),
+        1 => (3..10_usize).prop_map(|n| Requirement::Token(token(n))),
+        3 => Just(Requirement::Known),
+        2 => Just(Requirement::Nothing),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let tokens = |most: usize| proptest::collection::vec(0..most, 0..4_usize);
+    let release =
+        (1..4_u128, prop_oneof![4 => Just(0), 1 => Just(1_u64)], tokens(9), prop::bool::weighted(0.2));
+    prop_oneof![
+        5 => (1..4_u128, requirement(), 0..3_usize)
             .prop_map(|(attempt, requires, mint)| Step::Claim { attempt, requires, mint }),
-        3 => (1..4_u128, prop_oneof![3 => Just(0), 1 => Just(1_u64)], proptest::collection::vec(0..9_usize, 0..4), any::<bool>())
-            .prop_map(|(attempt, fences_ago, remove, ended)| Step::Release { attempt, fences_ago, remove, ended }),
-        2 => proptest::collection::vec(0..3_usize, 0..3).prop_map(|tokens| Step::Grant { tokens }),
+        3 => release.prop_map(|(attempt, fences_ago, remove, ended)| {
+            Step::Release { attempt, fences_ago, remove, ended }
+        }),
+        2 => tokens(3).prop_map(|tokens| Step::Grant { tokens }),
     ]
 }
 
@@ -53,7 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn passing() -> impl Strategy<Value = SignedDuration> {
     let nanos = SignedDuration::from_nanos;
     prop_oneof![
-        6 => (0..3_i64).prop_map(SignedDuration::from_secs),
+        12 => (0..3_i64).prop_map(SignedDuration::from_secs),
         2 => Just(SignedDuration::from_secs(30)),
         1 => Just(SignedDuration::from_secs(30).saturating_sub(nanos(1))),
         1 => Just(ITEM_LIFETIME),
@@ -67,7 +81,7 @@ fn whatever_is_asked_in_whatever_order() -> Tested {
     let handle = runtime.handle().clone();
     runtime.block_on(with_table("partition_id", |client, table| async move {
         let ledger = Ledger::new(client, table);
-        let cases = proptest::collection::vec((passing(), step()), 1..16);
+        let cases = proptest::collection::vec((passing(), step()), 1..32);
         // The runner is synchronous, so it gets a thread on which it may wait.
         let checked = tokio::task::spawn_blocking(move || {
             let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
@@ -92,18 +106,20 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
     }
     // What is left is the same too: the tokens, and who is inside.
     for attempt in [1, 2] {
-        take(ledger, partition, now, &mut model, Step::Claim { attempt, requires: 10, mint: 0 }).await;
+        take(
+            ledger,
+            partition,
+            now,
+            &mut model,
+            Step::Claim { attempt, requires: Requirement::Known, mint: 0 },
+        )
+        .await;
     }
 }
 
 async fn take(ledger: &Ledger, partition: SearchId, now: Timestamp, model: &mut Option<Item>, step: Step) {
     match step {
         Step::Claim { attempt: n, requires, mint } => {
-            let requires = match requires {
-                0..10 => Requirement::Token(token(requires)),
-                10 => Requirement::Known,
-                _ => Requirement::Nothing,
-            };
             let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
             let lease = SignedDuration::from_secs(30);
             let claim = Claim { partition, attempt: attempt(n), now, lease, requires, mint };
