@@ -132,10 +132,11 @@ async fn text_that_looks_like_an_expression_is_stored_as_it_is() -> Tested {
         scratch.mongo.settle(&[(write.search_id, vec![settlement])]).await?;
         let stored = scratch.mongo.load(&[write.search_id], now).await?.remove(0).unwrap();
         assert_eq!((stored.content, stored.outbox), (write.content, vec![failed]));
-        let mut job = sample::job(HOST, write.search_id, 1, JobState::Parsing);
+        // Of a search of its own: a running one is read from its saga.
+        let mut job = sample::job(HOST, create(text).search_id, 1, JobState::Parsing);
         job.name = Some(text.to_owned());
         scratch.mongo.write(std::slice::from_ref(&job)).await?;
-        assert_eq!(scratch.mongo.job(write.search_id).await?, Some(job));
+        assert_eq!(scratch.mongo.job(job.search_id).await?, Some(job));
     }
     scratch.end().await
 }
