@@ -143,7 +143,7 @@ async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() 
     let commands = world.take(Queue::Parse).await;
     assert_eq!(commands.len(), 1);
     // A third, late copy is a duplicate.
-    let store: Arc<dyn SendMessages> = world.backend.store.clone();
+    let store: Arc<dyn SendMessages> = world.store.clone();
     let copy = contracts::Message::decode(&message[0].delivery.body).unwrap();
     outbox::send_one(store.as_ref(), &copy, Duration::ZERO).await.unwrap();
     let late = world.take(Queue::Saga).await;

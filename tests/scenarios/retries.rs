@@ -60,20 +60,20 @@ impl WriteSaga for Troubled {
 /// The saga function over a store in trouble.
 fn troubled(world: &World, trouble: Trouble, times: usize) -> (RunSaga, Arc<Troubled>) {
     let store = Arc::new(Troubled {
-        store: world.backend.store.clone(),
+        store: world.store.clone(),
         trouble,
         left: AtomicUsize::new(times),
         calls: AtomicUsize::new(0),
     });
     let ports = worker::Ports {
-        read: world.backend.store.clone(),
+        read: world.store.clone(),
         write: store.clone(),
-        ledger: world.backend.ledger(),
-        dispatcher: world.backend.dispatcher(run_saga::FUNCTION),
+        ledger: world.backend.partitions().unwrap().ledger.clone(),
+        dispatcher: world.backend.dispatcher(run_saga::FUNCTION).unwrap(),
         host: world.host.clone(),
     };
     let worker = Worker::new(ports, worker::Settings::default());
-    let healthy = Functions::over(&world.backend).run_saga;
+    let healthy = Functions::over(&world.backend).unwrap().run_saga;
     (RunSaga { worker, ..healthy }, store)
 }
 
@@ -109,7 +109,7 @@ async fn any_other_failure_goes_back_to_the_queue_at_once() {
     let answers = function.handle(&deliveries(&batch), None).await;
     assert!(matches!(answers[..], [Disposition::Retry { .. }]));
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
-    assert_eq!(world.host.sleeps(), []);
+    assert!(world.host.sleeps().is_empty());
 }
 
 #[tokio::test]

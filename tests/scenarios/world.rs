@@ -32,6 +32,7 @@ pub(crate) struct World {
     _dir: TempDir,
     pub(crate) host: Arc<ManualHost>,
     pub(crate) backend: Backend,
+    pub(crate) store: Arc<Store>,
     pub(crate) functions: Functions,
 }
 
@@ -49,20 +50,20 @@ impl World {
             ..Settings::default()
         };
         let store = Arc::new(Store::open(dir.path(), host.clone(), settings).unwrap());
-        let backend =
-            Backend { queue: store.clone(), observer: store.clone(), store, host: host.clone(), config };
-        let functions = Functions::over(&backend);
-        Self { _dir: dir, host, backend, functions }
+        let backend = adapters::embedded(&store, host.clone(), store.clone(), config);
+        let functions = Functions::over(&backend).unwrap();
+        Self { _dir: dir, host, backend, store, functions }
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.backend.store
+        &self.store
     }
 
     /// The functions with a crash at one step.
     pub(crate) fn crashing(&self, crash: &Arc<CrashAt>) -> Functions {
-        let store = Arc::new(self.backend.store.with_intercept(crash.clone()));
-        Functions::over(&Backend { queue: store.clone(), store, ..self.backend.clone() })
+        let store = Arc::new(self.store.with_intercept(crash.clone()));
+        let Backend { host, observer, config, .. } = self.backend.clone();
+        Functions::over(&adapters::embedded(&store, host, observer, config)).unwrap()
     }
 
     pub(crate) async fn announce(&self, files: &[&str]) -> Announced {

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::{Backend, Missing};
 use contracts::message::SettleSession;
 use contracts::store::chain;
 use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
@@ -48,6 +49,22 @@ enum Error {
 }
 
 impl DispatchOutbox {
+    /// The function on a backend.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn over(backend: &Backend) -> Result<Self, Missing> {
+        let documents = backend.documents()?;
+        Ok(Self {
+            sessions: Arc::clone(&documents.settle_sessions),
+            session_outbox: Arc::clone(&documents.session_outbox),
+            saga_outbox: Arc::clone(&documents.saga_outbox),
+            queue: Arc::clone(&backend.queue),
+            dispatcher: backend.dispatcher(FUNCTION)?,
+            reporter: backend.reporter(FUNCTION),
+        })
+    }
+
     /// Works on a batch of control messages; one answer for each, in order.
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());

@@ -12,6 +12,7 @@ pub mod notification;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::Backend;
 use contracts::message::{ObjectRef, SearchUploadSaved};
 use contracts::store::chain;
 use contracts::{Body, Message, MessageId, ObjectKey, Reporter, StoreError, Verdict};
@@ -53,6 +54,16 @@ pub enum Error {
 }
 
 impl NotifyUpload {
+    /// The function on a backend.
+    pub fn over(backend: &Backend) -> Self {
+        Self {
+            objects: Arc::clone(&backend.objects),
+            queue: Arc::clone(&backend.queue),
+            reporter: backend.reporter(FUNCTION),
+            key_prefix: backend.config.key_prefix.clone(),
+        }
+    }
+
     /// Handles the notifications of one event. One that is not of an upload is noted in the log and left at that:
     /// the object stays where it is.
     ///

@@ -12,11 +12,12 @@ pub mod file;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::{Backend, Missing};
 use contracts::job::Counts;
 use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
 use contracts::store::chain;
 use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
-use dedup::{Filter, Verdict};
+use dedup::{Filter, ProcessedFilter, Verdict};
 use imports::{ReadObject, ReportProgress, WriteStudies};
 use outbox::{SendError, SendMessages, send_one};
 use references::Limits;
@@ -58,6 +59,27 @@ enum Error {
 }
 
 impl ParseReferences {
+    /// The function on a backend.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn over(backend: &Backend) -> Result<Self, Missing> {
+        let documents = backend.documents()?;
+        let filter = ProcessedFilter::new(FUNCTION, backend.processed.clone()?, Arc::clone(&backend.host));
+        Ok(Self {
+            objects: Arc::clone(&backend.objects),
+            studies: Arc::clone(&documents.write_studies),
+            progress: Arc::clone(&documents.progress),
+            queue: Arc::clone(&backend.queue),
+            filter: Arc::new(filter),
+            reporter: backend.reporter(FUNCTION),
+            limits: Limits {
+                max_file_bytes: backend.config.max_file_bytes,
+                max_record_bytes: backend.config.max_record_bytes,
+            },
+        })
+    }
+
     /// Works on a batch of commands, one after the other; one answer for each, in order.
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::Backend;
 use contracts::message::{StartParsing, StartParsingFaulted};
 use contracts::store::chain;
 use contracts::{Body, Delivery, Disposition, Message, Reporter, Verdict};
@@ -29,6 +30,11 @@ pub struct ReportFaults {
 }
 
 impl ReportFaults {
+    /// The function on a backend.
+    pub fn over(backend: &Backend) -> Self {
+        Self { queue: Arc::clone(&backend.queue), reporter: backend.reporter(FUNCTION) }
+    }
+
     /// Works on a batch of given-up commands; one answer for each, in order. What is no command goes on to the
     /// next dead-letter queue, unchanged, for an operator to look at.
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {

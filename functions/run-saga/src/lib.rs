@@ -3,6 +3,10 @@
 //! Messages of one search are worked on together and in order, different searches at the same time. A bad
 //! delivery costs only itself. What happens to a group is the `worker` crate's business.
 
+use std::sync::Arc;
+
+use backend::{Backend, Missing};
+use config::Mode;
 use contracts::store::chain;
 use contracts::{Delivery, Disposition, Message, Reporter, Verdict};
 use jiff::Timestamp;
@@ -39,6 +43,29 @@ struct Groups {
 }
 
 impl RunSaga {
+    /// The function on a backend.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn over(backend: &Backend) -> Result<Self, Missing> {
+        let (documents, partitions) = (backend.documents()?, backend.partitions()?);
+        let ports = worker::Ports {
+            read: Arc::clone(&documents.read_sagas),
+            write: Arc::clone(&documents.write_sagas),
+            ledger: Arc::clone(&partitions.ledger),
+            dispatcher: backend.dispatcher(FUNCTION)?,
+            host: Arc::clone(&backend.host),
+        };
+        let config = &backend.config;
+        let settings = worker::Settings { concurrency: config.concurrency, ..worker::Settings::default() };
+        let admit_untokened = config.admit_untokened || config.mode == Mode::Optimistic;
+        Ok(Self {
+            worker: Worker::new(ports, settings),
+            reporter: backend.reporter(FUNCTION),
+            settings: Settings { admit_untokened },
+        })
+    }
+
     /// Works on a batch; one answer for each delivery, in order. Nothing is begun after `deadline`: what is left is
     /// to be delivered again at once.
     pub async fn handle(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {

@@ -12,6 +12,7 @@ pub mod http;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::{Backend, Missing};
 use contracts::manifest::ManifestFault;
 use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
@@ -138,6 +139,32 @@ pub enum Error {
 }
 
 impl StartUpload {
+    /// The function on a backend.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn over(backend: &Backend) -> Result<Self, Missing> {
+        let documents = backend.documents()?;
+        Ok(Self {
+            ports: Ports {
+                sessions: Arc::clone(&documents.commit_sessions),
+                outbox: Arc::clone(&documents.session_outbox),
+                queue: Arc::clone(&backend.queue),
+                tokens: Arc::clone(&backend.partitions()?.tokens),
+                presign: backend.uploads.clone()?,
+                jobs: Arc::clone(&documents.read_jobs),
+                dispatcher: backend.dispatcher(FUNCTION)?,
+                reporter: backend.reporter(FUNCTION),
+            },
+            settings: Settings {
+                key_prefix: backend.config.key_prefix.clone(),
+                max_file_bytes: backend.config.max_file_bytes,
+                upload_valid_for: backend.config.upload_valid_for,
+                session: Options::default(),
+            },
+        })
+    }
+
     /// Announces a search.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use backend::Backend;
 use config::{Config, Mode};
 use contracts::{Body, Delivery, Disposition, Host, Message, SearchId};
 use dedup::GrantTokens;
@@ -128,16 +127,12 @@ impl Bench {
         let counter =
             Arc::new(Counter { counts: Mutex::default(), store: store.clone(), rival: Mutex::default() });
         let counting = Arc::new(store.with_intercept(counter.clone()));
-        let backend = Backend {
-            queue: counting.clone(),
-            observer: counting.clone(),
-            store: counting,
-            host: Arc::clone(&host),
-            config: Config { mode, data_dir: dir.to_owned(), ..Config::default() },
-        };
-        let plain = Backend { store: Arc::new(store.clone()), ..backend.clone() };
-        let functions = Functions::over(&backend);
-        Ok(Self { tokens: plain.tokens(), store, counter, functions, host, mode })
+        let config = Config { mode, data_dir: dir.to_owned(), ..Config::default() };
+        let backend = |store| adapters::embedded(store, Arc::clone(&host), counting.clone(), config.clone());
+        let functions = Functions::over(&backend(&counting))?;
+        // What is granted beforehand does not count.
+        let tokens = Arc::clone(&backend(&Arc::new(store.clone())).partitions()?.tokens);
+        Ok(Self { tokens, store, counter, functions, host, mode })
     }
 
     async fn all(&self, prices: &Prices) -> anyhow::Result<Vec<Row>> {

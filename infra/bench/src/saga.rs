@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use backend::Backend;
 use config::{Config, Mode};
 use contracts::{Body, Delivery, FileId, Host, Message, MessageId, SearchId};
 use dedup::GrantTokens;
@@ -116,16 +115,10 @@ impl Bench {
         let store = Store::open(dir, Arc::clone(&host), Settings::default())?;
         let shared = Arc::new(store.clone());
         let config = Config { mode: options.mode, data_dir: dir.to_owned(), ..Config::default() };
-        let backend = Backend {
-            queue: shared.clone(),
-            observer: shared.clone(),
-            store: shared,
-            host: Arc::clone(&host),
-            config,
-        };
+        let backend = adapters::embedded(&shared, Arc::clone(&host), shared.clone(), config);
         Ok(Self {
-            functions: Functions::over(&backend),
-            tokens: backend.tokens(),
+            functions: Functions::over(&backend)?,
+            tokens: Arc::clone(&backend.partitions()?.tokens),
             store,
             host,
             files: options.sagas * FILES,

@@ -19,10 +19,16 @@ pub(crate) enum Command {
     Import(Import),
     /// Finish every import that was interrupted
     Resume(Resume),
+    /// Run the functions until they are stopped
+    Serve(Serve),
     /// Show a search: its state, its files, and what was decided about each message
     Show(Inspect),
     /// List the studies of a search
     Studies(Inspect),
+    /// Bring the database of the aws backend up to the indexes it should have
+    Migrate(Migrate),
+    /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
+    Provision(Provision),
     /// Draw the state machine from the code
     Diagram(Diagram),
     /// Run the functions through schedules of faults, and check what must hold
@@ -63,18 +69,79 @@ pub(crate) struct Inspect {
     pub(crate) output: Output,
 }
 
+/// What a command works on.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Output {
-    /// Where the stores are [default: $SEARCH_IMPORT_DATA_DIR, else .search-import]
+pub(crate) struct Place {
+    /// The stores: SQLite and a folder, or MongoDB, DynamoDB, SQS and S3 [default: $SEARCH_IMPORT_BACKEND, else
+    /// embedded]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendArg>,
+    /// Where the embedded stores are [default: $SEARCH_IMPORT_DATA_DIR, else .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Output {
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Faults to try out.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum BackendArg {
+    /// SQLite and a folder, on this machine
+    Embedded,
+    /// MongoDB, DynamoDB, SQS and S3, wherever the settings say
+    Aws,
+}
+
+impl From<BackendArg> for config::BackendKind {
+    fn from(backend: BackendArg) -> Self {
+        match backend {
+            BackendArg::Embedded => Self::Embedded,
+            BackendArg::Aws => Self::Aws,
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) trial: Trial,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Migrate {
+    /// Build indexes anew that exist with other options
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Provision {
+    /// What everything's name begins with
+    #[arg(long, default_value = "search-import", value_parser = bucket_prefix)]
+    pub(crate) name: String,
+}
+
+/// The bucket's name is the narrowest: 3 to 63 lower-case letters, digits and hyphens
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), of which `-upload` is ours.
+fn bucket_prefix(name: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=56).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('-') {
+        Ok(name.to_owned())
+    } else {
+        Err("must be 1 to 56 lower-case letters, digits and hyphens".to_owned())
+    }
+}
+
+/// Faults to try out.
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Faults to try out")]
 pub(crate) struct Trial {
     /// Deliver each notification and each message N times

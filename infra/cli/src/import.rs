@@ -8,15 +8,15 @@ use std::time::Instant;
 use contracts::ProjectId;
 use contracts::manifest::ManifestFault;
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
-use local::{Runner, Trial};
 use start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
 use uuid::Uuid;
 
 use crate::args;
 use crate::output;
 use crate::report::{FileReport, Report};
+use crate::upload;
 use crate::watch;
-use crate::workspace;
+use crate::workspace::{self, Workspace};
 
 /// The project of imports that name none.
 const DEFAULT_PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
@@ -24,16 +24,14 @@ const DEFAULT_PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
 /// Imports files as one search. `true` when the search completed.
 pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let config = workspace::settings(&args.output)?;
+    let config = workspace::settings(&args.output.place)?;
     let files = match examine(&args.files) {
         Ok(files) => files,
         Err(errors) => return refuse(&args, errors, None, began),
     };
-    let (backend, lock) = workspace::open(config).await?;
-    let store = backend.store.clone();
-    let trial = Trial { copies: args.trial.duplicate, shuffle: args.trial.shuffle, crash: args.trial.crash };
-    let runner = Runner::new(backend, lock, trial);
-    let start = runner.functions().start_upload;
+    let workspace = Workspace::open(config).await?;
+    let runner = workspace.runner(&args.trial)?;
+    let start = runner.functions()?.start_upload;
     let request = NewSearch { name: search_name(&args, &files), files };
     let prepared = match start.prepare(args.project.unwrap_or(DEFAULT_PROJECT), &request).await {
         Ok(prepared) => prepared,
@@ -44,14 +42,16 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
         Err(error) => return Err(error.into()),
     };
     let search = prepared.announced.search_id;
-    // Before the search is announced: from here on `resume` finishes what is interrupted.
-    remember(&store, &prepared, &args).await?;
+    if let Some(home) = workspace.home() {
+        // Before the search is announced: from here on `resume` finishes what is interrupted.
+        remember(&home.store, &prepared, &args).await?;
+    }
     let work = async {
-        announce_and_upload(&start, &store, &prepared).await?;
-        watch::until_ended(&runner, &store, search, !args.output.json).await
+        announce_and_upload(&start, &workspace, &prepared, &args.files).await?;
+        watch::until_ended(&runner, workspace.documents()?, search, !args.output.json).await
     };
     let ended = tokio::select! {
-        ended = runner.run_until(work) => ended?,
+        ended = runner.run_until(work) => ended??,
         _ = tokio::signal::ctrl_c() => {
             anyhow::bail!("interrupted; `search-import resume` finishes search {search}");
         }
@@ -59,16 +59,28 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     if !ended {
         output::remark("the search waits for something that is not here");
     }
-    let report = Report::of(&store, search, began.elapsed()).await?;
+    let report = Report::of(&workspace, search, began.elapsed()).await?;
     report.print(args.output.json)?;
     Ok(report.is_completed())
 }
 
-async fn announce_and_upload(start: &StartUpload, store: &Store, prepared: &Prepared) -> anyhow::Result<()> {
+async fn announce_and_upload(
+    start: &StartUpload,
+    workspace: &Workspace,
+    prepared: &Prepared,
+    paths: &[PathBuf],
+) -> anyhow::Result<()> {
     start.announce(prepared).await?;
-    let search = prepared.announced.search_id;
-    for pending in store.pending_uploads().await?.into_iter().filter(|pending| pending.search_id == search) {
-        upload(store, &pending).await?;
+    let announced = &prepared.announced;
+    let Some(home) = workspace.home() else {
+        for (file, path) in announced.files.iter().zip(paths) {
+            upload::post(workspace.backend.host.as_ref(), &file.upload, path).await?;
+        }
+        return Ok(());
+    };
+    let pending = home.store.pending_uploads().await?;
+    for pending in pending.into_iter().filter(|pending| pending.search_id == announced.search_id) {
+        upload(&home.store, &pending).await?;
     }
     Ok(())
 }

@@ -1,25 +1,30 @@
 //! `search-import`: the program that people and scripts use.
 //!
 //! - `args`: what can be asked for;
-//! - `import`, `resume`: run the whole pipeline in this process;
+//! - `import`, `resume`, `serve`: run the whole pipeline in this process; `upload`: with files sent over HTTP;
 //! - `watch`: waits for a search to end, with a bar for each file;
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
+//! - `migrate`, `provision`: prepare the services of the aws backend;
 //! - `diagram`: the state machine, drawn from the code;
 //! - `bench`: what the functions cost and how fast they are;
 //! - `simulate`: the functions under faults, from seeds;
-//! - `workspace`, `output`: the data directory and the terminal.
+//! - `workspace`, `output`: what is worked on, and the terminal.
 
 mod args;
 mod bench;
 mod diagram;
 mod import;
+mod migrate;
 mod output;
+mod provision;
 mod report;
 mod resume;
+mod serve;
 mod show;
 mod simulate;
 mod studies;
+mod upload;
 mod watch;
 mod workspace;
 
@@ -40,6 +45,9 @@ async fn main() -> ExitCode {
     let done = match args.command {
         Command::Import(args) => import::run(args).await,
         Command::Resume(args) => resume::run(&args).await,
+        Command::Serve(args) => serve::run(&args).await,
+        Command::Migrate(args) => migrate::run(&args).await,
+        Command::Provision(args) => provision::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Diagram(args) => diagram::run(&args),

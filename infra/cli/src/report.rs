@@ -6,11 +6,10 @@ use std::time::Duration;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use contracts::{Job, JobFile, JobState, Observation, Outcome, SearchId, Verdict};
-use embedded::Store;
-use imports::ReadJobs;
 use serde::Serialize;
 
 use crate::output;
+use crate::workspace::Workspace;
 
 /// The report of one search; as JSON, the object that scripts read.
 #[derive(Debug, Clone, Serialize)]
@@ -56,9 +55,13 @@ pub(crate) struct Messages {
 
 impl Report {
     /// The report of a stored search.
-    pub(crate) async fn of(store: &Store, search: SearchId, elapsed: Duration) -> anyhow::Result<Self> {
-        let job = store.job(search).await?;
-        let decisions = store.decisions(search).await?;
+    pub(crate) async fn of(
+        workspace: &Workspace,
+        search: SearchId,
+        elapsed: Duration,
+    ) -> anyhow::Result<Self> {
+        let job = workspace.documents()?.read_jobs.job(search).await?;
+        let decisions = workspace.decisions(search).await?;
         let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             search_id: Some(search),

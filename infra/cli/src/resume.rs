@@ -3,43 +3,44 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use config::BackendKind;
 use contracts::SearchId;
 use embedded::Store;
-use imports::ReadJobs;
-use local::{Runner, Trial};
 
 use crate::args;
 use crate::report::Report;
-use crate::{import, output, watch, workspace};
+use crate::workspace::{self, Workspace};
+use crate::{import, output, watch};
 
 /// Finishes every unfinished import. `true` when each of them completed.
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let config = workspace::settings(&args.output)?;
-    if !config.data_dir.exists() {
+    let config = workspace::settings(&args.output.place)?;
+    if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
         return Ok(true);
     }
-    let (backend, lock) = workspace::open(config).await?;
-    let store = backend.store.clone();
-    let searches = unfinished(&store).await?;
+    let workspace = Workspace::open(config).await?;
+    let searches = unfinished(&workspace).await?;
     if searches.is_empty() {
         return Ok(true);
     }
-    let runner = Runner::new(backend, lock, Trial::default());
+    let runner = workspace.runner(&args::Trial::default())?;
     let work = async {
-        upload_rest(&store).await?;
+        if let Some(home) = workspace.home() {
+            upload_rest(&home.store).await?;
+        }
         for search in &searches {
-            watch::until_ended(&runner, &store, *search, !args.output.json).await?;
+            watch::until_ended(&runner, workspace.documents()?, *search, !args.output.json).await?;
         }
         anyhow::Ok(())
     };
     tokio::select! {
-        done = runner.run_until(work) => done?,
+        done = runner.run_until(work) => done??,
         _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; `search-import resume` goes on from here"),
     }
     let mut completed = true;
     for search in searches {
-        let report = Report::of(&store, search, began.elapsed()).await?;
+        let report = Report::of(&workspace, search, began.elapsed()).await?;
         report.print(args.output.json)?;
         completed &= report.is_completed();
     }
@@ -47,10 +48,12 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
 }
 
 /// The searches that have not ended: those with a job, and those whose files were never uploaded.
-async fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<SearchId>> {
-    let mut searches: BTreeSet<SearchId> =
-        store.unfinished().await?.into_iter().map(|job| job.search_id).collect();
-    searches.extend(store.pending_uploads().await?.into_iter().map(|pending| pending.search_id));
+async fn unfinished(workspace: &Workspace) -> anyhow::Result<BTreeSet<SearchId>> {
+    let jobs = workspace.documents()?.read_jobs.unfinished().await?;
+    let mut searches: BTreeSet<SearchId> = jobs.into_iter().map(|job| job.search_id).collect();
+    if let Some(home) = workspace.home() {
+        searches.extend(home.store.pending_uploads().await?.into_iter().map(|pending| pending.search_id));
+    }
     Ok(searches)
 }
 

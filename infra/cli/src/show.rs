@@ -1,14 +1,15 @@
 //! Showing one search.
 
+use backend::Documents;
 use contracts::{Job, Observation};
-use embedded::Store;
-use imports::{Quarantined, ReadJobs, ReadStudies};
+use imports::Quarantined;
 use serde::Serialize;
 use std::time::Duration;
 
 use crate::args;
+use crate::output;
 use crate::report::Report;
-use crate::{output, workspace};
+use crate::workspace::{self, Workspace};
 
 /// How many unreadable records of a file are shown.
 const MAX_QUARANTINED: usize = 100;
@@ -23,30 +24,30 @@ struct Shown {
 
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
-    let config = workspace::settings(&args.output)?;
-    let store = workspace::look_into(&config.data_dir)?;
-    let Some(job) = store.job(args.search).await? else {
-        anyhow::bail!("there is no search {} in {}", args.search, config.data_dir.display());
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let documents = workspace.documents()?;
+    let Some(job) = documents.read_jobs.job(args.search).await? else {
+        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     };
-    let quarantined = quarantined(&store, &job).await?;
-    let shown = Shown { quarantined, decisions: store.decisions(args.search).await?, job };
+    let quarantined = quarantined(documents, &job).await?;
+    let shown = Shown { quarantined, decisions: workspace.decisions(args.search).await?, job };
     if args.output.json {
         output::line(&serde_json::to_string(&shown)?)?;
     } else {
-        print(&store, &shown).await?;
+        print(&workspace, &shown).await?;
     }
     Ok(true)
 }
 
-async fn quarantined(store: &Store, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
+async fn quarantined(documents: &Documents, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
     let mut all = Vec::new();
     for file in &job.files {
-        all.extend(store.quarantined(job.search_id, file.file_id, MAX_QUARANTINED).await?);
+        all.extend(documents.read_studies.quarantined(job.search_id, file.file_id, MAX_QUARANTINED).await?);
     }
     Ok(all)
 }
 
-async fn print(store: &Store, shown: &Shown) -> anyhow::Result<()> {
+async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
     let job = &shown.job;
     output::line(&format!(
         "{} (project {}), begun {}",
@@ -54,7 +55,7 @@ async fn print(store: &Store, shown: &Shown) -> anyhow::Result<()> {
         job.project_id,
         job.created_at
     ))?;
-    Report::of(store, job.search_id, Duration::ZERO).await?.print(false)?;
+    Report::of(workspace, job.search_id, Duration::ZERO).await?.print(false)?;
     for Quarantined { file_id, record, .. } in &shown.quarantined {
         let file = job.files.iter().find(|file| file.file_id == *file_id);
         let name = file.and_then(|file| file.name.clone()).unwrap_or_else(|| file_id.to_string());

@@ -1,35 +1,35 @@
 //! Listing the studies of a search.
 
 use contracts::{Job, JobFile, Outcome};
-use embedded::Store;
-use imports::{ReadJobs, ReadStudies, Study};
+use imports::{ReadStudies, Study};
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::{output, workspace};
+use crate::output;
+use crate::workspace::{self, Workspace};
 
 /// How many studies are read at a time.
 const PAGE: usize = 1_000;
 
 /// Lists the studies of every file that was read to its end, in the order of files and records.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
-    let config = workspace::settings(&args.output)?;
-    let store = workspace::look_into(&config.data_dir)?;
-    let Some(job) = store.job(args.search).await? else {
-        anyhow::bail!("there is no search {} in {}", args.search, config.data_dir.display());
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let documents = workspace.documents()?;
+    let Some(job) = documents.read_jobs.job(args.search).await? else {
+        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     };
     // What a file under way has stored so far may yet be taken back.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
-        list(&store, &job, file, args.output.json).await?;
+        list(documents.read_studies.as_ref(), &job, file, args.output.json).await?;
     }
     Ok(true)
 }
 
-async fn list(store: &Store, job: &Job, file: &JobFile, as_json: bool) -> anyhow::Result<()> {
+async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: bool) -> anyhow::Result<()> {
     let name = file.name.clone().unwrap_or_else(|| file.file_id.to_string());
     let mut after = 0;
     loop {
-        let page = store.studies(job.search_id, file.file_id, after, PAGE).await?;
+        let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
         for study in &page {
             output::line(&if as_json { object(study, &name)?.to_string() } else { in_one_line(study) })?;
         }

@@ -3,43 +3,48 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use backend::Documents;
 use contracts::{FileId, Job, SearchId};
-use embedded::Store;
 use imports::{Progress, ReadJobs};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::Runner;
 
-/// How often the search is looked at.
+/// How often the search is looked at, here and in a database elsewhere.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_ELSEWHERE_EVERY: Duration = Duration::from_millis(200);
 /// How often the bars move.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// How long nothing may be left to do before a search that has not ended counts as waiting for the outside.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 
 /// Waits until the search has ended and everything said about it is delivered. `false` when it waits for
-/// something from outside instead, such as a file that was never uploaded.
+/// something from outside instead, such as a file that was never uploaded; where others work on the search too, that
+/// cannot be told from here, and it is waited for as long as it takes.
 pub(crate) async fn until_ended(
     runner: &Runner,
-    store: &Store,
+    documents: &Documents,
     search: SearchId,
     draw: bool,
 ) -> anyhow::Result<bool> {
     let mut bars = draw.then(Bars::new);
     let mut busy_at = Instant::now();
     loop {
-        let job = store.job(search).await?;
+        let job = documents.read_jobs.job(search).await?;
         if let (Some(bars), Some(job)) = (&mut bars, &job) {
-            bars.draw(job, store).await?;
-        }
-        let idle = runner.is_idle().await?;
-        if !idle {
-            busy_at = Instant::now();
+            bars.draw(job, documents.read_jobs.as_ref()).await?;
         }
         let ended = job.is_some_and(|job| job.state.has_ended());
-        if idle && (ended || busy_at.elapsed() > GIVE_UP_AFTER) {
-            return Ok(ended);
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+        let look_again = match runner.is_idle().await? {
+            Some(true) if ended || busy_at.elapsed() > GIVE_UP_AFTER => return Ok(ended),
+            None if ended => return Ok(true),
+            None => LOOK_ELSEWHERE_EVERY,
+            Some(true) => LOOK_EVERY,
+            Some(false) => {
+                busy_at = Instant::now();
+                LOOK_EVERY
+            }
+        };
+        tokio::time::sleep(look_again).await;
     }
 }
 
@@ -55,13 +60,13 @@ impl Bars {
         Self { all: MultiProgress::new(), files: BTreeMap::new(), drawn_at: None }
     }
 
-    async fn draw(&mut self, job: &Job, store: &Store) -> anyhow::Result<()> {
+    async fn draw(&mut self, job: &Job, jobs: &dyn ReadJobs) -> anyhow::Result<()> {
         let recent = self.drawn_at.is_some_and(|at| at.elapsed() < DRAW_EVERY);
         if recent && !job.state.has_ended() {
             return Ok(());
         }
         self.drawn_at = Some(Instant::now());
-        let progress: BTreeMap<FileId, Progress> = store.progress(job.search_id).await?.into_iter().collect();
+        let progress: BTreeMap<FileId, Progress> = jobs.progress(job.search_id).await?.into_iter().collect();
         for file in job.files.iter().filter(|file| file.received) {
             let bar = self.files.entry(file.file_id).or_insert_with(|| {
                 let name = file.name.clone().unwrap_or_default();

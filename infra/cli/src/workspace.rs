@@ -1,45 +1,163 @@
-//! The data directory as this program uses it.
+//! What this program works on: a data directory, or the services that the settings name.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use backend::Backend;
-use config::Config;
-use embedded::{Lock, ReceiveLimits, Settings, Store};
+use backend::{Backend, Documents};
+use config::{BackendKind, Config};
+use contracts::{Host, Observation, Observe, SearchId};
+use embedded::{ReceiveLimits, Settings, Store};
+use local::{Home, Runner, Trial};
+use telemetry::LogDecisions;
 use worker::SystemHost;
 
-use crate::args::Output;
+use crate::args;
 
-/// How often a message may be received here. Each interruption of this program counts as one, and an import that
-/// a user interrupts a few times is not poison.
+/// How often a message may be received in a data directory. Each interruption of this program counts as one, and an
+/// import that a user interrupts a few times is not poison.
 const RECEIVE_LIMIT: u32 = 20;
 
 /// The settings: the environment's, and what was given on the command line instead.
-pub(crate) fn settings(output: &Output) -> anyhow::Result<Config> {
+pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
     let mut config = Config::from_env()?;
-    if let Some(dir) = &output.data_dir {
+    if let Some(dir) = &place.data_dir {
         config.data_dir.clone_from(dir);
+    }
+    if let Some(backend) = place.backend {
+        config.backend = backend.into();
     }
     Ok(config)
 }
 
-/// Opens the data directory for work, as the only program that works in it.
-pub(crate) async fn open(config: Config) -> anyhow::Result<(Backend, Lock)> {
-    let lock = Store::lock(&config.data_dir)?;
-    let limit = RECEIVE_LIMIT;
-    let receive_limits =
-        ReceiveLimits { uploads: limit, saga: limit, parse: limit, parse_dead: limit, control: limit };
-    let settings = Settings { receive_limits, ..Settings::with_retention(config.saga_retention) };
-    let host = Arc::new(SystemHost);
-    let store = Arc::new(Store::open(&config.data_dir, host.clone(), settings)?);
-    store.recover(&lock).await?;
-    let backend = Backend { queue: store.clone(), observer: store.clone(), store, host, config };
-    Ok((backend, lock))
+/// An open backend.
+pub(crate) struct Workspace {
+    pub(crate) backend: Backend,
+    log: Log,
 }
 
-/// Opens the data directory to look into it, beside a program that may be working in it.
-pub(crate) fn look_into(dir: &Path) -> anyhow::Result<Store> {
-    Store::open_read_only(dir, Arc::new(SystemHost))
-        .with_context(|| format!("looking into {} failed", dir.display()))
+/// Where the decisions are.
+enum Log {
+    /// In the data directory that is worked in, for good.
+    Home(Home),
+    /// In one that is only looked at.
+    Store(Arc<Store>),
+    /// Nowhere but here, for as long as this process lives; the functions of a deployment have logs.
+    Here(Arc<Recorder>),
+}
+
+impl Workspace {
+    /// Opens it for work: a data directory as the only program that works in it, services once all of them are
+    /// known to be there.
+    pub(crate) async fn open(config: Config) -> anyhow::Result<Self> {
+        let host: Arc<dyn Host> = Arc::new(SystemHost);
+        match config.backend {
+            BackendKind::Embedded => {
+                let lock = Arc::new(Store::lock(&config.data_dir)?);
+                let limit = RECEIVE_LIMIT;
+                let receive_limits = ReceiveLimits {
+                    uploads: limit,
+                    saga: limit,
+                    parse: limit,
+                    parse_dead: limit,
+                    control: limit,
+                };
+                let settings = Settings { receive_limits, ..Settings::with_retention(config.saga_retention) };
+                let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
+                store.recover(&lock).await?;
+                let backend = adapters::embedded(&store, host, store.clone(), config);
+                Ok(Self { backend, log: Log::Home(Home { store, lock }) })
+            }
+            BackendKind::Aws => {
+                adapters::services::check(&config, Arc::clone(&host)).await?;
+                Self::elsewhere(config, host).await
+            }
+        }
+    }
+
+    /// Opens it to look into it, beside programs that may be working in it.
+    pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
+        let host: Arc<dyn Host> = Arc::new(SystemHost);
+        match config.backend {
+            BackendKind::Embedded => {
+                let dir = &config.data_dir;
+                let store = Store::open_read_only(dir, Arc::clone(&host))
+                    .with_context(|| format!("looking into {} failed", dir.display()))?;
+                let store = Arc::new(store);
+                let backend = adapters::embedded(&store, host, Arc::new(()), config);
+                Ok(Self { backend, log: Log::Store(store) })
+            }
+            BackendKind::Aws => Self::elsewhere(config, host).await,
+        }
+    }
+
+    async fn elsewhere(config: Config, host: Arc<dyn Host>) -> anyhow::Result<Self> {
+        let recorder = Arc::new(Recorder::default());
+        let backend = adapters::open(config, host, recorder.clone()).await?;
+        backend.documents()?;
+        Ok(Self { backend, log: Log::Here(recorder) })
+    }
+
+    pub(crate) fn documents(&self) -> anyhow::Result<&Documents> {
+        Ok(self.backend.documents()?)
+    }
+
+    /// The data directory that this program works in; none for services.
+    pub(crate) fn home(&self) -> Option<&Home> {
+        match &self.log {
+            Log::Home(home) => Some(home),
+            Log::Store(_) | Log::Here(_) => None,
+        }
+    }
+
+    /// Runs the functions.
+    pub(crate) fn runner(&self, trial: &args::Trial) -> anyhow::Result<Runner> {
+        let home = self.home().cloned();
+        if home.is_none() && trial.crash.is_some() {
+            anyhow::bail!("--crash tears down workers of the embedded backend; elsewhere, kill the process");
+        }
+        let trial = Trial { copies: trial.duplicate, shuffle: trial.shuffle, crash: trial.crash };
+        Ok(Runner::new(self.backend.clone(), home, trial))
+    }
+
+    /// What was decided about the messages of a search, as far as it is known here.
+    pub(crate) async fn decisions(&self, search: SearchId) -> anyhow::Result<Vec<Observation>> {
+        match &self.log {
+            Log::Home(Home { store, .. }) | Log::Store(store) => Ok(store.decisions(search).await?),
+            Log::Here(recorder) => Ok(recorder.of(search)),
+        }
+    }
+
+    /// Where it is, in a message.
+    pub(crate) fn name(&self) -> String {
+        let config = &self.backend.config;
+        match config.backend {
+            BackendKind::Embedded => config.data_dir.display().to_string(),
+            BackendKind::Aws => format!("database {}", config.services.mongodb_database),
+        }
+    }
+}
+
+/// Keeps the decisions of this process, and logs them.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<Observation>>);
+
+/// The most decisions kept; those of an import are some ten for each file.
+const MAX_RECORDED: usize = 10_000;
+
+impl Recorder {
+    fn of(&self, search: SearchId) -> Vec<Observation> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|decision| decision.search_id == Some(search)).cloned().collect()
+    }
+}
+
+impl Observe for Recorder {
+    fn observe(&self, observation: Observation) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MAX_RECORDED {
+            all.push(observation.clone());
+        }
+        drop(all);
+        LogDecisions.observe(observation);
+    }
 }

@@ -1,14 +1,15 @@
-//! All functions in one process, on the embedded stores: what Lambda's event sources do in the cloud, a runner
-//! does here.
+//! All functions in one process: what Lambda's event sources do in the cloud, a runner does here.
 //!
-//! - [`functions`]: each function, with the ports it uses and no others;
+//! - [`functions`]: all functions on one backend;
 //! - [`runner`]: delivers the queues to them until everything is done;
+//! - [`provision`]: queues, tables and a bucket on servers of one's own, for trying things out;
 //! - [`trial`]: what can be made to go wrong on purpose.
 
 pub mod functions;
+pub mod provision;
 pub mod runner;
 pub mod trial;
 
 pub use functions::Functions;
-pub use runner::Runner;
+pub use runner::{Home, Runner};
 pub use trial::Trial;

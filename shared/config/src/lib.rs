@@ -31,9 +31,86 @@ impl FromStr for Mode {
     }
 }
 
+/// Which adapters are behind the ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackendKind {
+    /// SQLite and a folder, on this machine.
+    Embedded,
+    /// MongoDB, DynamoDB, SQS and S3.
+    Aws,
+}
+
+impl FromStr for BackendKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "embedded" => Ok(Self::Embedded),
+            "aws" => Ok(Self::Aws),
+            _ => Err("either \"embedded\" or \"aws\"".to_owned()),
+        }
+    }
+}
+
+/// Text that may hold credentials, and shows itself to nobody who prints the settings.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// Where the services of [`BackendKind::Aws`] are. A program needs only those that it uses; an empty value is none.
+/// Region, credentials and endpoints are in the variables that every AWS program has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Services {
+    /// `MONGODB_URI`: the address of the database, credentials included.
+    pub mongodb_uri: Option<Secret>,
+    /// `MONGODB_DATABASE`: its name; `search_import`.
+    pub mongodb_database: String,
+    /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the most connections that one process has to one server; 10. Times the
+    /// number of processes, that must stay below what the server allows.
+    pub mongodb_pool_size: u32,
+    /// `SEARCH_IMPORT_LEDGER_TABLE`: the DynamoDB table of the partitions.
+    pub ledger_table: Option<String>,
+    /// `SEARCH_IMPORT_PROCESSED_TABLE`: the DynamoDB table of processed messages.
+    pub processed_table: Option<String>,
+    /// `SEARCH_IMPORT_UPLOAD_BUCKET`: the S3 bucket of the uploads.
+    pub upload_bucket: Option<String>,
+    /// `SEARCH_IMPORT_…_QUEUE_URL`: the addresses of the SQS queues, by setting.
+    pub queue_urls: BTreeMap<String, String>,
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        Self {
+            mongodb_uri: None,
+            mongodb_database: "search_import".to_owned(),
+            mongodb_pool_size: 10,
+            ledger_table: None,
+            processed_table: None,
+            upload_bucket: None,
+            queue_urls: BTreeMap::new(),
+        }
+    }
+}
+
 /// The settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
+    /// `SEARCH_IMPORT_BACKEND`: `embedded` or `aws`; `embedded`.
+    pub backend: BackendKind,
+    /// Where the services of the `aws` backend are.
+    pub services: Services,
     /// `SEARCH_IMPORT_DATA_DIR`: where the embedded stores are; `.search-import` below the working directory.
     pub data_dir: PathBuf,
     /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
@@ -51,6 +128,9 @@ pub struct Config {
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
+    /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: how long a program that receives messages by itself hides them from
+    /// others, at most 43,200; else 900 for parse commands and 60 for everything else. On Lambda the queues decide.
+    pub visibility: Option<Duration>,
     /// `SEARCH_IMPORT_SAGA_RETENTION_SECONDS`: how long the document of a search that has ended is kept; 604,800
     /// (7 days) in ledger mode, [`Config::message_lifetime`] in optimistic mode.
     pub saga_retention: Duration,
@@ -63,6 +143,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            backend: BackendKind::Embedded,
+            services: Services::default(),
             data_dir: PathBuf::from(".search-import"),
             mode: Mode::Ledger,
             key_prefix: "uploads/".to_owned(),
@@ -71,6 +153,7 @@ impl Default for Config {
             upload_valid_for: Duration::from_secs(3_600),
             admit_untokened: false,
             concurrency: 10,
+            visibility: None,
             saga_retention: Duration::from_secs(604_800),
             message_lifetime: Duration::from_secs(1_209_600),
         }
@@ -106,6 +189,8 @@ impl Config {
         let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
         let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
         let config = Self {
+            backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
+            services: reader.services(default.services),
             data_dir: reader.read(
                 "DATA_DIR",
                 default.data_dir,
@@ -139,6 +224,7 @@ impl Config {
                 "true or false",
             ),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            visibility: reader.visibility(),
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
         };
@@ -152,6 +238,41 @@ struct Reader {
 }
 
 impl Reader {
+    fn services(&mut self, default: Services) -> Services {
+        let pool_size = "a number of connections, at least 1";
+        Services {
+            mongodb_pool_size: self.read(
+                "MONGODB_POOL_SIZE",
+                default.mongodb_pool_size,
+                |n| *n > 0,
+                pool_size,
+            ),
+            mongodb_uri: self.text("MONGODB_URI").map(Secret),
+            mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
+            ledger_table: self.text("SEARCH_IMPORT_LEDGER_TABLE"),
+            processed_table: self.text("SEARCH_IMPORT_PROCESSED_TABLE"),
+            upload_bucket: self.text("SEARCH_IMPORT_UPLOAD_BUCKET"),
+            queue_urls: self
+                .pairs
+                .iter()
+                .filter(|(name, _)| name.starts_with("SEARCH_IMPORT_") && name.ends_with("_QUEUE_URL"))
+                .map(|(name, url)| (name.clone(), url.clone()))
+                .collect(),
+        }
+    }
+
+    /// At most what SQS allows
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+    fn visibility(&mut self) -> Option<Duration> {
+        let seconds = "a number of seconds from 1 to 43200";
+        let visibility = self.read("VISIBILITY_SECONDS", 0, |n| (1..=43_200).contains(n), seconds);
+        (visibility > 0).then(|| Duration::from_secs(visibility))
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
+    }
+
     fn seconds(&mut self, name: &str, default: Duration) -> Duration {
         // More than a century is a slip of the hand.
         let valid = |seconds: &u64| (1..=3_155_760_000).contains(seconds);
@@ -219,6 +340,20 @@ mod tests {
         assert!(config(&[short, ("SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS", "345600")]).is_ok());
         let ledger = Config::from_pairs(pairs(&[("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "60")]));
         assert_eq!(ledger.unwrap().saga_retention, Duration::from_secs(60), "tokens outlive the document");
+    }
+
+    #[test]
+    fn services_are_where_the_environment_says_and_their_secret_is_not_shown() {
+        let config = Config::from_pairs(pairs(&[
+            ("SEARCH_IMPORT_BACKEND", "aws"),
+            ("MONGODB_URI", "mongodb://reviewer:hunter2@db.example"),
+            ("SEARCH_IMPORT_LEDGER_TABLE", ""),
+            ("SEARCH_IMPORT_SAGA_QUEUE_URL", "https://sqs.example/saga"),
+        ]))
+        .unwrap();
+        assert_eq!((config.backend, config.services.ledger_table.as_deref()), (BackendKind::Aws, None));
+        assert_eq!(config.services.queue_urls.len(), 1);
+        assert!(!format!("{config:?}").contains("hunter2"));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use contracts::{AttemptId, Token};
 use dedup::ledger::Item;
 use jiff::Timestamp;
 
-/// The partition key.
-pub(crate) const PARTITION: &str = "partition_id";
+/// The key of the ledger's table.
+pub const PARTITION: &str = "partition_id";
 /// The attempt inside.
 pub(crate) const OWNER: &str = "owner";
 /// When its lease ends.
@@ -17,8 +17,8 @@ pub(crate) const LEASE: &str = "lease_until";
 pub(crate) const FENCE: &str = "fence";
 /// The messages still admitted.
 pub(crate) const TOKENS: &str = "tokens";
-/// When the item is to be forgotten: the table's TTL attribute.
-pub(crate) const EXPIRES: &str = "expires_at";
+/// The attribute of both tables that says when an item is to be forgotten, in seconds since 1970.
+pub const EXPIRES: &str = "expires_at";
 
 /// A stored item that this system has not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use crate::expression::{self, Update};
 use crate::item::{self, PARTITION};
+use crate::table;
 
 /// The setting that names the ledger's table.
 pub const LEDGER_TABLE: &str = "SEARCH_IMPORT_LEDGER_TABLE";
@@ -41,6 +42,14 @@ impl Ledger {
     /// The ledger in `table`.
     pub fn new(client: Client, table: impl Into<String>) -> Self {
         Self { client, table: table.into() }
+    }
+
+    /// Asks whether the table is there, with the key that it should have.
+    ///
+    /// # Errors
+    /// When it is not, or does not answer.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        table::check(&self.client, &self.resource(), PARTITION).await
     }
 
     fn resource(&self) -> Resource {

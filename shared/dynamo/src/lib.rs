@@ -32,7 +32,8 @@ mod expression;
 mod item;
 mod ledger;
 mod processed;
+mod table;
 
-pub use item::MalformedItem;
+pub use item::{EXPIRES as EXPIRES_AT, MalformedItem, PARTITION as LEDGER_KEY};
 pub use ledger::{LEDGER_TABLE, Ledger};
-pub use processed::{PROCESSED_TABLE, Processed};
+pub use processed::{KEY as PROCESSED_KEY, PROCESSED_TABLE, Processed};

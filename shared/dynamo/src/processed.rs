@@ -9,11 +9,12 @@ use dedup::RememberProcessed;
 use jiff::Timestamp;
 
 use crate::item::{self, EXPIRES};
+use crate::table;
 
 /// The setting that names the table of processed messages.
 pub const PROCESSED_TABLE: &str = "SEARCH_IMPORT_PROCESSED_TABLE";
 /// The table's partition key.
-const KEY: &str = "message_key";
+pub const KEY: &str = "message_key";
 
 /// The memory of processed messages, in one table.
 #[derive(Debug, Clone)]
@@ -26,6 +27,14 @@ impl Processed {
     /// The memory in `table`.
     pub fn new(client: Client, table: impl Into<String>) -> Self {
         Self { client, table: table.into() }
+    }
+
+    /// Asks whether the table is there, with the key that it should have.
+    ///
+    /// # Errors
+    /// When it is not, or does not answer.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        table::check(&self.client, &self.resource(), KEY).await
     }
 
     fn resource(&self) -> Resource {

@@ -1,20 +1,23 @@
 //! Between Lambda's events and our deliveries.
 //!
 //! - [`serve_sqs`] runs a function behind a queue, [`answer`] is one of its invocations;
-//! - [`Trigger`] tells a batch from a tick of the schedule, for a function that is behind both.
+//! - [`Trigger`] tells a batch from a tick of the schedule, for a function that is behind both;
+//! - `settle`: what Lambda's partial batch response cannot say: when a record is to come again, and that it is not
+//!   to come again at all.
 //!
-//! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch. What the crate
-//! does not do: it sets no visibility timeouts, so a record that is not acknowledged comes again when that of its
-//! queue is over.
+//! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch.
 
+mod settle;
 mod trigger;
 
 use std::convert::Infallible;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use backend::Backend;
 use contracts::{Delivery, Disposition};
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
+use outbox::Queue;
 
 pub use trigger::{Trigger, UnknownEvent};
 
@@ -27,7 +30,7 @@ const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 ///
 /// # Errors
 /// When the Runtime API does not answer.
-pub async fn serve_sqs<F>(handle: F) -> Result<(), lambda_runtime::Error>
+pub async fn serve_sqs<F>(backend: &Backend, queue: Queue, handle: F) -> Result<(), lambda_runtime::Error>
 where
     F: AsyncFn(&[Delivery], Timestamp) -> Vec<Disposition>,
 {
@@ -35,7 +38,7 @@ where
     let invocation = move |event: LambdaEvent<SqsEvent>| async move {
         let deadline = deadline(&event.context);
         let handle = async |batch: &[Delivery]| handle(batch, deadline).await;
-        Ok::<_, Infallible>(answer(event.payload, handle).await)
+        Ok::<_, Infallible>(answer(backend, queue, event.payload, handle).await)
     };
     lambda_runtime::run(service_fn(invocation)).await
 }
@@ -46,37 +49,32 @@ fn deadline(context: &Context) -> Timestamp {
     ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)
 }
 
-/// One invocation: the partial batch response to an SQS event.
-pub async fn answer<F>(event: SqsEvent, handle: F) -> SqsBatchResponse
+/// One invocation: the partial batch response to an event of the queue.
+pub async fn answer<F>(backend: &Backend, queue: Queue, event: SqsEvent, handle: F) -> SqsBatchResponse
 where
     F: AsyncFn(&[Delivery]) -> Vec<Disposition>,
 {
-    let deliveries = deliveries(event);
-    let dispositions = handle(&deliveries).await;
+    let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
+    let dispositions = settle::settle(backend, queue, &event.records, handle(&deliveries).await).await;
     response(&deliveries, &dispositions)
 }
 
-/// The deliveries of an SQS event.
-pub fn deliveries(event: SqsEvent) -> Vec<Delivery> {
-    event.records.into_iter().map(delivery).collect()
-}
-
-fn delivery(message: SqsMessage) -> Delivery {
+fn delivery(message: &SqsMessage) -> Delivery {
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     Delivery {
-        record_id: message.message_id.unwrap_or_default(),
-        body: message.body.unwrap_or_default(),
+        record_id: message.message_id.clone().unwrap_or_default(),
+        body: message.body.clone().unwrap_or_default(),
         receive_count: count.unwrap_or(1),
     }
 }
 
-/// The partial batch response for the answers to `deliveries`.
+/// The partial batch response for the answers to `deliveries`, once they are settled.
 ///
 /// Whatever is not acknowledged comes again until the queue's receive limit moves it to the dead-letter queue; so
 /// does a delivery without an answer, since SQS deletes what the response does not name. A record without an id
 /// cannot be named in the response (an empty id would fail the whole batch;
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
-pub fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {
+fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
     let answers = dispositions.iter().map(Some).chain(std::iter::repeat(None));
     for (delivery, answer) in deliveries.iter().zip(answers) {
@@ -158,22 +156,22 @@ mod tests {
 
     #[test]
     fn a_record_keeps_its_id_its_body_and_its_receive_count() {
-        let deliveries = deliveries(serde_json::from_str(EVENT).unwrap());
+        let event: SqsEvent = serde_json::from_str(EVENT).unwrap();
+        let deliveries: Vec<Delivery> = event.records.iter().map(super::delivery).collect();
         assert_eq!(deliveries[0].record_id, "059f36b4-87a3-44ab-83d2-661975830a7d");
         assert_eq!(deliveries[0].receive_count, 2);
         assert_eq!(deliveries[1].body, "good");
     }
 
-    #[tokio::test]
-    async fn a_junk_body_does_not_fail_its_neighbours() {
-        let handle = async |batch: &[Delivery]| {
-            let judge = |delivery: &Delivery| match delivery.body.as_str() {
-                "good" => Disposition::Acknowledge,
-                _ => Disposition::DeadLetter { reason: "junk".into() },
-            };
-            batch.iter().map(judge).collect()
+    #[test]
+    fn a_junk_body_does_not_fail_its_neighbours() {
+        let event: SqsEvent = serde_json::from_str(EVENT).unwrap();
+        let deliveries: Vec<Delivery> = event.records.iter().map(super::delivery).collect();
+        let judge = |delivery: &Delivery| match delivery.body.as_str() {
+            "good" => Disposition::Acknowledge,
+            _ => Disposition::DeadLetter { reason: "junk".into() },
         };
-        let response = answer(serde_json::from_str(EVENT).unwrap(), handle).await;
+        let response = response(&deliveries, &deliveries.iter().map(judge).collect::<Vec<_>>());
         assert_eq!(failed(&response), ["059f36b4-87a3-44ab-83d2-661975830a7d"]);
     }
 

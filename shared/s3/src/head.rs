@@ -29,7 +29,7 @@ impl ReadObject for Objects {
                 metadata: found.metadata.unwrap_or_default().into_iter().collect(),
             })),
             Err(error) if is_absent(error.code(), error.raw_response().map(|raw| raw.status().as_u16())) => {
-                self.check_bucket(bucket).await.map(|()| None)
+                self.check(bucket).await.map(|()| None)
             }
             Err(error) => Err(failed(format!("looking for object {key}"), &resource(bucket), &error)),
         }
@@ -56,8 +56,11 @@ fn is_absent(code: Option<&str>, status: Option<u16>) -> bool {
 }
 
 impl Objects {
-    /// A bucket that is not there must not pass for one without objects.
-    async fn check_bucket(&self, bucket: &str) -> Result<(), StoreError> {
+    /// Asks whether a bucket is there: one that is not must not pass for one without objects.
+    ///
+    /// # Errors
+    /// When it is not there, or does not answer.
+    pub async fn check(&self, bucket: &str) -> Result<(), StoreError> {
         match self.client.head_bucket().bucket(bucket).send().await {
             Ok(_) => Ok(()),
             Err(error) => {

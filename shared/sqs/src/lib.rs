@@ -21,13 +21,13 @@ mod send;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::Resource;
+use aws::{Resource, failed};
 use aws_sdk_sqs::Client;
 use contracts::{Host, StoreError};
 use outbox::Queue;
 
 pub use queues::Queues;
-pub use receipt::MalformedReceipt;
+pub use receipt::{MalformedReceipt, Receipt};
 pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
 
 /// The queues, through one client.
@@ -55,6 +55,17 @@ impl Sqs {
     #[must_use]
     pub fn waiting(self, wait: Duration) -> Self {
         Self { wait, ..self }
+    }
+
+    /// Asks whether a queue is there.
+    ///
+    /// # Errors
+    /// When it has no address, is not there, or does not answer.
+    pub async fn check(&self, queue: Queue) -> Result<(), StoreError> {
+        let doing = format!("looking for queue {}", queue.name());
+        let request = self.client.get_queue_attributes().queue_url(self.url(queue, &doing)?);
+        request.send().await.map_err(|error| failed(doing, &self.resource(queue), &error))?;
+        Ok(())
     }
 
     fn url(&self, queue: Queue, doing: &str) -> Result<&str, StoreError> {

@@ -15,14 +15,14 @@ pub struct MalformedReceipt;
 
 /// What settling a message takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Receipt {
+pub struct Receipt {
     /// SQS's own.
-    pub(crate) handle: String,
+    pub handle: String,
     /// When the visibility timeout ends.
-    pub(crate) until: Timestamp,
+    pub until: Timestamp,
     /// The message; none where there is no dead-letter queue that it could be sent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) body: Option<String>,
+    pub body: Option<String>,
 }
 
 impl Receipt {
@@ -30,7 +30,11 @@ impl Receipt {
         serde_json::from_str(text).map_err(|_| MalformedReceipt)
     }
 
-    pub(crate) fn text(&self) -> Result<String, serde_json::Error> {
+    /// The receipt as [`outbox::ReceiveMessages::settle`] takes it.
+    ///
+    /// # Errors
+    /// Never, for text and a time.
+    pub fn text(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 }

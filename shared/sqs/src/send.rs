@@ -81,7 +81,7 @@ impl SendMessages for Sqs {
             let mut going = Vec::new();
             for (place, message) in messages.iter().enumerate().filter(|(_, m)| m.destination == destination)
             {
-                match self.check(message) {
+                match self.sendable(message) {
                     Ok(()) => {
                         going.push(Sending { place, message, attributes: Attributes::of(&message.body) });
                     }
@@ -98,7 +98,7 @@ impl SendMessages for Sqs {
 }
 
 impl Sqs {
-    fn check(&self, message: &Outgoing) -> Result<(), SendError> {
+    fn sendable(&self, message: &Outgoing) -> Result<(), SendError> {
         if self.queues.url(message.destination.into()).is_none() {
             return Err(SendError::NoDestination(message.destination));
         }

@@ -1,0 +1,24 @@
+//! The indexes of the database.
+
+use config::Config;
+use mongo::OnDifference;
+
+use crate::args;
+use crate::output;
+
+/// Builds the indexes that are missing, and those that differ if it is told to. `false` when some differ and stay.
+pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
+    let database = adapters::services::database(&Config::from_env()?).await?;
+    let on_difference = if args.rebuild { OnDifference::Rebuild } else { OnDifference::Report };
+    let migration = database.ensure_indexes(on_difference).await?;
+    for index in &migration.indexes {
+        output::line(&index.to_string())?;
+    }
+    let differing = migration.differences().count();
+    if differing > 0 {
+        output::complain(&format!(
+            "{differing} of the indexes are not as they should be; --rebuild drops them and builds them anew"
+        ));
+    }
+    Ok(differing == 0)
+}

@@ -1,0 +1,75 @@
+//! Uploading a file with a form, as a browser does it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use contracts::Host;
+use imports::PresignedPost;
+use reqwest::multipart::{Form, Part};
+use reqwest::{Body, Client, StatusCode};
+use tokio::fs::File;
+
+/// How long a connection may take to come about. The upload itself may take as long as it moves.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long nothing may move.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long to wait before a failed upload is tried again. The form allows that: S3 replaces the object.
+const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// How much of a refusal is shown.
+const MAX_ANSWER: usize = 500;
+
+/// Why one try failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("reading the file failed")]
+    Read(#[source] std::io::Error),
+    #[error("sending the file failed")]
+    Send(#[source] reqwest::Error),
+    #[error("the upload was refused with {status}: {answer}")]
+    Refused { status: StatusCode, answer: String },
+}
+
+impl Failure {
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Read(_) => false,
+            Self::Send(error) => !error.is_builder(),
+            Self::Refused { status, .. } => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+        }
+    }
+}
+
+/// Sends a file, streaming it from the disk.
+pub(crate) async fn post(host: &dyn Host, form: &PresignedPost, path: &Path) -> anyhow::Result<()> {
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build()?;
+    let mut waits = WAITS.into_iter();
+    loop {
+        let failure = match try_once(&client, form, path).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        match waits.next().filter(|_| failure.is_retryable()) {
+            Some(wait) => host.sleep(wait).await,
+            None => return Err(failure).with_context(|| format!("{}: uploading failed", path.display())),
+        }
+    }
+}
+
+async fn try_once(client: &Client, form: &PresignedPost, path: &Path) -> Result<(), Failure> {
+    let file = File::open(path).await.map_err(Failure::Read)?;
+    let length = file.metadata().await.map_err(Failure::Read)?.len();
+    let fields =
+        form.fields.iter().fold(Form::new(), |all, (name, value)| all.text(name.clone(), value.clone()));
+    // S3 wants to know the length beforehand, and ignores fields after the file.
+    let body = fields.part("file", Part::stream_with_length(Body::from(file), length).file_name("file"));
+    let answer = client.post(&form.url).multipart(body).send().await.map_err(Failure::Send)?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let answer = answer.text().await.unwrap_or_default().chars().take(MAX_ANSWER).collect();
+    Err(Failure::Refused { status, answer })
+}

@@ -1,0 +1,60 @@
+//! What a partial batch response cannot say.
+
+use aws_lambda_events::sqs::SqsMessage;
+use backend::Backend;
+use config::BackendKind;
+use contracts::Disposition;
+use contracts::store::chain;
+use futures::future::join_all;
+use jiff::Timestamp;
+use outbox::{Queue, ReceiveMessages};
+use sqs::Receipt;
+
+/// Says it to the queue itself: when a record is to come again, by its visibility, and that one is given up, by
+/// moving it to the dead-letter queue with the reason. Returns what is left for the response to say.
+///
+/// Where that fails, the record comes again when its visibility timeout is over. In a development environment there
+/// is no queue behind the event; whoever sent it gets the response, and there it ends.
+pub(crate) async fn settle(
+    backend: &Backend,
+    queue: Queue,
+    records: &[SqsMessage],
+    dispositions: Vec<Disposition>,
+) -> Vec<Disposition> {
+    if backend.config.backend != BackendKind::Aws {
+        return dispositions;
+    }
+    let source = backend.source.as_ref();
+    join_all(records.iter().zip(dispositions).map(|(record, said)| settle_one(source, queue, record, said)))
+        .await
+}
+
+async fn settle_one(
+    source: &dyn ReceiveMessages,
+    queue: Queue,
+    record: &SqsMessage,
+    said: Disposition,
+) -> Disposition {
+    // Lambda deletes what is acknowledged, in one call for the batch.
+    if said == Disposition::Acknowledge {
+        return said;
+    }
+    let receipt = Receipt {
+        handle: record.receipt_handle.clone().unwrap_or_default(),
+        // The queue's visibility timeout is longer than the function can run.
+        until: Timestamp::MAX,
+        body: record.body.clone(),
+    };
+    let settled = match receipt.text() {
+        Ok(receipt) => source.settle(queue, &receipt, &said).await.map_err(|error| chain(&error)),
+        Err(error) => Err(error.to_string()),
+    };
+    match (settled, said) {
+        (Ok(()), Disposition::DeadLetter { .. }) => Disposition::Acknowledge,
+        (Ok(()), said) => said,
+        (Err(error), said) => {
+            tracing::warn!(record_id = record.message_id, error, "a record was not settled, and comes again");
+            said
+        }
+    }
+}
