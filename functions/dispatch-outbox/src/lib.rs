@@ -6,21 +6,17 @@
 //!   failed, and timeouts that are due.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use backend::{Backend, Missing};
 use contracts::message::SettleSession;
 use contracts::store::chain;
-use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
+use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
 use outbox::session::{Found, control_message, next_look};
 use outbox::{Owner, SendError, SendMessages, SettleSessions, SweepOutbox, send_one};
 use worker::Dispatcher;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "dispatch-outbox";
-
-/// When to deliver a control message again after a failure that may pass.
-const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
 
 /// The function.
 #[derive(Clone)]
@@ -97,7 +93,9 @@ impl DispatchOutbox {
                 self.reporter.note(Some(&message), Verdict::Handled, why);
                 Disposition::Acknowledge
             }
-            Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
+            Err(error) => {
+                self.reporter.retry(&message, Backoff::FAILURE.after(delivery.receive_count), chain(&error))
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use backend::{Backend, Missing};
 use contracts::job::Counts;
 use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
 use contracts::store::chain;
-use contracts::{Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
+use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
 use dedup::{Filter, ProcessedFilter, Verdict};
 use imports::{ReadObject, ReportProgress, WriteStudies};
 use outbox::{SendError, SendMessages, send_one};
@@ -26,9 +26,6 @@ use crate::file::FileError;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "parse-references";
-
-/// When to deliver a command again after a failure that may pass.
-const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
 
 /// The function.
 #[derive(Clone)]
@@ -100,7 +97,9 @@ impl ParseReferences {
         };
         match self.guarded(&message, command).await {
             Ok(()) => Disposition::Acknowledge,
-            Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
+            Err(error) => {
+                self.reporter.retry(&message, Backoff::FAILURE.after(delivery.receive_count), chain(&error))
+            }
         }
     }
 

@@ -11,14 +11,11 @@ use std::time::Duration;
 use backend::Backend;
 use contracts::message::{StartParsing, StartParsingFaulted};
 use contracts::store::chain;
-use contracts::{Body, Delivery, Disposition, Message, Reporter, Verdict};
+use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, Verdict};
 use outbox::{SendError, SendMessages, send_one};
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "report-faults";
-
-/// When to deliver a command again after a failure that may pass.
-const FAILURE_VISIBILITY: Duration = Duration::from_secs(5);
 
 /// The function.
 #[derive(Clone)]
@@ -63,7 +60,9 @@ impl ReportFaults {
                 );
                 Disposition::Acknowledge
             }
-            Err(error) => self.reporter.retry(&message, FAILURE_VISIBILITY, chain(&error)),
+            Err(error) => {
+                self.reporter.retry(&message, Backoff::FAILURE.after(delivery.receive_count), chain(&error))
+            }
         }
     }
 

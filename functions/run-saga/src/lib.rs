@@ -79,7 +79,9 @@ impl RunSaga {
         }
         let done = self.worker.work_on(&by_search.groups, deadline).await;
         for ((group, places), done) in by_search.groups.iter().zip(by_search.places).zip(done) {
-            for (place, answer) in places.into_iter().zip(self.answer(group, done)) {
+            let counts = places.iter().map(|place| batch[*place].receive_count);
+            let answered = self.answer(group, counts, done);
+            for (place, answer) in places.into_iter().zip(answered) {
                 answers[place] = Some(answer);
             }
         }
@@ -97,15 +99,23 @@ impl RunSaga {
         Ok(Incoming { message, event })
     }
 
-    fn answer(&self, group: &Group, done: Result<Vec<Judgement>, Later>) -> Vec<Disposition> {
+    fn answer(
+        &self,
+        group: &Group,
+        receive_counts: impl Iterator<Item = u32>,
+        done: Result<Vec<Judgement>, Later>,
+    ) -> Vec<Disposition> {
         let messages = group.messages.iter().map(|incoming| &incoming.message);
         match done {
             Ok(judgements) => {
                 messages.zip(judgements).map(|(message, judgement)| self.judged(message, judgement)).collect()
             }
-            Err(later) => messages
-                .map(|message| self.reporter.retry(message, later.after, later.reason.clone()))
-                .collect(),
+            Err(later) => {
+                let retry = |(message, receive_count)| {
+                    self.reporter.retry(message, later.after.after(receive_count), later.reason.clone())
+                };
+                messages.zip(receive_counts).map(retry).collect()
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What came of an import.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 use comfy_table::Table;
@@ -19,7 +20,8 @@ pub(crate) struct Report {
     pub(crate) state: String,
     pub(crate) files: Vec<FileReport>,
     pub(crate) studies: u64,
-    pub(crate) messages: Messages,
+    /// None when only the logs of a deployment could tell.
+    pub(crate) messages: Option<Messages>,
     pub(crate) elapsed_ms: u64,
     #[serde(skip)]
     pub(crate) reason: Option<String>,
@@ -69,7 +71,7 @@ impl Report {
             reason: job.as_ref().and_then(|job| job.reason.clone()),
             files: job.iter().flat_map(|job| &job.files).map(FileReport::of).collect(),
             studies: job.as_ref().map_or(0, Job::studies),
-            messages: Messages::count(&decisions),
+            messages: decisions.as_deref().map(Messages::count),
             elapsed_ms,
         })
     }
@@ -81,7 +83,7 @@ impl Report {
             state: "Refused".to_owned(),
             files,
             studies: 0,
-            messages: Messages::default(),
+            messages: Some(Messages::default()),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             reason,
         }
@@ -126,14 +128,10 @@ impl Report {
         }
         output::line(&table.to_string())?;
         match self.search_id {
-            Some(id) => output::line(&format!(
-                "search {id}: {}, {} studies; {} messages received, {} duplicates dropped, {} ignored",
-                self.state,
-                self.studies,
-                self.messages.received,
-                self.messages.duplicates_dropped,
-                self.messages.ignored
-            ))?,
+            Some(id) => {
+                let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
+                output::line(&format!("search {id}: {}, {} studies{messages}", self.state, self.studies))?;
+            }
             None => output::line("nothing was imported")?,
         }
         Ok(())
@@ -160,6 +158,16 @@ impl FileReport {
     /// A file of which nothing was read.
     pub(crate) fn without_counts(name: String, outcome: &'static str, error: Option<String>) -> Self {
         Self { name, format: None, encoding: None, records: 0, studies: 0, quarantined: 0, outcome, error }
+    }
+}
+
+impl fmt::Display for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { received, duplicates_dropped, ignored, .. } = self;
+        write!(
+            f,
+            "; {received} messages received, {duplicates_dropped} duplicates dropped, {ignored} ignored"
+        )
     }
 }
 

@@ -19,7 +19,8 @@ const MAX_QUARANTINED: usize = 100;
 struct Shown {
     job: Job,
     quarantined: Vec<Quarantined>,
-    decisions: Vec<Observation>,
+    /// None when only the logs of a deployment could tell.
+    decisions: Option<Vec<Observation>>,
 }
 
 /// Shows state, files, unreadable records and the decision log.
@@ -64,8 +65,9 @@ async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
             record.number, record.line, record.bytes.start, record.bytes.end, record.reason
         ))?;
     }
+    let Some(decisions) = &shown.decisions else { return Ok(()) };
     output::line("")?;
-    for decision in &shown.decisions {
+    for decision in decisions {
         output::line(&format!(
             "{:.3}  {:<16} {:<30} {}: {}",
             decision.at,

@@ -41,8 +41,10 @@ enum Log {
     Home(Home),
     /// In one that is only looked at.
     Store(Arc<Store>),
-    /// Nowhere but here, for as long as this process lives; the functions of a deployment have logs.
+    /// Nowhere but here, for as long as this process works; the functions of a deployment have logs.
     Here(Arc<Recorder>),
+    /// In logs that this program does not read.
+    Elsewhere,
 }
 
 impl Workspace {
@@ -69,7 +71,9 @@ impl Workspace {
             }
             BackendKind::Aws => {
                 adapters::services::check(&config, Arc::clone(&host)).await?;
-                Self::elsewhere(config, host).await
+                let recorder = Arc::new(Recorder::default());
+                let backend = adapters::open(config, host, recorder.clone()).await?;
+                Ok(Self { backend, log: Log::Here(recorder) })
             }
         }
     }
@@ -86,15 +90,11 @@ impl Workspace {
                 let backend = adapters::embedded(&store, host, Arc::new(()), config);
                 Ok(Self { backend, log: Log::Store(store) })
             }
-            BackendKind::Aws => Self::elsewhere(config, host).await,
+            BackendKind::Aws => {
+                let backend = adapters::open(config, host, Arc::new(())).await?;
+                Ok(Self { backend, log: Log::Elsewhere })
+            }
         }
-    }
-
-    async fn elsewhere(config: Config, host: Arc<dyn Host>) -> anyhow::Result<Self> {
-        let recorder = Arc::new(Recorder::default());
-        let backend = adapters::open(config, host, recorder.clone()).await?;
-        backend.documents()?;
-        Ok(Self { backend, log: Log::Here(recorder) })
     }
 
     pub(crate) fn documents(&self) -> anyhow::Result<&Documents> {
@@ -105,7 +105,7 @@ impl Workspace {
     pub(crate) fn home(&self) -> Option<&Home> {
         match &self.log {
             Log::Home(home) => Some(home),
-            Log::Store(_) | Log::Here(_) => None,
+            Log::Store(_) | Log::Here(_) | Log::Elsewhere => None,
         }
     }
 
@@ -119,11 +119,13 @@ impl Workspace {
         Ok(Runner::new(self.backend.clone(), home, trial))
     }
 
-    /// What was decided about the messages of a search, as far as it is known here.
-    pub(crate) async fn decisions(&self, search: SearchId) -> anyhow::Result<Vec<Observation>> {
+    /// What was decided about the messages of a search, as far as it is known here: in a data directory by all,
+    /// elsewhere by this process. None when that is nothing at all.
+    pub(crate) async fn decisions(&self, search: SearchId) -> anyhow::Result<Option<Vec<Observation>>> {
         match &self.log {
-            Log::Home(Home { store, .. }) | Log::Store(store) => Ok(store.decisions(search).await?),
-            Log::Here(recorder) => Ok(recorder.of(search)),
+            Log::Home(Home { store, .. }) | Log::Store(store) => Ok(Some(store.decisions(search).await?)),
+            Log::Here(recorder) => Ok(Some(recorder.of(search))),
+            Log::Elsewhere => Ok(None),
         }
     }
 

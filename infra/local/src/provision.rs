@@ -14,6 +14,7 @@ use aws_sdk_s3::types::{
 use aws_sdk_sqs::types::QueueAttributeName;
 use aws_types::SdkConfig;
 use contracts::StoreError;
+use embedded::ReceiveLimits;
 use futures::future::{try_join, try_join_all};
 use outbox::Queue;
 use serde_json::json;
@@ -26,11 +27,6 @@ pub struct Provision {
     sqs: aws_sdk_sqs::Client,
     s3: aws_sdk_s3::Client,
     name: String,
-}
-
-/// How often a message is received before it goes to the dead-letter queue, as the template has it.
-fn receive_limit(queue: Queue) -> u32 {
-    if queue == Queue::Parse { 3 } else { 5 }
 }
 
 impl Provision {
@@ -134,7 +130,7 @@ impl Provision {
         if let Some(dead) = queue.dead_letters() {
             let dead = self.resource("queue", &Queues::setting(dead));
             let target = self.queue_arn(&dead).await?;
-            let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": receive_limit(queue) });
+            let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": ReceiveLimits::default().of(queue) });
             request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
         }
         let created = request.send().await.map_err(|error| failed(&*doing, &resource, &error))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backend::{Backend, Missing};
 use config::BackendKind;
-use contracts::{Delivery, Disposition, Host, StoreError};
+use contracts::{Backoff, Delivery, Disposition, Host, StoreError};
 use embedded::{Lock, Store};
 use futures::FutureExt;
 use futures::future::join_all;
@@ -33,8 +33,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_SERVICES_EVERY: Duration = Duration::from_secs(5);
 /// How long an idle pump waits before it looks again unasked; a sent message wakes it at once.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// When to deliver a message again whose function failed as a whole.
-const FAILURE_VISIBILITY: Duration = Duration::from_secs(1);
+/// How long a pump waits when its queue does not answer.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
 /// The queues that have a function behind them, and how many workers receive from each at the same time.
 const PUMPS: [(Queue, usize); 5] =
@@ -206,7 +206,7 @@ impl Pump {
                 (Ok(_), _) => {}
                 (Err(error), _) => {
                     tracing::error!(queue = queue.name(), error = error.chain(), "delivering failed");
-                    unless_stopped(&mut stopped, tokio::time::sleep(FAILURE_VISIBILITY)).await;
+                    unless_stopped(&mut stopped, tokio::time::sleep(FAILURE_WAIT)).await;
                 }
             }
         }
@@ -270,7 +270,9 @@ impl Pump {
     async fn handle(&self, queue: Queue, batch: &[Received]) -> Result<(), StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let handled = AssertUnwindSafe(self.call(queue, &deliveries)).catch_unwind().await;
-        let dispositions = handled.unwrap_or_else(|_| vec![failed("the function panicked"); batch.len()]);
+        let panicked =
+            |_| deliveries.iter().map(|delivery| failed(delivery, "the function panicked")).collect();
+        let dispositions = handled.unwrap_or_else(panicked);
         let settled = batch
             .iter()
             .zip(&dispositions)
@@ -289,7 +291,10 @@ impl Pump {
             | Queue::SagaDead
             | Queue::ParseUnreadable
             | Queue::ControlDead
-            | Queue::Events => vec![failed("no function is behind this queue"); deliveries.len()],
+            | Queue::Events => {
+                let nobody = |delivery| failed(delivery, "no function is behind this queue");
+                deliveries.iter().map(nobody).collect()
+            }
         }
     }
 
@@ -304,13 +309,13 @@ impl Pump {
         };
         for _ in 0..self.copies {
             if let Err(error) = self.functions.notify_upload.handle(&notifications).await {
-                return failed(&contracts::store::chain(&error));
+                return failed(delivery, &contracts::store::chain(&error));
             }
         }
         Disposition::Acknowledge
     }
 }
 
-fn failed(reason: &str) -> Disposition {
-    Disposition::Retry { after: FAILURE_VISIBILITY, reason: reason.to_owned() }
+fn failed(delivery: &Delivery, reason: &str) -> Disposition {
+    Disposition::Retry { after: Backoff::FAILURE.after(delivery.receive_count), reason: reason.to_owned() }
 }

@@ -33,3 +33,39 @@ pub enum Disposition {
         reason: String,
     },
 }
+
+/// When a message is delivered again that could not be handled: later each time. An outage must not use up the
+/// receive limit of everything in the queues, and a busy partition is given back within its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first delivery.
+    pub first: Duration,
+    /// After any; doubling ends here.
+    pub most: Duration,
+}
+
+impl Backoff {
+    /// After a failure that may pass: 5 s, and at most 15 min. With the receive limit of the saga's queue, 20, that
+    /// bridges three hours.
+    pub const FAILURE: Self = Self { first: Duration::from_secs(5), most: Duration::from_secs(900) };
+    /// At once.
+    pub const NONE: Self = Self { first: Duration::ZERO, most: Duration::ZERO };
+
+    /// When to deliver a message again that has been delivered `receive_count` times.
+    pub fn after(self, receive_count: u32) -> Duration {
+        let doublings = receive_count.saturating_sub(1).min(31);
+        self.first.saturating_mul(1 << doublings).min(self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_delivery_waits_twice_as_long_up_to_the_most() {
+        let seconds = |receive_count| Backoff::FAILURE.after(receive_count).as_secs();
+        assert_eq!([0, 1, 2, 3, 8, 9, u32::MAX].map(seconds), [5, 5, 10, 20, 640, 900, 900]);
+        assert_eq!(Backoff::NONE.after(7), Duration::ZERO);
+    }
+}

@@ -24,7 +24,7 @@ pub mod message;
 pub mod observe;
 pub mod store;
 
-pub use delivery::{Delivery, Disposition};
+pub use delivery::{Backoff, Delivery, Disposition};
 pub use host::Host;
 pub use ids::{AttemptId, FileId, MessageId, ProjectId, SearchId, SessionId, TimeoutId, Token};
 pub use job::{Job, JobFile, JobState, Outcome};

@@ -31,21 +31,22 @@ impl Settings {
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiveLimits {
-    /// Notifications of stored objects: 10.
+    /// Notifications of stored objects: 20.
     pub uploads: u32,
-    /// Messages for the saga: 10, since waiting for a busy partition counts too.
+    /// Messages for the saga: 20. What is wrong with a message is seen at its first delivery, and it is given up at
+    /// once; so this limit only cuts off outages, and waiting for a busy partition counts too.
     pub saga: u32,
-    /// Parse commands: 5.
+    /// Parse commands: 8. A file that always makes its function crash or run out of time ends here.
     pub parse: u32,
-    /// Parse commands that never succeeded: 10.
+    /// Parse commands that never succeeded: 20.
     pub parse_dead: u32,
-    /// Control messages: 10.
+    /// Control messages: 20.
     pub control: u32,
 }
 
 impl Default for ReceiveLimits {
     fn default() -> Self {
-        Self { uploads: 10, saga: 10, parse: 5, parse_dead: 10, control: 10 }
+        Self { uploads: 20, saga: 20, parse: 8, parse_dead: 20, control: 20 }
     }
 }
 

@@ -1,9 +1,8 @@
 //! The messages of some searches, attempted until they are done or better left to a later delivery.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use contracts::{Host, SearchId};
+use contracts::{Backoff, Host, SearchId};
 use dedup::ClaimPartition;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -48,8 +47,8 @@ pub struct Group {
 /// A group that is better left to a later delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
-    /// When to deliver it again.
-    pub after: Duration,
+    /// When to deliver its messages again.
+    pub after: Backoff,
     /// Why.
     pub reason: String,
 }
@@ -121,7 +120,7 @@ impl Worker {
     }
 
     fn out_of_time(&self) -> Later {
-        Later { after: Duration::ZERO, reason: "the function's time is nearly over".to_owned() }
+        Later { after: Backoff::NONE, reason: "the function's time is nearly over".to_owned() }
     }
 
     fn busy(&self) -> Later {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contracts::Backoff;
 use jiff::SignedDuration;
 
 /// The worker's settings.
@@ -19,9 +20,9 @@ pub struct Settings {
     /// The longest wait for a busy partition, before it is tried again in place.
     pub busy_wait: Duration,
     /// When to deliver a message again whose partition stayed busy.
-    pub busy_visibility: Duration,
+    pub busy_visibility: Backoff,
     /// When to deliver a message again after a failure of a store.
-    pub failure_visibility: Duration,
+    pub failure_visibility: Backoff,
 }
 
 impl Default for Settings {
@@ -32,8 +33,9 @@ impl Default for Settings {
             conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
             busy_tries: 5,
             busy_wait: Duration::from_millis(50),
-            busy_visibility: Duration::from_secs(1),
-            failure_visibility: Duration::from_secs(5),
+            // The lease of a worker that died inside is over after the fifth wait.
+            busy_visibility: Backoff { first: Duration::from_secs(1), most: Duration::from_secs(30) },
+            failure_visibility: Backoff::FAILURE,
         }
     }
 }

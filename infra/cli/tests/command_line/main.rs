@@ -14,3 +14,4 @@ mod inspect;
 mod program;
 mod readme;
 mod samples;
+mod services;

@@ -51,6 +51,12 @@ impl Program {
         Run::of(self.command(args).output().unwrap())
     }
 
+    /// Starts without waiting for the end; what it says goes into a file.
+    pub(crate) fn start_logging(&self, args: &[&str], log: &Path) -> Child {
+        let log = std::fs::File::create(log).unwrap();
+        self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    }
+
     /// Starts without waiting for the end.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()

@@ -39,6 +39,14 @@ impl FailPoint {
         Ok(Self { client: client.clone() })
     }
 
+    /// Leaves it on, for a server that no other test has.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn leave(self) -> Result<(), Error> {
+        locks(&self.client).delete_one(doc! { "_id": "failCommand" }).await.map(|_| ())
+    }
+
     /// Turns it off.
     ///
     /// # Errors

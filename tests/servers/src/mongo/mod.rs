@@ -16,12 +16,11 @@ use mongodb::event::command::CommandEvent;
 use mongodb::{Client, Collection, Database};
 use uuid::Uuid;
 
+use crate::Tested;
+
 pub use fail::FailPoint;
 pub use proxy::Proxy;
 pub use server::{OwnServer, StartError};
-
-/// How a test ends that its own assertions did not end before.
-pub type Tested = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// The address of the server.
 ///

@@ -16,8 +16,8 @@ use servers::amazon::{Service, config, config_as, config_at};
 use worker::SystemHost;
 
 use super::{client, with_table};
-use crate::net::Scripted;
-use crate::{Tested, unique};
+use servers::net::Scripted;
+use servers::{Tested, unique};
 
 fn request(partition: SearchId, requires: Requirement) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::with_table;
-use crate::Tested;
+use servers::Tested;
 
 const CASES: u32 = 48;
 /// Whom the tokens say they are for; the ledger does not ask.

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 };
 use servers::amazon::{Service, config};
 
-use crate::{Tested, cleaned_up, unique};
+use servers::{Tested, cleaned_up, unique};
 
 async fn client() -> Client {
     Client::new(&config(Service::DynamoDb).await)

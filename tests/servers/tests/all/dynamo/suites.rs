@@ -4,7 +4,7 @@ use dynamo::{Ledger, Processed};
 use worker::SystemHost;
 
 use super::with_table;
-use crate::Tested;
+use servers::Tested;
 
 #[tokio::test]
 async fn ledger() -> Tested {

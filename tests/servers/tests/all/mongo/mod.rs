@@ -10,4 +10,5 @@ mod studies;
 mod suites;
 mod transactions;
 
-pub(crate) use servers::mongo::{Scratch, Setup, Tested};
+pub(crate) use servers::Tested;
+pub(crate) use servers::mongo::{Scratch, Setup};

@@ -11,8 +11,8 @@ use servers::amazon::{Service, config, config_as, config_at};
 use worker::SystemHost;
 
 use super::objects;
-use crate::net::Scripted;
-use crate::{Tested, unique};
+use servers::net::Scripted;
+use servers::{Tested, unique};
 
 fn object(bucket: &str) -> ObjectRef {
     ObjectRef { bucket: bucket.to_owned(), key: "a/b.ris".to_owned(), version: None, size_bytes: 1 }

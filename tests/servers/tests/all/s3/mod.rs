@@ -16,7 +16,7 @@ use s3::Objects;
 use servers::amazon::{Service, config};
 use worker::SystemHost;
 
-use crate::{Tested, cleaned_up, unique};
+use servers::{Tested, cleaned_up, unique};
 
 /// Runs a test with a bucket of its own.
 async fn with_bucket<F: Future<Output = Tested>>(test: impl FnOnce(Client, String) -> F) -> Tested {

@@ -6,8 +6,8 @@ use imports::ReadObject;
 use servers::amazon::{Service, config_at};
 
 use super::{objects, pattern, put, read, with_bucket};
-use crate::Tested;
-use crate::net::Breaking;
+use servers::Tested;
+use servers::net::Breaking;
 
 const SIZE: usize = 3_000_000;
 

@@ -10,7 +10,7 @@ use worker::SystemHost;
 
 use super::form::Browser;
 use super::{objects, put, read, with_bucket};
-use crate::Tested;
+use servers::Tested;
 
 #[tokio::test]
 async fn objects_and_forms() -> Tested {

@@ -12,8 +12,8 @@ use sqs::{Queues, Sqs};
 use worker::SystemHost;
 
 use super::{adapter, outgoing};
-use crate::net::Scripted;
-use crate::unique;
+use servers::net::Scripted;
+use servers::unique;
 
 fn saga_at(url: &str) -> Queues {
     [(Queue::Saga, url.to_owned())].into_iter().collect()

@@ -10,7 +10,7 @@ use sqs::Queues;
 use worker::SystemHost;
 
 use super::{RECEIVE_LIMIT, adapter, outgoing, with_queues};
-use crate::Tested;
+use servers::Tested;
 
 const LONG: Duration = Duration::from_secs(600);
 

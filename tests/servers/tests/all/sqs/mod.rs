@@ -15,7 +15,7 @@ use sqs::{Queues, Sqs};
 use uuid::Uuid;
 use worker::SystemHost;
 
-use crate::{Tested, cleaned_up, unique};
+use servers::{Tested, cleaned_up, unique};
 
 /// How often the saga queue delivers a message here.
 const RECEIVE_LIMIT: u32 = 4;

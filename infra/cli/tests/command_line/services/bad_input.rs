@@ -1,0 +1,82 @@
+//! Settings that are wrong: one line that names the one to change, and nothing half-done.
+
+use mongodb::bson::{Document, doc};
+use servers::Tested;
+
+use super::Environment;
+use crate::program::bundled;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_named_with_its_setting_before_anything_is_begun() -> Tested {
+    Environment::with(async |environment| {
+        let uri = &environment.settings["MONGODB_URI"];
+        let with_password = uri.replacen("mongodb://", "mongodb://reviewer:hunter2@", 1);
+        let saga_queue = format!("{}-gone", environment.settings["SEARCH_IMPORT_SAGA_QUEUE_URL"]);
+        let processed = &environment.settings["SEARCH_IMPORT_PROCESSED_TABLE"];
+        for (setting, value, says) in [
+            ("SEARCH_IMPORT_BACKEND", "azure", "either \"embedded\" or \"aws\""),
+            ("MONGODB_URI", "", "is not set"),
+            ("MONGODB_URI", "localhost:27017", "cannot be used as an address"),
+            ("MONGODB_URI", "mongodb://127.0.0.1:1/", "no MongoDB server answers"),
+            ("MONGODB_URI", &with_password, "refuses the user name or the password"),
+            ("MONGODB_DATABASE", "a.b", "must be a name"),
+            ("SEARCH_IMPORT_LEDGER_TABLE", "", "is not set"),
+            ("SEARCH_IMPORT_LEDGER_TABLE", "no-such-table", "there is no table \"no-such-table\""),
+            ("SEARCH_IMPORT_LEDGER_TABLE", processed, "is for something else"),
+            ("SEARCH_IMPORT_PROCESSED_TABLE", "no-such-table", "there is no table \"no-such-table\""),
+            ("SEARCH_IMPORT_SAGA_QUEUE_URL", &saga_queue, "there is no queue"),
+            ("SEARCH_IMPORT_PARSE_QUEUE_URL", "", "is not set"),
+            ("SEARCH_IMPORT_UPLOAD_BUCKET", "", "is not set"),
+            ("SEARCH_IMPORT_UPLOAD_BUCKET", "no-such-bucket", "there is no bucket \"no-such-bucket\""),
+        ] {
+            let program = environment.but(setting, value).program();
+            let file = bundled("psycinfo.ris");
+            let run = program.run(&["import", file.to_str().unwrap(), "--json"]);
+            assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{setting}={value}");
+            let error = run.stderr.trim_end();
+            assert!(error.contains(setting) && error.contains(says), "{setting}={value}: {error}");
+            assert_eq!(error.lines().count(), 1, "{setting}={value}: {error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        let database = environment.database().await?;
+        for name in database.list_collection_names().await? {
+            assert_eq!(database.collection::<Document>(&name).count_documents(doc! {}).await?, 0, "{name}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
+    Environment::with(async |environment| {
+        let (program, foreign) = (environment.program(), uuid::Uuid::now_v7().to_string());
+        let jobs = environment.database().await?.collection::<Document>(mongo::collections::JOB);
+        let document = doc! { "_id": &foreign, "Status": "done" };
+        jobs.insert_one(document.clone()).await?;
+        let shown = program.run(&["show", &foreign]);
+        assert_eq!(shown.code, Some(1));
+        assert!(shown.stderr.contains(&foreign), "{}", shown.stderr);
+        let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
+        assert_eq!(report["state"], "Completed", "others are not affected");
+        assert_eq!(jobs.find_one(doc! { "_id": &foreign }).await?, Some(document));
+        Ok(())
+    })
+    .await
+}
+
+#[test]
+fn provisioning_is_for_servers_of_ones_own() {
+    let none =
+        ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"];
+    let program = none.iter().fold(crate::program::Program::new(), |program, name| program.setting(name, ""));
+    let run = program.run(&["provision"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(
+        run.stderr.contains("AWS_ENDPOINT_URL_DYNAMODB") && run.stderr.contains("sam deploy"),
+        "{}",
+        run.stderr
+    );
+    let run = program.run(&["provision", "--name", "Under_score"]);
+    assert!(run.stderr.contains("lower-case"), "{}", run.stderr);
+}

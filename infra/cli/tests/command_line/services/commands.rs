@@ -1,0 +1,74 @@
+//! The commands that work, in the order in which a user meets them.
+
+use mongo::collections;
+use mongodb::bson::{Document, doc};
+use servers::Tested;
+
+use super::Environment;
+use crate::program::bundled;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
+    Environment::with(async |environment| {
+        let program = environment.program();
+        let files = ["psycinfo.ris", "pubmed.nbib"].map(bundled);
+        let (report, run) = program.import(&files, &["--duplicate", "3", "--shuffle", "1"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert_eq!((&report["state"], &report["studies"]), (&"Completed".into(), &6.into()), "{report}");
+        assert!(report["messages"]["duplicates_dropped"].as_u64() > Some(0), "{report}");
+        let studies = environment.database().await?.collection::<Document>(collections::STUDY);
+        assert_eq!(studies.count_documents(doc! {}).await?, 6);
+        let search = report["search_id"].as_str().unwrap();
+        let listed = program.run(&["studies", search, "--json"]).lines();
+        assert_eq!(listed.len(), 6);
+        let shown = program.run(&["show", search, "--json"]).json();
+        assert_eq!(shown["job"]["state"], "Completed");
+        assert_eq!(shown["decisions"], serde_json::Value::Null, "they are in logs");
+        assert_eq!(program.run(&["resume", "--json"]).code, Some(0), "there is nothing to do");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested {
+    Environment::with(async |environment| {
+        let (program, name) = (environment.program(), "ttl_CompletedAt_7d");
+        let built = program.run(&["migrate"]);
+        assert_eq!(built.code, Some(0), "{}", built.stderr);
+        assert!(built.stdout.contains(&format!("{name}: created")), "{}", built.stdout);
+        let database = environment.database().await?;
+        let change =
+            doc! { "collMod": collections::SAGA, "index": { "name": name, "expireAfterSeconds": 60 } };
+        database.run_command(change).await?;
+        let reported = program.run(&["migrate"]);
+        assert_eq!(reported.code, Some(1));
+        assert!(reported.stdout.contains(&format!("{name}: differs")), "{}", reported.stdout);
+        assert!(reported.stderr.contains("--rebuild"), "{}", reported.stderr);
+        // It does not keep an import from working.
+        let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
+        assert_eq!(report["state"], "Completed");
+        assert!(run.stderr.contains("migrate --rebuild"), "{}", run.stderr);
+        let rebuilt = program.run(&["migrate", "--rebuild"]);
+        assert_eq!(rebuilt.code, Some(0), "{}", rebuilt.stderr);
+        assert!(rebuilt.stdout.contains(&format!("{name}: rebuilt")), "{}", rebuilt.stdout);
+        assert_eq!(program.run(&["migrate"]).code, Some(0));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn provisioning_again_changes_nothing_and_leads_to_the_same_place() -> Tested {
+    let provision = local::provision::Provision::new(&aws::config().await, servers::unique("again"));
+    let test = async {
+        let mut first = provision.create().await?;
+        let mut second = provision.create().await?;
+        first.sort();
+        second.sort();
+        assert_eq!(first, second);
+        Ok(())
+    };
+    let clean = async { provision.remove().await.expect("the environment can be removed") };
+    servers::cleaned_up(test, clean).await
+}

@@ -1,0 +1,58 @@
+//! The program on MongoDB, DynamoDB, SQS and S3.
+
+mod bad_input;
+mod commands;
+mod faults;
+
+use std::collections::BTreeMap;
+
+use local::provision::Provision;
+use servers::amazon::Service;
+use servers::{Tested, cleaned_up, unique};
+
+use crate::program::Program;
+
+/// An environment of one test's own: queues, tables, a bucket and a database.
+struct Environment {
+    /// The settings that lead there.
+    settings: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// Runs a test in one.
+    async fn with<F: Future<Output = Tested>>(test: impl FnOnce(Self) -> F) -> Tested {
+        let provision = Provision::new(&aws::config().await, unique("t"));
+        let mut settings: BTreeMap<String, String> = provision.create().await?.into_iter().collect();
+        settings.insert("SEARCH_IMPORT_BACKEND".into(), "aws".into());
+        settings.insert("MONGODB_URI".into(), servers::mongo::uri());
+        settings.insert("MONGODB_DATABASE".into(), unique("test"));
+        for service in [Service::DynamoDb, Service::Sqs, Service::S3] {
+            settings.insert(service.variable().into(), service.address());
+        }
+        let database = (settings["MONGODB_URI"].clone(), settings["MONGODB_DATABASE"].clone());
+        let clean = async {
+            provision.remove().await.expect("the environment can be removed");
+            let client = mongodb::Client::with_uri_str(&database.0).await.expect("the address is valid");
+            client.database(&database.1).drop().await.expect("the database can be dropped");
+        };
+        cleaned_up(test(Self { settings }), clean).await
+    }
+
+    /// It with one setting changed.
+    fn but(&self, name: &str, value: &str) -> Self {
+        let mut settings = self.settings.clone();
+        settings.insert(name.to_owned(), value.to_owned());
+        Self { settings }
+    }
+
+    /// The program in it.
+    fn program(&self) -> Program {
+        self.settings.iter().fold(Program::new(), |program, (name, value)| program.setting(name, value))
+    }
+
+    /// Its database.
+    async fn database(&self) -> Result<mongodb::Database, mongodb::error::Error> {
+        let client = mongodb::Client::with_uri_str(&self.settings["MONGODB_URI"]).await?;
+        Ok(client.database(&self.settings["MONGODB_DATABASE"]))
+    }
+}
