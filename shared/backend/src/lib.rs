@@ -12,7 +12,7 @@ use dedup::{ClaimPartition, GrantTokens, RememberProcessed};
 use imports::{
     PresignUpload, ReadJobs, ReadObject, ReadStudies, ReportProgress, Write, WriteJobs, WriteStudies,
 };
-use outbox::{CommitSession, Policy, ReceiveMessages, SendMessages, SettleSessions, SweepOutbox};
+use outbox::{CommitSession, ReceiveMessages, SendMessages, SettleSessions, SweepOutbox};
 use worker::{Dispatcher, ReadSaga, WriteSaga};
 
 /// A service that is not configured.
@@ -158,7 +158,7 @@ impl Backend {
         Ok(Dispatcher {
             queue: Arc::clone(&self.queue),
             jobs: Arc::clone(&self.documents()?.write_jobs),
-            policy: Policy::default(),
+            policy: self.config.outbox,
             reporter: self.reporter(function),
         })
     }

@@ -9,6 +9,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use contracts::manifest::MAX_FILE_BYTES;
+use jiff::SignedDuration;
+use outbox::Policy;
 
 /// How duplicates are told from new messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +130,12 @@ pub struct Config {
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
+    /// What a failure of an outbox entry leads to:
+    /// - `SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS`: failed attempts after which it is poisoned; 5. With 0 the first one does;
+    /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
+    /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100.
+    pub outbox: Policy,
     /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: how long a program that receives messages by itself hides them from
     /// others, at most 43,200; else 900 for parse commands and 60 for everything else. On Lambda the queues decide.
     pub visibility: Option<Duration>,
@@ -153,6 +161,7 @@ impl Default for Config {
             upload_valid_for: Duration::from_secs(3_600),
             admit_untokened: false,
             concurrency: 10,
+            outbox: Policy::default(),
             visibility: None,
             saga_retention: Duration::from_secs(604_800),
             message_lifetime: Duration::from_secs(1_209_600),
@@ -224,6 +233,7 @@ impl Config {
                 "true or false",
             ),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            outbox: reader.outbox(default.outbox),
             visibility: reader.visibility(),
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
@@ -258,6 +268,19 @@ impl Reader {
                 .filter(|(name, _)| name.starts_with("SEARCH_IMPORT_") && name.ends_with("_QUEUE_URL"))
                 .map(|(name, url)| (name.clone(), url.clone()))
                 .collect(),
+        }
+    }
+
+    fn outbox(&mut self, default: Policy) -> Policy {
+        let (from_0, from_1) = ("a number", "a number, at least 1");
+        let span = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
+        let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
+        Policy {
+            max_attempts: self.read("OUTBOX_MAX_ATTEMPTS", default.max_attempts, |_| true, from_0),
+            max_delay: span(max_delay),
+            stuck_after: span(stuck_after),
+            batch: self.read("OUTBOX_BATCH", default.batch, |n| *n > 0, from_1),
         }
     }
 
@@ -354,6 +377,16 @@ mod tests {
         assert_eq!((config.backend, config.services.ledger_table.as_deref()), (BackendKind::Aws, None));
         assert_eq!(config.services.queue_urls.len(), 1);
         assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_outbox_follows_its_settings() {
+        let read =
+            |name: &str, value: &str| Config::from_pairs(pairs(&[(name, value)])).map(|read| read.outbox);
+        let eager = read("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10").unwrap();
+        assert_eq!(eager, Policy { stuck_after: SignedDuration::from_secs(10), ..Policy::default() });
+        assert_eq!(read("SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS", "0").unwrap().max_attempts, 0);
+        assert!(read("SEARCH_IMPORT_OUTBOX_BATCH", "0").is_err());
     }
 
     #[test]

@@ -1,19 +1,16 @@
 //! Two worker processes that are killed, on servers that fail, with every message several times.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::types::QueueAttributeName;
 use backend::Backend;
 use config::Config;
 use contracts::{Host, JobState, ProjectId, SearchId};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use imports::PresignedPost;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use outbox::{Outgoing, Queue, SendError, SendMessages};
@@ -27,7 +24,7 @@ use sqs::Queues;
 use start_upload::{NewFile, NewSearch, StartUpload};
 use worker::SystemHost;
 
-use super::Environment;
+use super::{Environment, upload};
 use crate::program::{Program, bundled};
 
 /// How many searches are imported.
@@ -59,9 +56,10 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
             .but("MONGODB_URI", &format!("{uri}&appName={WORKERS}"))
             .but(Service::DynamoDb.variable(), &overloaded.address)
             .but("SEARCH_IMPORT_VISIBILITY_SECONDS", "5")
+            .but("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10")
             .program();
         let backend = open(&environment).await?;
-        let searches = announce(&backend).await?;
+        let searches = announce(&backend, &environment).await?;
         let mut faults = Faults { mongod: &mongod, random: StdRng::seed_from_u64(4), next: 0, kills: 0 };
         let mut workers = Workers::start(&program, 2);
         let mut over = 0;
@@ -116,31 +114,20 @@ impl SendMessages for Copying {
 }
 
 /// Announces the searches and uploads their files, some at a time.
-async fn announce(backend: &Backend) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
+async fn announce(
+    backend: &Backend,
+    environment: &Environment,
+) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
     let start = StartUpload::over(backend)?;
     let content = std::fs::read(bundled(FILE))?;
-    let s3 = s3::client(&aws::config().await);
-    let bucket = backend.config.services.upload_bucket.clone().unwrap();
     let one = async |number: usize| {
         let file = NewFile { name: FILE.into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: format!("search {number}"), files: vec![file] };
         let announced = start.create(ProjectId::from_uuid(SystemHost.fresh_id()), &request).await?;
-        upload(&s3, &bucket, &announced.files[0].upload, &content).await?;
+        upload(environment, &announced.files[0].upload, &content).await?;
         Ok(announced.search_id)
     };
     stream::iter(0..SEARCHES).map(one).buffer_unordered(8).try_collect().await
-}
-
-/// Stores an object as its form would have it stored.
-async fn upload(s3: &aws_sdk_s3::Client, bucket: &str, form: &PresignedPost, content: &[u8]) -> Tested {
-    let fields: BTreeMap<&str, &str> =
-        form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let metadata = fields.iter().filter_map(|(name, value)| {
-        Some((name.strip_prefix("x-amz-meta-")?.to_owned(), (*value).to_owned()))
-    });
-    let request = s3.put_object().bucket(bucket).key(fields["key"]).set_metadata(Some(metadata.collect()));
-    request.body(ByteStream::from(content.to_vec())).send().await?;
-    Ok(())
 }
 
 /// How many searches have ended.

@@ -2,10 +2,13 @@
 
 mod bad_input;
 mod commands;
+mod expiry;
 mod faults;
 
 use std::collections::BTreeMap;
 
+use aws_sdk_s3::primitives::ByteStream;
+use imports::PresignedPost;
 use local::provision::Provision;
 use servers::amazon::Service;
 use servers::{Tested, cleaned_up, unique};
@@ -55,4 +58,18 @@ impl Environment {
         let client = mongodb::Client::with_uri_str(&self.settings["MONGODB_URI"]).await?;
         Ok(client.database(&self.settings["MONGODB_DATABASE"]))
     }
+}
+
+/// Stores an object as its form would have it stored.
+async fn upload(environment: &Environment, form: &PresignedPost, content: &[u8]) -> Tested {
+    let fields: BTreeMap<&str, &str> =
+        form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let metadata = fields.iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix("x-amz-meta-")?.to_owned(), (*value).to_owned()))
+    });
+    let request =
+        s3::client(&aws::config().await).put_object().bucket(&environment.settings[s3::UPLOAD_BUCKET]);
+    let request = request.key(fields["key"]).set_metadata(Some(metadata.collect()));
+    request.body(ByteStream::from(content.to_vec())).send().await?;
+    Ok(())
 }

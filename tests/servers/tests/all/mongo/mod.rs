@@ -5,6 +5,7 @@ mod documents;
 mod expiry;
 mod faults;
 mod plans;
+mod race;
 mod stepdown;
 mod studies;
 mod suites;

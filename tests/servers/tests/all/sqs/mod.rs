@@ -1,6 +1,7 @@
 //! SQS.
 
 mod faults;
+mod lambda;
 mod messages;
 
 use std::sync::Arc;

@@ -1,0 +1,141 @@
+//! What comes late: while the search's document is there, and after it has expired.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend::Backend;
+use config::Config;
+use contracts::{Delivery, Destination, Disposition, Host, Observation, Observe, ProjectId, Verdict};
+use local::{Runner, Trial};
+use mongo::collections;
+use mongodb::bson::{Document, doc};
+use outbox::{Outgoing, SendError, SendMessages};
+use run_saga::RunSaga;
+use servers::Tested;
+use servers::mongo::eventually;
+use start_upload::{NewFile, NewSearch, StartUpload};
+use worker::SystemHost;
+
+use super::{Environment, upload};
+use crate::program::bundled;
+
+/// MongoDB's TTL monitor runs once a minute by default.
+const PATIENCE: Duration = Duration::from_secs(130);
+
+/// Sends, and keeps what was sent to the saga.
+struct Recording {
+    inner: Arc<dyn SendMessages>,
+    sent: Mutex<Vec<Outgoing>>,
+}
+
+#[async_trait]
+impl SendMessages for Recording {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        let of_saga = messages.iter().filter(|message| message.destination == Destination::Saga);
+        self.sent.lock().unwrap().extend(of_saga.cloned());
+        self.inner.send(messages).await
+    }
+}
+
+/// Keeps decisions.
+#[derive(Default)]
+struct Seen(Mutex<Vec<Verdict>>);
+
+impl Observe for Seen {
+    fn observe(&self, observation: Observation) {
+        self.0.lock().unwrap().push(observation.verdict);
+    }
+}
+
+/// A finished import, and every message that its saga was sent.
+struct Finished {
+    backend: Backend,
+    messages: Vec<Outgoing>,
+    sent: Arc<Recording>,
+    seen: Arc<Seen>,
+}
+
+impl Finished {
+    async fn new(environment: &Environment) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let config = Config::from_pairs(environment.settings.clone())?;
+        let seen = Arc::new(Seen::default());
+        let backend = adapters::open(config, Arc::new(SystemHost), seen.clone()).await?;
+        let sent = Arc::new(Recording { inner: Arc::clone(&backend.queue), sent: Mutex::default() });
+        let backend = Backend { queue: sent.clone(), ..backend };
+        let runner = Runner::new(backend.clone(), None, Trial::default());
+        let content = std::fs::read(bundled("psycinfo.ris"))?;
+        let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
+        let request = NewSearch { name: "late".into(), files: vec![file] };
+        let project = ProjectId::from_uuid(SystemHost.fresh_id());
+        let announced = StartUpload::over(&backend)?.create(project, &request).await?;
+        upload(environment, &announced.files[0].upload, &content).await?;
+        let jobs = Arc::clone(&backend.documents()?.read_jobs);
+        let sagas = environment.database().await?.collection::<Document>(collections::SAGA);
+        let ended = eventually("the search has ended and its outbox is empty", PATIENCE, async || {
+            let job = jobs.job(announced.search_id).await?;
+            let waiting = sagas.count_documents(doc! { "Outbox.0": { "$exists": true } }).await?;
+            let done = waiting == 0 && job.is_some_and(|job| job.state.has_ended());
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(done)
+        });
+        runner.run_until(ended).await??;
+        let messages = std::mem::take(&mut *sent.sent.lock().unwrap());
+        seen.0.lock().unwrap().clear();
+        Ok(Self { backend, messages, sent, seen })
+    }
+
+    /// Delivers them all once more. Returns what was decided.
+    async fn deliver_again(&self) -> Result<Vec<Verdict>, backend::Missing> {
+        let again = |message: &Outgoing| Delivery {
+            record_id: message.id.to_string(),
+            body: message.body.clone(),
+            receive_count: 2,
+        };
+        let batch: Vec<Delivery> = self.messages.iter().map(again).collect();
+        let answers = RunSaga::over(&self.backend)?.handle(&batch, None).await;
+        assert!(answers.iter().all(|answer| *answer == Disposition::Acknowledge), "{answers:?}");
+        Ok(std::mem::take(&mut *self.seen.0.lock().unwrap()))
+    }
+}
+
+async fn sagas(environment: &Environment) -> Result<u64, mongodb::error::Error> {
+    environment.database().await?.collection::<Document>(collections::SAGA).count_documents(doc! {}).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_ledger_a_late_duplicate_meets_the_document_and_changes_nothing() -> Tested {
+    Environment::with(async |environment| {
+        let environment = environment.but("SEARCH_IMPORT_MODE", "optimistic");
+        let finished = Finished::new(&environment).await?;
+        let before =
+            environment.database().await?.collection::<Document>(collections::SAGA).find_one(doc! {}).await?;
+        let verdicts = finished.deliver_again().await?;
+        assert_eq!(verdicts.len(), finished.messages.len());
+        let harmless = |verdict: &Verdict| matches!(verdict, Verdict::Ignored | Verdict::Recovered);
+        assert!(verdicts.iter().all(harmless), "{verdicts:?}");
+        assert_eq!(finished.sent.sent.lock().unwrap().len(), 0, "nothing follows from it");
+        let after =
+            environment.database().await?.collection::<Document>(collections::SAGA).find_one(doc! {}).await?;
+        assert_eq!(before, after);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_document_has_expired_a_late_duplicate_is_told_by_its_token() -> Tested {
+    Environment::with(async |environment| {
+        let environment = environment.but("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "1");
+        let finished = Finished::new(&environment).await?;
+        eventually("the document has expired", PATIENCE, async || {
+            Ok::<_, mongodb::error::Error>(sagas(&environment).await? == 0)
+        })
+        .await?;
+        let verdicts = finished.deliver_again().await?;
+        assert_eq!(verdicts, vec![Verdict::Duplicate; finished.messages.len()]);
+        assert_eq!(finished.sent.sent.lock().unwrap().len(), 0, "nothing follows from it");
+        assert_eq!(sagas(&environment).await?, 0, "the search does not begin anew");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,144 @@
+//! Two replicas that create the same search at the same moment, without a ledger to keep them apart.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use contracts::message::{ObjectRef, SearchUploadSaved};
+use contracts::{
+    Body, Delivery, Disposition, FileId, Host, Message, MessageId, Observation, Observe, ProjectId, Reporter,
+    SearchId, StoreError, UploadMetadata, Verdict,
+};
+use dedup::ledger::NoLedger;
+use jiff::Timestamp;
+use mongo::Mongo;
+use outbox::{Outgoing, Policy, SendError, SendMessages, Settlement};
+use run_saga::RunSaga;
+use testing::sample;
+use tokio::sync::Barrier;
+use worker::document::{Persist, Persisted, ReadSaga, WriteSaga};
+use worker::{Dispatcher, SystemHost, Worker};
+
+use super::{Scratch, Tested};
+
+/// Waits with its first write until the other replica has read, too, that there is no such search.
+struct Simultaneous {
+    mongo: Mongo,
+    barrier: Arc<Barrier>,
+    answers: Mutex<Vec<Persisted>>,
+}
+
+#[async_trait]
+impl WriteSaga for Simultaneous {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+        if writes.iter().any(|write| write.loaded.is_none()) {
+            self.barrier.wait().await;
+        }
+        let answers = self.mongo.persist(writes, now).await?;
+        self.answers.lock().unwrap().extend(answers.iter().copied());
+        Ok(answers)
+    }
+
+    async fn settle(&self, settlements: &[(SearchId, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.mongo.settle(settlements).await
+    }
+}
+
+/// Takes messages, and keeps them.
+#[derive(Default)]
+struct Sent(Mutex<Vec<Outgoing>>);
+
+#[async_trait]
+impl SendMessages for Sent {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.0.lock().unwrap().extend_from_slice(messages);
+        messages.iter().map(|_| Ok(())).collect()
+    }
+}
+
+/// Keeps decisions.
+#[derive(Default)]
+struct Seen(Mutex<Vec<Verdict>>);
+
+impl Observe for Seen {
+    fn observe(&self, observation: Observation) {
+        self.0.lock().unwrap().push(observation.verdict);
+    }
+}
+
+struct Replica {
+    function: RunSaga,
+    writes: Arc<Simultaneous>,
+    sent: Arc<Sent>,
+    seen: Arc<Seen>,
+}
+
+impl Replica {
+    fn new(mongo: &Mongo, barrier: &Arc<Barrier>) -> Self {
+        let writes = Arc::new(Simultaneous {
+            mongo: mongo.clone(),
+            barrier: Arc::clone(barrier),
+            answers: Mutex::default(),
+        });
+        let (sent, seen, host) = (Arc::new(Sent::default()), Arc::new(Seen::default()), Arc::new(SystemHost));
+        let reporter = Reporter { function: run_saga::FUNCTION, host: host.clone(), observer: seen.clone() };
+        let dispatcher = Dispatcher {
+            queue: sent.clone(),
+            jobs: Arc::new(mongo.clone()),
+            policy: Policy::default(),
+            reporter: reporter.clone(),
+        };
+        let ports = worker::Ports {
+            read: Arc::new(mongo.clone()),
+            write: writes.clone(),
+            ledger: Arc::new(NoLedger),
+            dispatcher,
+            host,
+        };
+        let worker = Worker::new(ports, worker::Settings::default());
+        let settings = run_saga::Settings { admit_untokened: true };
+        Self { function: RunSaga { worker, reporter, settings }, writes, sent, seen }
+    }
+
+    async fn handle(&self, message: &Message) -> Vec<Disposition> {
+        let body = message.encode().unwrap();
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+        self.function.handle(&[delivery], None).await
+    }
+}
+
+/// The only file of a search has arrived; told twice, by two notifications.
+fn saved(search: SearchId, file_id: FileId) -> Message {
+    let metadata = UploadMetadata { search_name: "raced".into(), expected_files: 1 };
+    let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1 };
+    let body = Body::SearchUploadSaved(SearchUploadSaved {
+        project_id: ProjectId::from_uuid(SystemHost.fresh_id()),
+        file_id,
+        file_name: "a.ris".into(),
+        object,
+        metadata: metadata.to_map(),
+    });
+    Message { id: MessageId::from_uuid(SystemHost.fresh_id()), body, ..sample::message(&SystemHost, search) }
+}
+
+#[tokio::test]
+async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when_it_tries_again() -> Tested {
+    let scratch = Scratch::new().await?;
+    let barrier = Arc::new(Barrier::new(2));
+    let replicas = [Replica::new(&scratch.mongo, &barrier), Replica::new(&scratch.mongo, &barrier)];
+    let (search, file) = (sample::search(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
+    let (one, other) = (saved(search, file), saved(search, file));
+    let (first, second) = tokio::join!(replicas[0].handle(&one), replicas[1].handle(&other));
+    assert_eq!((first, second), (vec![Disposition::Acknowledge], vec![Disposition::Acknowledge]));
+    let (winner, loser) = match replicas[0].writes.answers.lock().unwrap()[..] {
+        [Persisted::Stored] => (&replicas[0], &replicas[1]),
+        _ => (&replicas[1], &replicas[0]),
+    };
+    assert_eq!(*winner.writes.answers.lock().unwrap(), [Persisted::Stored]);
+    assert_eq!(*loser.writes.answers.lock().unwrap(), [Persisted::Conflict], "it wrote once, and lost");
+    assert_eq!(*loser.seen.0.lock().unwrap(), [Verdict::Ignored]);
+    assert_eq!(loser.sent.0.lock().unwrap().len(), 0, "its commands never left");
+    assert_eq!(winner.sent.0.lock().unwrap().len(), 1, "the file is parsed once");
+    let stored = scratch.mongo.load(&[search], SystemHost.now()).await?.remove(0).unwrap();
+    assert_eq!(stored.version, 1);
+    scratch.end().await
+}
