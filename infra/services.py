@@ -324,8 +324,10 @@ def environment(running):
         if server.name in running:
             for variable in server.variables:
                 variables[variable] = server.address(running[server.name]["port"])
-    if "mongod" in running:
-        variables["MONGOD"] = running["mongod"]["program"]
+    # Some tests start one of their own, also when the database of all others is the caller's. Where there is none,
+    # those say so.
+    with contextlib.suppress(Failure):
+        variables["MONGOD"] = running["mongod"]["program"] if "mongod" in running else mongod_program()
     for name, value in [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_REGION", "us-east-1")]:
         variables[name] = value
     return {name: os.environ.get(name) or value for name, value in variables.items()}
