@@ -12,6 +12,9 @@ use contracts::manifest::MAX_FILE_BYTES;
 use jiff::SignedDuration;
 use outbox::Policy;
 
+/// See [`Config::max_record_bytes`].
+const MAX_RECORD_BYTES: usize = 5 << 20;
+
 /// How duplicates are told from new messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -122,7 +125,9 @@ pub struct Config {
     /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
     /// can create.
     pub max_file_bytes: u64,
-    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the largest record accepted; 16 MiB.
+    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the largest record accepted; 4 MiB. At most 5 MiB: text that is not UTF-8 may
+    /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
+    /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,
     /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
     pub upload_valid_for: Duration,
@@ -157,7 +162,7 @@ impl Default for Config {
             mode: Mode::Ledger,
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
-            max_record_bytes: 16 << 20,
+            max_record_bytes: 4 << 20,
             upload_valid_for: Duration::from_secs(3_600),
             admit_untokened: false,
             concurrency: 10,
@@ -217,8 +222,8 @@ impl Config {
             max_record_bytes: reader.read(
                 "MAX_RECORD_BYTES",
                 default.max_record_bytes,
-                |bytes| *bytes > 0,
-                "a number of bytes, at least 1",
+                |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5242880",
             ),
             upload_valid_for: Duration::from_secs(reader.read(
                 "UPLOAD_VALID_SECONDS",
