@@ -5,9 +5,10 @@
 //!
 //! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
 //!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
-//! - [`http`] is its face.
+//! - [`http`] is its face: a router, for Lambda and for a port of one's own.
 
 pub mod http;
+mod list;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
 use contracts::{
     Body, FileId, Host, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey,
-    ProjectId, Reporter, SearchId, StoreError, Token, UploadMetadata,
+    ProjectId, Reporter, SearchId, SessionId, StoreError, Token, UploadMetadata,
 };
 use dedup::GrantTokens;
 use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
@@ -26,6 +27,7 @@ use jiff::Timestamp;
 use outbox::session::{CommitError, Options};
 use outbox::{CommitSession, Owner, SendMessages, Session, StageError, SweepOutbox};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use worker::Dispatcher;
 
 /// The function's name, in logs and in the messages it sends.
@@ -75,7 +77,7 @@ pub struct StartUpload {
 }
 
 /// A search to be announced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewSearch {
     /// Its name.
     pub name: String,
@@ -84,7 +86,7 @@ pub struct NewSearch {
 }
 
 /// A file to be announced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewFile {
     /// Its name, without a path.
     pub name: String,
@@ -101,6 +103,15 @@ pub struct Announced {
     pub files: Vec<Upload>,
 }
 
+/// What became of a request that named a key of its own.
+#[derive(Debug)]
+pub enum Keyed {
+    /// It is announced, now or by an earlier request with this key.
+    Announced(Announced),
+    /// An earlier request with this key asked for something else.
+    Differs,
+}
+
 /// An announced file, and how to upload it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
@@ -110,6 +121,12 @@ pub struct Upload {
     pub name: String,
     /// The form that uploads it.
     pub upload: PresignedPost,
+}
+
+/// A file whose upload is to be granted.
+struct Wanted {
+    file_id: FileId,
+    name: String,
 }
 
 /// A search that is ready to be announced.
@@ -160,7 +177,11 @@ impl StartUpload {
                 key_prefix: backend.config.key_prefix.clone(),
                 max_file_bytes: backend.config.max_file_bytes,
                 upload_valid_for: backend.config.upload_valid_for,
-                session: Options::default(),
+                session: Options {
+                    max_commit: backend.config.session_max_commit,
+                    increment: backend.config.session_increment,
+                    ..Options::default()
+                },
             },
         })
     }
@@ -175,6 +196,51 @@ impl StartUpload {
         Ok(prepared.announced)
     }
 
+    /// Announces a search once, however often it is asked for under this key: then it answers with the same search,
+    /// and with forms for those of its files that have not arrived.
+    ///
+    /// # Errors
+    /// As [`StartUpload::create`].
+    pub async fn create_once(
+        &self,
+        project_id: ProjectId,
+        request: &NewSearch,
+        key: &str,
+    ) -> Result<Keyed, Error> {
+        let search_id = SearchId::keyed(project_id, key);
+        if let Some(job) = self.ports.jobs.job(search_id).await? {
+            return self.repeat(request, &job).await;
+        }
+        // Two requests at once announce the same session; the second commit changes nothing.
+        let prepared = self.prepare_as(search_id, project_id, request).await?;
+        self.announce(&prepared).await?;
+        Ok(Keyed::Announced(prepared.announced))
+    }
+
+    async fn repeat(&self, request: &NewSearch, job: &Job) -> Result<Keyed, Error> {
+        let names = job.files.iter().map(|file| file.name.as_deref());
+        let is_same = job.name.as_deref() == Some(request.name.as_str())
+            && names.eq(request.files.iter().map(|file| Some(file.name.as_str())));
+        if !is_same {
+            return Ok(Keyed::Differs);
+        }
+        let open = !job.state.has_ended();
+        let missing = job.files.iter().filter(|file| open && !file.received);
+        let wanted: Vec<Wanted> = missing
+            .map(|file| Wanted { file_id: file.file_id, name: file.name.clone().unwrap_or_default() })
+            .collect();
+        let metadata =
+            UploadMetadata { search_name: request.name.clone(), expected_files: request.files.len() };
+        let now = self.ports.reporter.host.now();
+        let keys = self.keys(job.project_id, job.search_id, &wanted);
+        let tokens: Vec<Token> = keys.iter().filter_map(|key| key.token.clone()).collect();
+        if !tokens.is_empty() {
+            self.ports.tokens.grant(job.search_id, &tokens, now).await?;
+        }
+        let files = self.presign(&keys, &metadata, now).await?;
+        Ok(Keyed::Announced(Announced { search_id: job.search_id, files }))
+    }
+
     /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
     /// the uploads does it before [`StartUpload::announce`]; should that never happen, the uploads themselves
     /// bring the search about.
@@ -182,15 +248,26 @@ impl StartUpload {
     /// # Errors
     /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
     pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
-        let manifest = self.manifest(request)?;
         let search_id = SearchId::from_uuid(self.ports.reporter.host.fresh_id());
+        self.prepare_as(search_id, project_id, request).await
+    }
+
+    async fn prepare_as(
+        &self,
+        search_id: SearchId,
+        project_id: ProjectId,
+        request: &NewSearch,
+    ) -> Result<Prepared, Error> {
+        let manifest = self.manifest(search_id, request)?;
         let now = self.ports.reporter.host.now();
-        let keys = self.keys(project_id, search_id, &manifest);
+        let wanted = |file: &ManifestFile| Wanted { file_id: file.file_id, name: file.name.clone() };
+        let keys = self.keys(project_id, search_id, &manifest.files.iter().map(wanted).collect::<Vec<_>>());
         let started = Token::minted_at_entry(search_id, self.ports.reporter.host.fresh_id());
         let tokens: Vec<Token> =
             keys.iter().filter_map(|key| key.token.clone()).chain([started.clone()]).collect();
         self.ports.tokens.grant(search_id, &tokens, now).await?;
-        let files = self.presign(&keys, &manifest, now).await?;
+        let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
+        let files = self.presign(&keys, &metadata, now).await?;
         let message =
             announcement(project_id, search_id, manifest.clone(), started, self.ports.reporter.host.as_ref());
         let job = new_job(project_id, search_id, &manifest, now);
@@ -203,7 +280,8 @@ impl StartUpload {
     /// When the session is not committed, or nobody knows yet.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
         let (host, search_id) = (self.ports.reporter.host.as_ref(), prepared.job.search_id);
-        let mut session = Session::open(host, search_id, self.settings.session.clone());
+        let id = SessionId::announcing(search_id);
+        let mut session = Session::open(host, id, search_id, self.settings.session.clone());
         session.send(&prepared.message)?;
         session.write(Write::CreateJob(Box::new(prepared.job.clone())));
         let owner = Owner::Session(session.id());
@@ -215,17 +293,10 @@ impl StartUpload {
         Ok(())
     }
 
-    /// How far a search is.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    pub async fn status(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
-        self.ports.jobs.job(search).await
-    }
-
-    fn manifest(&self, request: &NewSearch) -> Result<Manifest, Error> {
-        let files = request.files.iter().map(|file| ManifestFile {
-            file_id: FileId::from_uuid(self.ports.reporter.host.fresh_id()),
+    fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {
+        // A manifest with more files than numbers has too many anyway, and is refused below.
+        let files = (0..=u8::MAX).cycle().zip(&request.files).map(|(index, file)| ManifestFile {
+            file_id: FileId::announced(search, index),
             name: file.name.clone(),
             size_bytes: file.size_bytes,
         });
@@ -234,8 +305,8 @@ impl StartUpload {
         if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
     }
 
-    fn keys(&self, project: ProjectId, search: SearchId, manifest: &Manifest) -> Vec<ObjectKey> {
-        let key = |file: &ManifestFile| ObjectKey {
+    fn keys(&self, project: ProjectId, search: SearchId, files: &[Wanted]) -> Vec<ObjectKey> {
+        let key = |file: &Wanted| ObjectKey {
             prefix: self.settings.key_prefix.clone(),
             project,
             search,
@@ -243,16 +314,15 @@ impl StartUpload {
             token: Some(Token::minted_at_entry(search, self.ports.reporter.host.fresh_id())),
             name: file.name.clone(),
         };
-        manifest.files.iter().map(key).collect()
+        files.iter().map(key).collect()
     }
 
     async fn presign(
         &self,
         keys: &[ObjectKey],
-        manifest: &Manifest,
+        metadata: &UploadMetadata,
         now: Timestamp,
     ) -> Result<Vec<Upload>, StoreError> {
-        let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
         let expires_at = now.checked_add(self.settings.upload_valid_for).unwrap_or(Timestamp::MAX);
         let mut uploads = Vec::with_capacity(keys.len());
         for key in keys {

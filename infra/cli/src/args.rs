@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -109,6 +110,10 @@ impl From<BackendArg> for config::BackendKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
+    /// Where to answer the HTTP API; whoever can reach it can use it [default: 127.0.0.1:8080 on the embedded backend,
+    /// else nowhere]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) place: Place,
     #[command(flatten)]

@@ -1,18 +1,76 @@
-//! Running the functions until somebody stops them.
+//! Running the functions and the HTTP API until somebody stops them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use anyhow::Context;
+use local::http::{self, UploadsAt};
+use start_upload::http::router;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::args;
 use crate::output;
 use crate::workspace::{self, Workspace};
 
-/// Receives messages until the process is told to stop, and finishes what has begun. What it does not get to is
-/// delivered again, here or elsewhere.
+/// Where a data directory is served when nobody says: for this machine alone.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// The exit code of a program that a second Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Receives messages and requests until the process is told to stop, and finishes what has begun. What it does not get
+/// to is delivered again, here or elsewhere.
 pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
-    let workspace = Workspace::open(workspace::settings(&args.place)?).await?;
+    let mut workspace = Workspace::open(workspace::settings(&args.place)?).await?;
+    let listener = listen(args, &workspace).await?;
+    if let (Some((_, address)), Some(home)) = (&listener, workspace.home()) {
+        let url = format!("http://{address}{}", http::UPLOADS);
+        let store = Arc::clone(&home.store);
+        workspace.backend.uploads = Ok(Arc::new(UploadsAt { store, url }));
+    }
     let runner = workspace.runner(&args.trial)?;
+    let (stopping, mut stopped) = watch::channel(());
+    let api = match listener {
+        Some((listener, address)) => {
+            let mut routes = router(runner.functions()?.start_upload);
+            if let Some(home) = workspace.home() {
+                routes = routes.merge(http::uploads(Arc::clone(&home.store)));
+            }
+            output::remark(&format!("answering at http://{address}"));
+            let stop = async move { drop(stopped.changed().await) };
+            Some(tokio::spawn(http::serve(listener, routes, stop)))
+        }
+        None => None,
+    };
     output::remark(&format!("working in {}; Ctrl-C stops", workspace.name()));
-    runner.run_until(stop()).await?;
+    let told = async {
+        stop().await;
+        output::remark("finishing what has begun; Ctrl-C again stops at once");
+        drop(stopping);
+        tokio::spawn(async {
+            stop().await;
+            std::process::exit(INTERRUPTED);
+        });
+    };
+    runner.run_until(told).await?;
+    if let Some(api) = api {
+        api.await?.context("answering requests failed")?;
+    }
     output::remark("stopped");
     Ok(true)
+}
+
+async fn listen(
+    args: &args::Serve,
+    workspace: &Workspace,
+) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
+    let default = workspace.home().map(|_| DEFAULT_LISTEN);
+    let Some(address) = args.listen.or(default) else { return Ok(None) };
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("{address} cannot be listened at (--listen takes another address)"))?;
+    let address = listener.local_addr()?;
+    Ok(Some((listener, address)))
 }
 
 /// Resolves when the process is asked to stop: from the terminal, or by whoever runs it as a service.

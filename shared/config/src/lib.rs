@@ -141,6 +141,12 @@ pub struct Config {
     /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
     /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100.
     pub outbox: Policy,
+    /// `SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS`: how long an announcement may take to be stored before it is given up;
+    /// 15, at most 900.
+    pub session_max_commit: Duration,
+    /// `SEARCH_IMPORT_SESSION_INCREMENT_SECONDS`: half the first delay between two looks for it, which doubles; 2, at
+    /// most the former.
+    pub session_increment: Duration,
     /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: how long a program that receives messages by itself hides them from
     /// others, at most 43,200; else 900 for parse commands and 60 for everything else. On Lambda the queues decide.
     pub visibility: Option<Duration>,
@@ -167,6 +173,8 @@ impl Default for Config {
             admit_untokened: false,
             concurrency: 10,
             outbox: Policy::default(),
+            session_max_commit: Duration::from_secs(15),
+            session_increment: Duration::from_secs(2),
             visibility: None,
             saga_retention: Duration::from_secs(604_800),
             message_lifetime: Duration::from_secs(1_209_600),
@@ -202,6 +210,7 @@ impl Config {
         let mut reader = Reader { pairs: pairs.into_iter().collect(), faults: Vec::new() };
         let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
         let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
+        let (session_max_commit, session_increment) = reader.session(&default);
         let config = Self {
             backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
             services: reader.services(default.services),
@@ -239,6 +248,8 @@ impl Config {
             ),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
             outbox: reader.outbox(default.outbox),
+            session_max_commit,
+            session_increment,
             visibility: reader.visibility(),
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
@@ -274,6 +285,26 @@ impl Reader {
                 .map(|(name, url)| (name.clone(), url.clone()))
                 .collect(),
         }
+    }
+
+    /// The delays are those of SQS, which waits for 15 minutes at most
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
+    fn session(&mut self, default: &Config) -> (Duration, Duration) {
+        let must_be = "a number of seconds from 1 to 900";
+        let mut read = |name: &str, default: Duration| {
+            let seconds = self.read(name, default.as_secs(), |n| (1..=900).contains(n), must_be);
+            Duration::from_secs(seconds)
+        };
+        let max_commit = read("SESSION_MAX_COMMIT_SECONDS", default.session_max_commit);
+        let increment = read("SESSION_INCREMENT_SECONDS", default.session_increment);
+        if increment > max_commit {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_SESSION_INCREMENT_SECONDS must be at most {}, the time that a commit may take \
+                 (SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS)",
+                max_commit.as_secs()
+            ));
+        }
+        (max_commit, increment)
     }
 
     fn outbox(&mut self, default: Policy) -> Policy {
@@ -392,6 +423,17 @@ mod tests {
         assert_eq!(eager, Policy { stuck_after: SignedDuration::from_secs(10), ..Policy::default() });
         assert_eq!(read("SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS", "0").unwrap().max_attempts, 0);
         assert!(read("SEARCH_IMPORT_OUTBOX_BATCH", "0").is_err());
+    }
+
+    #[test]
+    fn a_session_looks_at_least_once_before_it_is_given_up() {
+        let read = |max: &str, increment: &str| {
+            let max = ("SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS", max);
+            Config::from_pairs(pairs(&[max, ("SEARCH_IMPORT_SESSION_INCREMENT_SECONDS", increment)]))
+        };
+        assert_eq!(read("30", "30").unwrap().session_increment, Duration::from_secs(30));
+        assert!(read("1", "2").unwrap_err().to_string().contains("INCREMENT_SECONDS must be at most 1"));
+        assert!(read("901", "2").is_err() && read("15", "0").is_err());
     }
 
     #[test]

@@ -51,8 +51,7 @@ uuid_id! {
     SearchId
 }
 uuid_id! {
-    /// One uploaded reference file. Version 7 ids are minted in the manifest's order, so that sorting by id
-    /// keeps that order.
+    /// One uploaded reference file. Announced ones sort in the manifest's order.
     FileId
 }
 uuid_id! {
@@ -84,6 +83,29 @@ impl MessageId {
     /// The id of a message that reports a fact named by `parts`, such as one version of one stored object.
     pub fn of_fact(namespace: Uuid, parts: &[&str]) -> Self {
         Self(Uuid::new_v5(&namespace, parts.join("\n").as_bytes()))
+    }
+}
+
+impl SessionId {
+    /// The session that announces a search: a request that is made again is the same session.
+    pub fn announcing(search: SearchId) -> Self {
+        Self(Uuid::new_v5(&search.0, b"announcement"))
+    }
+}
+
+impl SearchId {
+    /// The search that a client asked for under a key of its own: asked for again, it is the same one.
+    pub fn keyed(project: ProjectId, key: &str) -> Self {
+        Self(Uuid::new_v5(&project.0, key.as_bytes()))
+    }
+}
+
+impl FileId {
+    /// The `index`-th file of a search's manifest, below 256. Like version 7 ids they sort in the manifest's order.
+    pub fn announced(search: SearchId, index: u8) -> Self {
+        let mut bytes = Uuid::new_v5(&search.0, b"files").into_bytes();
+        bytes[15] = index;
+        Self(Uuid::from_bytes(bytes))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Imports as their readers see them.
 
 use async_trait::async_trait;
-use contracts::{FileId, Job, SearchId, StoreError};
-use imports::{Progress, ReadJobs, ReportProgress, WriteJobs};
-use rusqlite::{Connection, OptionalExtension, params};
+use contracts::{FileId, Job, ProjectId, SearchId, StoreError};
+use imports::{Cursor, Page, Progress, ReadJobs, ReportProgress, WriteJobs};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use worker::Content;
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::value::{from_json, int, json, limit, nanos, parse, some_of, uint};
+use crate::value::{from_json, int, json, limit, nanos, parse, some_of, timestamp, uint};
 
 #[async_trait]
 impl WriteJobs for Store {
@@ -62,19 +62,19 @@ impl ReadJobs for Store {
         self.look("jobs.unfinished", "listing the unfinished jobs".to_owned(), work).await
     }
 
+    async fn of_project(
+        &self,
+        project: ProjectId,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let doing = format!("listing the jobs of project {project}");
+        self.look("jobs.of_project", doing, move |db| of_project(db, project, after, limit)).await
+    }
+
     async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
         let doing = format!("reading the progress of search {search}");
         self.look("jobs.progress", doing, move |db| progress(db, search)).await
-    }
-}
-
-impl Store {
-    /// Up to `limit` jobs, the latest first.
-    ///
-    /// # Errors
-    /// When the store does not answer, or holds something that is not a job.
-    pub async fn recent_jobs(&self, limit: usize) -> Result<Vec<Job>, StoreError> {
-        self.engine().read("listing the recent jobs".to_owned(), move |db| list(db, RECENT, limit)).await
     }
 }
 
@@ -93,19 +93,46 @@ fn read(db: &Connection, search: SearchId) -> Result<Option<Job>, Fault> {
 
 pub(crate) const UNFINISHED: &str = "SELECT job, version, content FROM job LEFT JOIN saga USING (search_id)
     WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
-const RECENT: &str = "SELECT job, version, content FROM job LEFT JOIN saga USING (search_id)
-    ORDER BY created_at DESC, search_id DESC LIMIT ?1";
+pub(crate) const OF_PROJECT: &str =
+    "SELECT job, version, content, created_at FROM job LEFT JOIN saga USING (search_id)
+    WHERE job ->> 'project_id' = ?1 AND (created_at, search_id) < (?2, ?3)
+    ORDER BY created_at DESC, search_id DESC LIMIT ?4";
+
+fn of_project(
+    db: &Connection,
+    project: ProjectId,
+    after: Option<Cursor>,
+    count: usize,
+) -> Result<Page, Fault> {
+    // Without a place in the list, after everything that can be stored.
+    let (created_at, search) = after
+        .map_or((i64::MAX, String::new()), |after| (nanos(after.created_at), after.search_id.to_string()));
+    let mut statement = db.prepare_cached(OF_PROJECT)?;
+    let mut rows =
+        statement.query(params![project.to_string(), created_at, search, limit(count.saturating_add(1))])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let created_at = timestamp(row.get(3)?);
+        let place = |job: Job| (Cursor { created_at, search_id: job.search_id }, job);
+        found.extend(read_row(row)?.map(place));
+    }
+    Ok(Page::of(found, count))
+}
 
 fn list(db: &Connection, sql: &str, count: usize) -> Result<Vec<Job>, Fault> {
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query([limit(count)])?;
     let mut jobs = Vec::new();
     while let Some(row) = rows.next()? {
-        let stored: Job = from_json(&row.get::<_, String>(0)?)?;
-        let document = row.get::<_, Option<i64>>(1)?.zip(row.get(2)?);
-        jobs.extend(latest(stored.search_id, Some(stored), document)?);
+        jobs.extend(read_row(row)?);
     }
     Ok(jobs)
+}
+
+fn read_row(row: &Row<'_>) -> Result<Option<Job>, Fault> {
+    let stored: Job = from_json(&row.get::<_, String>(0)?)?;
+    let document = row.get::<_, Option<i64>>(1)?.zip(row.get(2)?);
+    latest(stored.search_id, Some(stored), document)
 }
 
 /// A running import is what its document shows; the job that is stored may be older.

@@ -27,7 +27,7 @@ const LOG_BYTES: i64 = 64 * 1024 * 1024;
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("by_project.sql")];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
@@ -125,6 +125,7 @@ mod tests {
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (queues::VISIBLE, "USING INDEX message_visible (queue=? AND visible_at<?)"),
             (jobs::UNFINISHED, "USING INDEX job_unfinished"),
+            (jobs::OF_PROJECT, "USING INDEX job_by_project"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {

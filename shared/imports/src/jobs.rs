@@ -1,7 +1,8 @@
 //! The import as its reader sees it.
 
 use async_trait::async_trait;
-use contracts::{FileId, Job, SearchId, StoreError};
+use contracts::{FileId, Job, ProjectId, SearchId, StoreError};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Data written by a transactional session.
@@ -21,6 +22,35 @@ pub trait WriteJobs: Send + Sync {
     async fn write(&self, jobs: &[Job]) -> Result<(), StoreError>;
 }
 
+/// Where a page of a list ends: the next one begins after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// When the last import of the page was created.
+    pub created_at: Timestamp,
+    /// Its search.
+    pub search_id: SearchId,
+}
+
+/// Some of the imports of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The imports.
+    pub jobs: Vec<Job>,
+    /// Where it ends; none when nothing follows.
+    pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// The first `limit` of what was found, when one more was asked for to see whether anything follows. Each import
+    /// comes with its place in the list, which is where it was stored, not what it shows now.
+    pub fn of(mut found: Vec<(Cursor, Job)>, limit: usize) -> Self {
+        let follows = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| follows).map(|(cursor, _)| *cursor);
+        Self { jobs: found.into_iter().map(|(_, job)| job).collect(), next }
+    }
+}
+
 /// Reads jobs. While the document of a search is stored, its job is what the document shows, whether or not that has
 /// been written as a job yet.
 #[async_trait]
@@ -37,6 +67,18 @@ pub trait ReadJobs: Send + Sync {
     /// # Errors
     /// As [`ReadJobs::job`].
     async fn unfinished(&self) -> Result<Vec<Job>, StoreError>;
+
+    /// Up to `limit` jobs of a project, the latest first, from after a place in the list or from its beginning. A
+    /// search that nobody announced is among them once its job has been written.
+    ///
+    /// # Errors
+    /// As [`ReadJobs::job`].
+    async fn of_project(
+        &self,
+        project: ProjectId,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError>;
 
     /// How far the files of a search are, for those that have reported at all.
     ///

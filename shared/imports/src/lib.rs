@@ -10,6 +10,6 @@ pub mod jobs;
 pub mod objects;
 pub mod studies;
 
-pub use jobs::{Progress, ReadJobs, ReportProgress, Write, WriteJobs};
+pub use jobs::{Cursor, Page, Progress, ReadJobs, ReportProgress, Write, WriteJobs};
 pub use objects::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
 pub use studies::{Quarantined, ReadStudies, Study, StudyId, WriteStudies};

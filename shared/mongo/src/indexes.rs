@@ -42,6 +42,12 @@ pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
             doc! { "partialFilterExpression": { jobs::ENDED: false } },
         ),
         index(
+            collections::JOB,
+            "by_project",
+            doc! { jobs::PROJECT: 1, jobs::CREATED_AT: -1, "_id": -1 },
+            doc! {},
+        ),
+        index(
             collections::PROGRESS,
             "ttl_ReportedAt",
             doc! { progress::REPORTED_AT: 1 },

@@ -6,7 +6,7 @@
 //! what was stored and sorts as time does (years 1677 to 2262; beyond that the ends stand in). A date is stored
 //! only where MongoDB's TTL monitor reads it.
 
-use contracts::{FileId, MessageId, SearchId, SessionId};
+use contracts::{FileId, MessageId, ProjectId, SearchId, SessionId};
 use jiff::{SignedDuration, Timestamp};
 use mongodb::bson::{self, Binary, Bson, DateTime, Document, doc, spec::BinarySubtype};
 use serde::Serialize;
@@ -30,7 +30,7 @@ impl Key for Uuid {
 macro_rules! key {
     ($($id:ty),*) => { $(impl Key for $id { fn key(&self) -> Bson { self.as_uuid().key() } })* };
 }
-key!(SearchId, SessionId, MessageId, FileId, imports::StudyId);
+key!(ProjectId, SearchId, SessionId, MessageId, FileId, imports::StudyId);
 
 /// The inverse of [`Key::key`].
 pub(crate) fn uuid(value: &Bson) -> Option<Uuid> {

@@ -106,16 +106,10 @@ pub struct Session<W> {
 }
 
 impl<W: Sync> Session<W> {
-    /// Opens a session on behalf of a search.
-    pub fn open(host: &dyn Host, correlation_id: SearchId, options: Options) -> Self {
-        Self {
-            id: SessionId::from_uuid(host.fresh_id()),
-            correlation_id,
-            options,
-            opened_at: host.now(),
-            entries: Vec::new(),
-            writes: Vec::new(),
-        }
+    /// Opens a session on behalf of a search. With an id that was committed before, the commit changes nothing: so a
+    /// request that a client makes again takes effect once.
+    pub fn open(host: &dyn Host, id: SessionId, correlation_id: SearchId, options: Options) -> Self {
+        Self { id, correlation_id, options, opened_at: host.now(), entries: Vec::new(), writes: Vec::new() }
     }
 
     /// Its id.

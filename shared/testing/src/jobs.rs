@@ -1,7 +1,7 @@
 //! What [`WriteJobs`], [`ReadJobs`] and [`ReportProgress`] promise.
 
-use contracts::{Host, JobState, SearchId};
-use imports::{Progress, ReadJobs, ReportProgress, WriteJobs};
+use contracts::{Host, Job, JobState, ProjectId, SearchId};
+use imports::{Page, Progress, ReadJobs, ReportProgress, WriteJobs};
 use worker::WriteSaga;
 
 use crate::{Checked, sample};
@@ -30,6 +30,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_overtaken_or_repeated_write_changes_nothing(ports).await?;
     jobs_of_one_call_are_stored_each_on_its_own(ports).await?;
     unfinished_jobs_are_listed_the_oldest_first(ports).await?;
+    a_projects_jobs_are_listed_in_pages_the_latest_first(ports).await?;
     a_running_import_is_what_its_document_shows(ports).await?;
     a_progress_report_replaces_the_one_before(ports).await
 }
@@ -105,6 +106,39 @@ pub async fn unfinished_jobs_are_listed_the_oldest_first(ports: &Ports<'_>) -> C
     let listed: Vec<SearchId> = ports.read.unfinished().await?.iter().map(|job| job.search_id).collect();
     let ours: Vec<SearchId> = listed.into_iter().filter(|id| ids.contains(id)).collect();
     assert_eq!(ours, ids.iter().take(2).rev().copied().collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Page by page, each job once, and no other project's.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_projects_jobs_are_listed_in_pages_the_latest_first(ports: &Ports<'_>) -> Checked {
+    let project = ProjectId::from_uuid(ports.host.fresh_id());
+    let mut jobs = Vec::new();
+    for n in 0..5 {
+        let search = sample::search(ports.host);
+        let mut job = Job { project_id: project, ..sample::job(ports.host, search, 1, JobState::Completed) };
+        // Two of them at the same time: then the id decides.
+        job.created_at = sample::later(job.created_at, -(n / 2));
+        jobs.push(job);
+    }
+    ports.write.write(&jobs).await?;
+    ports.write.write(&[sample::job(ports.host, sample::search(ports.host), 1, JobState::Completed)]).await?;
+    jobs.sort_by_key(|job| std::cmp::Reverse((job.created_at, job.search_id)));
+    let (mut listed, mut sizes, mut after) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = ports.read.of_project(project, after, 2).await?;
+        sizes.push(page.jobs.len());
+        listed.extend(page.jobs);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!((listed, sizes), (jobs, vec![2, 2, 1]));
+    let nobodys = ProjectId::from_uuid(ports.host.fresh_id());
+    assert_eq!(ports.read.of_project(nobodys, None, 2).await?, Page { jobs: Vec::new(), next: None });
     Ok(())
 }
 

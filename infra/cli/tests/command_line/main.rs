@@ -14,4 +14,5 @@ mod inspect;
 mod program;
 mod readme;
 mod samples;
+mod serve;
 mod services;

@@ -1,9 +1,8 @@
 //! Saga documents and jobs.
 
 use async_trait::async_trait;
-use contracts::{Job, SearchId, StoreError};
-use imports::Progress;
-use imports::{ReadJobs, WriteJobs};
+use contracts::{Job, ProjectId, SearchId, StoreError};
+use imports::{Cursor, Page, Progress, ReadJobs, WriteJobs};
 use jiff::{SignedDuration, Timestamp};
 use outbox::{Owner, Settlement};
 use worker::{Document, Persist, Persisted, ReadSaga, WriteSaga};
@@ -164,6 +163,18 @@ impl ReadJobs for Port {
         let under_way =
             |world: &mut World| world.jobs.values().filter(|job| !job.state.has_ended()).cloned().collect();
         Ok(self.universe.with(under_way))
+    }
+
+    async fn of_project(
+        &self,
+        project: ProjectId,
+        _: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        let of_project = |world: &mut World| {
+            world.jobs.values().filter(|job| job.project_id == project).take(limit).cloned().collect()
+        };
+        Ok(Page { jobs: self.universe.with(of_project), next: None })
     }
 
     async fn progress(&self, _: SearchId) -> Result<Vec<(contracts::FileId, Progress)>, StoreError> {

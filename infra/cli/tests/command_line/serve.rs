@@ -1,0 +1,278 @@
+//! The HTTP API of a program that serves a data directory.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use reqwest::multipart::{Form, Part};
+use reqwest::{Client, Response, StatusCode};
+use serde_json::{Value, json};
+use servers::Tested;
+use servers::mongo::eventually;
+
+use crate::program::{Program, bundled};
+
+const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running server.
+struct Server {
+    child: Child,
+    url: String,
+    client: Client,
+}
+
+impl Server {
+    fn start(program: &Program) -> Self {
+        let mut child = program.start(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = lines.find(|line| line.contains("answering at")).expect("it says where");
+        // Whatever else it says must not fill the pipe.
+        std::thread::spawn(move || lines.count());
+        let url = line.split_once("answering at ").unwrap().1.to_owned();
+        Self { child, url, client: Client::new() }
+    }
+
+    async fn get(&self, path: &str) -> Result<Response, reqwest::Error> {
+        self.client.get(format!("{}{path}", self.url)).send().await
+    }
+
+    async fn announce(&self, key: Option<&str>, search: &Value) -> Result<Response, reqwest::Error> {
+        let url = format!("{}/projects/{PROJECT}/searches", self.url);
+        let request =
+            self.client.post(url).header("content-type", "application/json").body(search.to_string());
+        match key {
+            Some(key) => request.header("Idempotency-Key", key).send().await,
+            None => request.send().await,
+        }
+    }
+
+    async fn upload(&self, upload: &Value, content: &[u8]) -> Result<Response, reqwest::Error> {
+        let fields = upload["fields"].as_object().unwrap().iter();
+        let form = fields.fold(Form::new(), |form, (name, value)| {
+            form.text(name.clone(), value.as_str().unwrap().to_owned())
+        });
+        let form = form.part("file", Part::bytes(content.to_vec()).file_name("file"));
+        self.client.post(upload["url"].as_str().unwrap()).multipart(form).send().await
+    }
+
+    async fn until_ended(&self, search: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        let mut shown = Value::Null;
+        eventually("the search has ended", PATIENCE, async || {
+            shown = json_of(self.get(&format!("/searches/{search}")).await?).await?;
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(!shown["completed_at"].is_null())
+        })
+        .await?;
+        Ok(shown)
+    }
+
+    fn stop(mut self) -> Option<i32> {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(asked.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn json_of(response: Response) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(serde_json::from_slice(&response.bytes().await?)?)
+}
+
+/// A refusal: its status, its media type, and the same status in its body. Returns what it says.
+async fn problem(response: Response, status: u16) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+    assert_eq!(response.status().as_u16(), status);
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let body = json_of(response).await?;
+    assert_eq!(body["status"], status);
+    assert!(body["title"].is_string() && body["detail"].is_string(), "{body}");
+    Ok(body)
+}
+
+fn psycinfo() -> Vec<u8> {
+    std::fs::read(bundled("psycinfo.ris")).unwrap()
+}
+
+fn search(name: &str) -> Value {
+    json!({ "name": name, "files": [{ "name": "psycinfo.ris", "size_bytes": psycinfo().len() }] })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let response = server.announce(None, &search("Gambling harms")).await?;
+    assert_eq!(response.status(), StatusCode::CREATED);
+    let place = response.headers()["location"].to_str()?.to_owned();
+    let announced = json_of(response).await?;
+    let id = announced["search_id"].as_str().unwrap();
+    assert_eq!(place, format!("/searches/{id}"));
+    let waiting = json_of(server.get(&place).await?).await?;
+    assert_eq!((&waiting["state"], &waiting["files"][0]["received"]), (&"Uploading".into(), &false.into()));
+    let uploaded = server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
+    assert_eq!(uploaded.status(), StatusCode::NO_CONTENT);
+    let ended = server.until_ended(id).await?;
+    assert_eq!((&ended["state"], &ended["studies"]), (&"Completed".into(), &3.into()), "{ended}");
+    assert_eq!(ended["files"][0]["outcome"]["outcome"], "completed");
+    assert_eq!(server.stop(), Some(0));
+    let studies = program.run(&["studies", id, "--json"]).lines();
+    assert_eq!(studies.len(), 3, "what was stored outlives the server");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let first = json_of(server.announce(Some("embase-1"), &search("one")).await?).await?;
+    let again = server.announce(Some("embase-1"), &search("one")).await?;
+    assert_eq!(again.status(), StatusCode::CREATED);
+    let again = json_of(again).await?;
+    assert_eq!(again["search_id"], first["search_id"]);
+    assert_eq!(again["files"][0]["file_id"], first["files"][0]["file_id"]);
+    let other = json_of(server.announce(Some("embase-2"), &search("one")).await?).await?;
+    assert_ne!(other["search_id"], first["search_id"]);
+    problem(server.announce(Some("embase-1"), &search("two")).await?, 422).await?;
+    // Either form will do, and both.
+    for forms in [&again, &first] {
+        let uploaded = server.upload(&forms["files"][0]["upload"], &psycinfo()).await?;
+        assert_eq!(uploaded.status(), StatusCode::NO_CONTENT);
+    }
+    let id = first["search_id"].as_str().unwrap();
+    let ended = server.until_ended(id).await?;
+    assert_eq!((&ended["state"], &ended["studies"]), (&"Completed".into(), &3.into()), "{ended}");
+    let late = json_of(server.announce(Some("embase-1"), &search("one")).await?).await?;
+    assert_eq!((&late["search_id"], &late["files"]), (&first["search_id"], &json!([])), "nothing to upload");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_searches_of_a_project_are_listed_in_pages_the_latest_first() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let mut announced = Vec::new();
+    for name in ["one", "two", "three"] {
+        announced.push(json_of(server.announce(None, &search(name)).await?).await?["search_id"].clone());
+    }
+    announced.reverse();
+    let list = format!("/projects/{PROJECT}/searches?limit=2");
+    let first = json_of(server.get(&list).await?).await?;
+    let second =
+        json_of(server.get(&format!("{list}&after={}", first["next"].as_str().unwrap())).await?).await?;
+    let listed: Vec<Value> = [&first, &second]
+        .iter()
+        .flat_map(|page| page["searches"].as_array().unwrap())
+        .map(|search| search["search_id"].clone())
+        .collect();
+    assert_eq!(listed, announced);
+    assert!(second["next"].is_null(), "{second}");
+    let nobodys =
+        json_of(server.get("/projects/00000000-0000-0000-0000-000000000001/searches").await?).await?;
+    assert_eq!(nobodys, json!({ "searches": [], "next": null }));
+    for bad in ["limit=0", "limit=201", "limit=x", "after=yesterday"] {
+        problem(server.get(&format!("/projects/{PROJECT}/searches?{bad}")).await?, 400).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_requests_are_refused_with_the_reason() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    problem(server.get("/nowhere").await?, 404).await?;
+    problem(server.get("/searches/42").await?, 400).await?;
+    problem(server.get(&format!("/searches/{PROJECT}")).await?, 404).await?;
+    problem(server.client.delete(format!("{}/openapi.json", server.url)).send().await?, 405).await?;
+    problem(server.announce(Some(""), &search("a")).await?, 400).await?;
+    problem(server.announce(Some(&"k".repeat(256)), &search("a")).await?, 400).await?;
+    problem(server.announce(None, &json!({ "files": [] })).await?, 400).await?;
+    problem(server.announce(None, &search(&"n".repeat(300_000))).await?, 413).await?;
+    let url = format!("{}/projects/{PROJECT}/searches", server.url);
+    problem(server.client.post(url).body("{}").send().await?, 415).await?;
+    let long = "n".repeat(1_000);
+    let files: Vec<Value> = ["../../etc/passwd", "a\u{7}.ris", &long, "good.ris"]
+        .iter()
+        .map(|name| json!({ "name": name, "size_bytes": 5 }))
+        .chain([
+            json!({ "name": "empty.ris", "size_bytes": 0 }),
+            json!({ "name": "huge.ris", "size_bytes": 6_000_000_000_u64 }),
+        ])
+        .collect();
+    let refused =
+        problem(server.announce(None, &json!({ "name": "bad", "files": files })).await?, 422).await?;
+    let at: Vec<u64> =
+        refused["errors"].as_array().unwrap().iter().filter_map(|error| error["file"].as_u64()).collect();
+    assert_eq!(at, [0, 1, 2, 4, 5], "{refused}");
+    let many: Vec<Value> = (0..51).map(|n| json!({ "name": format!("{n}.ris"), "size_bytes": 1 })).collect();
+    problem(server.announce(None, &json!({ "name": "many", "files": many })).await?, 422).await?;
+    let listed = json_of(server.get(&format!("/projects/{PROJECT}/searches")).await?).await?;
+    assert_eq!(listed["searches"], json!([]), "nothing is stored");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_needs_its_form_and_a_file() -> Tested {
+    let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "10000");
+    let server = Server::start(&program);
+    let announced = json_of(server.announce(None, &search("small")).await?).await?;
+    let upload = &announced["files"][0]["upload"];
+    let mut foreign = upload.clone();
+    foreign["fields"]["key"] = "uploads/of/somebody/else".into();
+    assert_eq!(server.upload(&foreign, b"TY  - JOUR").await?.status(), StatusCode::FORBIDDEN);
+    assert_eq!(server.upload(upload, b"").await?.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(server.upload(upload, &[b'x'; 10_001]).await?.status(), StatusCode::BAD_REQUEST);
+    let url = upload["url"].as_str().unwrap();
+    let without = server.client.post(url).multipart(Form::new().text("key", "k")).send().await?;
+    assert_eq!(without.status(), StatusCode::BAD_REQUEST);
+    let shown =
+        json_of(server.get(&format!("/searches/{}", announced["search_id"].as_str().unwrap())).await?)
+            .await?;
+    assert_eq!(shown["files"][0]["received"], false);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_describes_itself() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let description = json_of(server.get("/openapi.json").await?).await?;
+    assert!(description["openapi"].as_str().unwrap().starts_with("3."), "{description}");
+    let operations: Vec<String> = description["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, operations)| {
+            operations.as_object().unwrap().keys().map(move |method| format!("{method} {path}"))
+        })
+        .collect();
+    assert_eq!(
+        operations,
+        ["get /projects/{project}/searches", "post /projects/{project}/searches", "get /searches/{search}"]
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_kill_interrupts_the_next_start_finishes() -> Tested {
+    let program = Program::new();
+    let mut searches = Vec::new();
+    // Killed right after the answer to the last upload.
+    let server = Server::start(&program);
+    for n in 0..5 {
+        let announced = json_of(server.announce(None, &search(&n.to_string())).await?).await?;
+        assert!(server.upload(&announced["files"][0]["upload"], &psycinfo()).await?.status().is_success());
+        searches.push(announced["search_id"].as_str().unwrap().to_owned());
+    }
+    drop(server);
+    let server = Server::start(&program);
+    for search in searches {
+        let ended = server.until_ended(&search).await?;
+        assert_eq!((&ended["state"], &ended["studies"]), (&"Completed".into(), &3.into()), "{ended}");
+    }
+    Ok(())
+}
