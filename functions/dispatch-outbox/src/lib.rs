@@ -53,8 +53,8 @@ impl DispatchOutbox {
         let documents = backend.documents()?;
         Ok(Self {
             sessions: Arc::clone(&documents.settle_sessions),
-            session_outbox: Arc::clone(&documents.session_outbox),
-            saga_outbox: Arc::clone(&documents.saga_outbox),
+            session_outbox: documents.session_outbox.clone(),
+            saga_outbox: documents.saga_outbox.clone(),
             queue: Arc::clone(&backend.queue),
             dispatcher: backend.dispatcher(FUNCTION)?,
             reporter: backend.reporter(FUNCTION),

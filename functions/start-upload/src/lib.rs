@@ -165,7 +165,7 @@ impl StartUpload {
         Ok(Self {
             ports: Ports {
                 sessions: Arc::clone(&documents.commit_sessions),
-                outbox: Arc::clone(&documents.session_outbox),
+                outbox: documents.session_outbox.clone(),
                 queue: Arc::clone(&backend.queue),
                 tokens: Arc::clone(&backend.partitions()?.tokens),
                 presign: backend.uploads.clone()?,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use contracts::{ProjectId, SearchId};
+use contracts::{MessageId, ProjectId, SearchId};
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Migrate(Migrate),
     /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
     Provision(Provision),
+    /// Look at effects that are stored and not performed yet, and put those that were given up back to work
+    Outbox(Outbox),
     /// Draw the state machine from the code
     Diagram(Diagram),
     /// Run the functions through schedules of faults, and check what must hold
@@ -118,6 +120,83 @@ pub(crate) struct Serve {
     pub(crate) place: Place,
     #[command(flatten)]
     pub(crate) trial: Trial,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Outbox {
+    #[command(subcommand)]
+    pub(crate) command: OutboxCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutboxCommand {
+    /// List entries
+    List(OutboxList),
+    /// Show one entry with its message
+    Show(OutboxShow),
+    /// Put entries that were given up back to work; whoever sweeps performs them
+    Requeue(OutboxRequeue),
+    /// Delete entries that were given up: what they should have done is never done
+    Delete(OutboxChange),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxList {
+    /// Only entries in this state
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<EntryState>,
+    /// Only entries that were due this many seconds ago
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) older_than: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EntryState {
+    /// To be performed when its time has come
+    Waiting,
+    /// Being performed
+    Claimed,
+    /// Given up
+    Poisoned,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxShow {
+    /// The entry
+    #[arg(value_name = "ENTRY_ID")]
+    pub(crate) entry: MessageId,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxChange {
+    /// The entries
+    #[arg(value_name = "ENTRY_ID", required_unless_present = "all")]
+    pub(crate) entries: Vec<MessageId>,
+    /// All that were given up
+    #[arg(long, conflicts_with = "entries")]
+    pub(crate) all: bool,
+    /// Only entries that were due this many seconds ago
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) older_than: Option<u32>,
+    /// Show what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxRequeue {
+    #[command(flatten)]
+    pub(crate) change: OutboxChange,
+    /// The most entries to put back in a second
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) per_second: u32,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
 //! - `migrate`, `provision`: prepare the services of the aws backend;
+//! - `outbox`: effects that are not performed yet;
 //! - `diagram`: the state machine, drawn from the code;
 //! - `bench`: what the functions cost and how fast they are;
 //! - `simulate`: the functions under faults, from seeds;
@@ -16,6 +17,7 @@ mod bench;
 mod diagram;
 mod import;
 mod migrate;
+mod outbox;
 mod output;
 mod provision;
 mod report;
@@ -48,6 +50,7 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args).await,
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Provision(args) => provision::run(&args).await,
+        Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Diagram(args) => diagram::run(&args),

@@ -78,6 +78,15 @@ impl Workspace {
         }
     }
 
+    /// Opens it for an operator, beside programs that may be working in it.
+    pub(crate) async fn operate(config: Config) -> anyhow::Result<Self> {
+        if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
+            anyhow::bail!("there is no data directory {}", config.data_dir.display());
+        }
+        let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+        Ok(Self { backend, log: Log::Elsewhere })
+    }
+
     /// Opens it to look into it, beside programs that may be working in it.
     pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);

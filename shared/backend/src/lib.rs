@@ -12,7 +12,7 @@ use dedup::{ClaimPartition, GrantTokens, RememberProcessed};
 use imports::{
     PresignUpload, ReadJobs, ReadObject, ReadStudies, ReportProgress, Write, WriteJobs, WriteStudies,
 };
-use outbox::{CommitSession, ReceiveMessages, SendMessages, SettleSessions, SweepOutbox};
+use outbox::{CommitSession, InspectOutbox, ReceiveMessages, SendMessages, SettleSessions};
 use worker::{Dispatcher, ReadSaga, WriteSaga};
 
 /// A service that is not configured.
@@ -58,13 +58,13 @@ pub struct Documents {
     /// Changes them.
     pub write_sagas: Arc<dyn WriteSaga>,
     /// Their outboxes.
-    pub saga_outbox: Arc<dyn SweepOutbox>,
+    pub saga_outbox: Arc<dyn InspectOutbox>,
     /// Stores sessions.
     pub commit_sessions: Arc<dyn CommitSession<Write>>,
     /// Finds them again.
     pub settle_sessions: Arc<dyn SettleSessions>,
     /// Their outboxes.
-    pub session_outbox: Arc<dyn SweepOutbox>,
+    pub session_outbox: Arc<dyn InspectOutbox>,
     /// Reads imports.
     pub read_jobs: Arc<dyn ReadJobs>,
     /// Writes them.
@@ -81,8 +81,8 @@ impl Documents {
     /// The ports of a store that has them all, with its two outboxes.
     pub fn of<S>(
         store: Arc<S>,
-        saga_outbox: impl SweepOutbox + 'static,
-        session_outbox: impl SweepOutbox + 'static,
+        saga_outbox: impl InspectOutbox + 'static,
+        session_outbox: impl InspectOutbox + 'static,
     ) -> Self
     where
         S: ReadSaga

@@ -1,2 +1,4 @@
 -- The imports of a project, for lists.
-CREATE INDEX job_by_project ON job (job ->> 'project_id', created_at, search_id);
+ALTER TABLE job ADD COLUMN project_id TEXT;
+UPDATE job SET project_id = job ->> 'project_id';
+CREATE INDEX job_by_project ON job (project_id, created_at, search_id);

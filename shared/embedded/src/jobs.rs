@@ -21,13 +21,13 @@ impl WriteJobs for Store {
 }
 
 const WRITE: &str =
-    "INSERT INTO job (search_id, revision, ended, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)
+    "INSERT INTO job (search_id, revision, ended, created_at, job, project_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (search_id) DO UPDATE SET revision = excluded.revision, ended = excluded.ended,
-        created_at = excluded.created_at, job = excluded.job
+        created_at = excluded.created_at, job = excluded.job, project_id = excluded.project_id
     WHERE excluded.revision > job.revision";
 
 const CREATE: &str =
-    "INSERT INTO job (search_id, revision, ended, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)
+    "INSERT INTO job (search_id, revision, ended, created_at, job, project_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (search_id) DO NOTHING";
 
 /// Stores a job unless there is one.
@@ -42,6 +42,7 @@ fn put(db: &Connection, job: &Job, sql: &str) -> Result<(), Fault> {
         job.state.has_ended(),
         nanos(job.created_at),
         json(job)?,
+        job.project_id.to_string(),
     ])?;
     Ok(())
 }
@@ -95,7 +96,7 @@ pub(crate) const UNFINISHED: &str = "SELECT job, version, content FROM job LEFT 
     WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
 pub(crate) const OF_PROJECT: &str =
     "SELECT job, version, content, created_at FROM job LEFT JOIN saga USING (search_id)
-    WHERE job ->> 'project_id' = ?1 AND (created_at, search_id) < (?2, ?3)
+    WHERE project_id = ?1 AND (created_at, search_id) < (?2, ?3)
     ORDER BY created_at DESC, search_id DESC LIMIT ?4";
 
 fn of_project(

@@ -21,7 +21,7 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
-//! - `saga`, `outbox`, `poison`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
+//! - `saga`, `outbox`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
@@ -41,7 +41,6 @@ mod notification;
 mod objects;
 mod outbox;
 mod pending;
-mod poison;
 mod processed;
 mod queues;
 mod recover;

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use contracts::{MessageId, StoreError};
 use jiff::Timestamp;
-use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
 use rusqlite::{Connection, Row, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::value::{from_json, json, nanos, parse, timestamp};
+use crate::value::{from_json, json, limit, nanos, parse, timestamp};
 
 /// The outboxes of all records of one kind.
 #[derive(Clone)]
@@ -55,6 +55,43 @@ impl SweepOutbox for Outbox {
         let doing = format!("settling the outbox of {owner}");
         self.store.change("outbox.settle", doing, move |db| settle(db, owner, &settlements)).await
     }
+}
+
+#[async_trait]
+impl InspectOutbox for Outbox {
+    async fn pending(
+        &self,
+        after: Option<Owner>,
+        limit: usize,
+    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+        let of = self.of;
+        let after = after.map_or_else(String::new, |owner| key(owner).1);
+        let doing = format!("listing the outboxes of every {of}");
+        self.store.look("outbox.pending", doing, move |db| pending(db, of, &after, limit)).await
+    }
+}
+
+pub(crate) const PENDING: &str = "SELECT * FROM outbox WHERE owner = ?1 AND owner_id IN
+    (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND owner_id > ?2 ORDER BY owner_id LIMIT ?3)
+    ORDER BY owner_id, seq";
+
+fn pending(
+    db: &Connection,
+    of: &'static str,
+    after: &str,
+    count: usize,
+) -> Result<Vec<(Owner, Vec<Entry>)>, Fault> {
+    let mut statement = db.prepare_cached(PENDING)?;
+    let mut rows = statement.query(params![of, after, limit(count)])?;
+    let mut found: Vec<(Owner, Vec<Entry>)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (owner, entry) = (owner(of, &row.get::<_, String>("owner_id")?)?, entry(row)?);
+        match found.last_mut() {
+            Some((last, entries)) if *last == owner => entries.push(entry),
+            _ => found.push((owner, vec![entry])),
+        }
+    }
+    Ok(found)
 }
 
 pub(crate) fn key(owner: Owner) -> (&'static str, String) {

@@ -124,6 +124,7 @@ mod tests {
             (outbox::DUE, "USING COVERING INDEX outbox_ready (owner=? AND ready_at<?)"),
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (queues::VISIBLE, "USING INDEX message_visible (queue=? AND visible_at<?)"),
+            (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (jobs::UNFINISHED, "USING INDEX job_unfinished"),
             (jobs::OF_PROJECT, "USING INDEX job_by_project"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),

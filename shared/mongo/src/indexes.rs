@@ -19,6 +19,9 @@ pub(crate) struct Index {
 }
 
 /// Every index, for a retention of what has ended.
+/// The index of records that have entries.
+pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
+
 pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
     // The server takes no more than 31 bits.
     let seconds = i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
@@ -29,10 +32,13 @@ pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
     // sweep complete without reading a document.
     let ready = doc! { record::READY_AT: 1, record::ID: 1 };
     let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
+    let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
     let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
     vec![
         index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl.clone()),
         index(collections::SAGA, "outbox_ready", ready.clone(), waiting.clone()),
+        index(collections::SAGA, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries.clone()),
+        index(collections::SESSION, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries),
         index(collections::SESSION, "ttl_At", doc! { record::AT: 1 }, ttl),
         index(collections::SESSION, "outbox_ready", ready, waiting),
         index(

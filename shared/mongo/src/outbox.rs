@@ -5,10 +5,11 @@ use contracts::{SearchId, SessionId, StoreError};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::options::ReturnDocument;
-use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use mongodb::options::{Hint, ReturnDocument};
+use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
 
 use crate::fault::Fault;
+use crate::indexes::HAS_ENTRIES;
 use crate::names::{collections, record};
 use crate::value::{Key, nanos, timestamp, uuid};
 use crate::{Mongo, entry, pipeline};
@@ -64,6 +65,50 @@ impl SweepOutbox for Outbox {
         };
         self.mongo.call(format!("settling the outbox of {owner}"), work).await
     }
+}
+
+#[async_trait]
+impl InspectOutbox for Outbox {
+    async fn pending(
+        &self,
+        after: Option<Owner>,
+        limit: usize,
+    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+        let doing = format!("listing the outboxes in {}", self.collection);
+        self.mongo.call(doing, pending(&self.mongo, self.collection, after, limit)).await
+    }
+}
+
+async fn pending(
+    mongo: &Mongo,
+    collection: &'static str,
+    after: Option<Owner>,
+    limit: usize,
+) -> Result<Vec<(Owner, Vec<Entry>)>, Fault> {
+    if limit == 0 {
+        // MongoDB takes 0 for no limit.
+        return Ok(Vec::new());
+    }
+    let mut filter = doc! { record::PENDING: { "$gt": 0 } };
+    if let Some(after) = after {
+        filter.insert(record::ID, doc! { "$gt": place(after).1 });
+    }
+    let found = mongo
+        .collection(collection)
+        .find(filter)
+        .projection(doc! { record::ID: 1, record::OUTBOX: 1 })
+        .sort(doc! { record::ID: 1 })
+        // Of many documents with an empty outbox it would otherwise read each, in the order of ids.
+        .hint(Hint::Name(HAS_ENTRIES.to_owned()))
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .await?;
+    let read = async |stored: Document| {
+        let entries = entry::decode_all(&stored, record::OUTBOX).map_err(|why| {
+            Fault::foreign(collection, stored.get(record::ID), "a record with an outbox", &why)
+        })?;
+        Ok((owner(collection, &stored)?, entries))
+    };
+    found.map_err(Fault::from).and_then(read).try_collect().await
 }
 
 /// Reads nothing but the index: it holds only records that wait, in the order of waiting, with their ids.

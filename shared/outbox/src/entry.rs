@@ -86,6 +86,18 @@ impl Entry {
         (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))
     }
 
+    /// The entry put back to work by an operator: unclaimed, and with all its attempts before it.
+    pub fn requeued(&self, now: Timestamp) -> Self {
+        Self {
+            attempts: 0,
+            next_attempt_at: now,
+            claimed_until: None,
+            poisoned: false,
+            requeued: self.requeued.saturating_add(1),
+            ..self.clone()
+        }
+    }
+
     /// Whether it may be claimed now.
     pub fn is_ready(&self, now: Timestamp) -> bool {
         self.ready_at().is_some_and(|ready| ready <= now)

@@ -20,4 +20,4 @@ pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
 pub use queue::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages, send_one};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
-pub use sweep::{Owner, SweepOutbox};
+pub use sweep::{InspectOutbox, Owner, SweepOutbox};

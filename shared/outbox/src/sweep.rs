@@ -52,3 +52,18 @@ pub trait SweepOutbox: Send + Sync {
     /// When the store does not answer; the entries' claims then run out by themselves.
     async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError>;
 }
+
+/// Shows outboxes to an operator. What the operator then does is a settlement, conditional on what was shown.
+#[async_trait]
+pub trait InspectOutbox: SweepOutbox {
+    /// Up to `limit` records that have entries, in the order of their ids, from after a record on, each with all of its
+    /// entries. Served by an index.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn pending(
+        &self,
+        after: Option<Owner>,
+        limit: usize,
+    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError>;
+}

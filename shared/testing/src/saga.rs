@@ -1,4 +1,4 @@
-//! What [`ReadSaga`], [`WriteSaga`] and the [`SweepOutbox`] of sagas promise.
+//! What [`ReadSaga`], [`WriteSaga`] and the [`InspectOutbox`] of sagas promise.
 //!
 //! - [`documents`]: versions, conflicts and expiry;
 //! - [`entries`]: the outbox as the worker that stored it sees it;
@@ -6,7 +6,7 @@
 
 use contracts::{Host, SearchId};
 use jiff::SignedDuration;
-use outbox::{Entry, SweepOutbox};
+use outbox::{Entry, InspectOutbox};
 use worker::document::{Document, Persist, Persisted, ReadSaga, WriteSaga};
 
 use crate::{Checked, sample};
@@ -22,7 +22,7 @@ pub struct Ports<'a> {
     /// Writes.
     pub write: &'a dyn WriteSaga,
     /// Sweeps.
-    pub sweep: &'a dyn SweepOutbox,
+    pub sweep: &'a dyn InspectOutbox,
     /// Ids and time.
     pub host: &'a dyn Host,
     /// How long the store keeps a search that has ended.

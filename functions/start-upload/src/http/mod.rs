@@ -36,18 +36,22 @@ const MAX_PAGE: usize = 200;
 type Function = State<Arc<StartUpload>>;
 type Answer = Result<Response, Problem>;
 
-/// Imports of reference files into systematic reviews.
 #[derive(OpenApi)]
-#[openapi(info(title = "Search import"))]
+#[openapi(info(
+    title = "Search import",
+    description = "Imports of reference files into systematic reviews."
+))]
 struct Description;
 
 /// The API over a function. Besides its operations it answers `GET /openapi.json` with its description.
 pub fn router(function: StartUpload) -> Router {
-    let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+    let (router, mut description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(create_search, list_searches))
         .routes(routes!(show_search))
         .with_state(Arc::new(function))
         .split_for_parts();
+    // None is given yet, and an empty one is not valid.
+    description.info.license = None;
     router
         .route("/openapi.json", get(async move || Json(description)))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))

@@ -11,6 +11,7 @@ mod bad_input;
 mod bench;
 mod faults;
 mod inspect;
+mod outbox;
 mod program;
 mod readme;
 mod samples;

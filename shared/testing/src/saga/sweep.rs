@@ -20,7 +20,64 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_claim_takes_every_ready_entry_and_no_other(ports).await?;
     no_entry_is_claimed_by_two_at_once(ports).await?;
     a_stuck_claim_is_taken_over(ports).await?;
-    a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await
+    a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await?;
+    every_record_with_entries_is_shown_once_with_all_of_them(ports).await?;
+    a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports).await
+}
+
+/// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.
+///
+/// # Errors
+/// When a port fails.
+pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let entry = |due_at| sample::entry(ports.host, sample::search(ports.host), due_at);
+    let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
+    let outboxes = [
+        vec![entry(now)?, poisoned],
+        vec![entry(sample::later(now, 60))?],
+        Vec::new(),
+        vec![Entry { claimed_until: Some(sample::later(now, 60)), ..entry(now)? }],
+    ];
+    let mut expected = Vec::new();
+    for entries in outboxes {
+        let search = ports.create(entries.clone()).await?;
+        expected.push((Owner::Saga(search), entries));
+    }
+    let ours: BTreeSet<Owner> = expected.iter().map(|(owner, _)| *owner).collect();
+    expected.retain(|(_, entries)| !entries.is_empty());
+    expected.sort_by_key(|(owner, _)| *owner);
+    let (mut shown, mut after) = (Vec::new(), None);
+    loop {
+        let page = ports.sweep.pending(after, 2).await?;
+        let Some((last, _)) = page.last() else { break };
+        assert!(page.len() <= 2);
+        after = Some(*last);
+        shown.extend(page.into_iter().filter(|(owner, _)| ours.contains(owner)));
+    }
+    assert_eq!(shown, expected);
+    Ok(())
+}
+
+/// It is due at once, has its attempts before it, and counts how often that was done; who saw an older claim changes
+/// nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
+    let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
+    let search = ports.create(vec![poisoned.clone()]).await?;
+    let requeue = Settlement { id: poisoned.id, claim: None, keep: Some(poisoned.requeued(now)) };
+    ports.sweep.settle(Owner::Saga(search), std::slice::from_ref(&requeue)).await?;
+    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let states: Vec<_> =
+        claimed.iter().map(|entry| (entry.attempts, entry.requeued, entry.poisoned)).collect();
+    assert_eq!(states, [(0, 1, false)]);
+    ports.sweep.settle(Owner::Saga(search), &[requeue]).await?;
+    assert_eq!(ports.stored(search).await?.outbox, claimed, "it is claimed now");
+    Ok(())
 }
 
 /// Enough for everything that a store in use may hold.

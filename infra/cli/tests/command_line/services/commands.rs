@@ -1,8 +1,12 @@
 //! The commands that work, in the order in which a user meets them.
 
+use std::sync::Arc;
+
+use config::Config;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::Tested;
+use worker::SystemHost;
 
 use super::Environment;
 use crate::program::bundled;
@@ -54,6 +58,16 @@ async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested 
         assert!(rebuilt.stdout.contains(&format!("{name}: rebuilt")), "{}", rebuilt.stdout);
         assert_eq!(program.run(&["migrate"]).code, Some(0));
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
+    Environment::with(async |environment| {
+        let config = Config::from_pairs(environment.settings.clone())?;
+        let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+        crate::outbox::operates(&environment.program(), &backend).await
     })
     .await
 }

@@ -1,0 +1,87 @@
+//! What an operator does with entries that were given up.
+
+use std::sync::Arc;
+
+use backend::Backend;
+use config::Config;
+use contracts::SearchId;
+use outbox::{Entry, Owner};
+use serde_json::Value;
+use servers::Tested;
+use testing::sample;
+use worker::SystemHost;
+
+use crate::program::Program;
+
+/// A search with one entry that waits for an hour and two that were given up. Returns it and their ids.
+async fn with_entries(
+    backend: &Backend,
+) -> Result<(SearchId, [String; 3]), Box<dyn std::error::Error + Send + Sync>> {
+    let (host, search) = (&SystemHost, sample::search(&SystemHost));
+    let now = sample::now(host);
+    let poisoned = |age: i64| -> Result<Entry, outbox::StageError> {
+        let error = Some(format!("refused {age} s ago"));
+        let due_at = sample::later(now, -age);
+        Ok(Entry { poisoned: true, attempts: 5, error, ..sample::entry(host, search, due_at)? })
+    };
+    let add = vec![sample::entry(host, search, sample::later(now, 3_600))?, poisoned(10)?, poisoned(1_000)?];
+    let ids = [0, 1, 2].map(|index: usize| add[index].id.to_string());
+    let write =
+        worker::document::Persist { add, ..sample::persist(search, None, sample::uploading(host, "stuck")) };
+    backend.documents()?.write_sagas.persist(&[write], now).await?;
+    Ok((search, ids))
+}
+
+/// Lists, shows, requeues and deletes, as `program` does on what `backend` has.
+pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
+    let (search, [waiting, young, old]) = with_entries(backend).await?;
+    let list = |more: &[&str]| -> Vec<Value> {
+        program.run(&[&["outbox", "list", "--json"], more].concat()).lines()
+    };
+    let ids = |entries: Vec<Value>| -> Vec<String> {
+        entries.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(list(&[])), [&*waiting, &*young, &*old]);
+    assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old]);
+    assert_eq!(ids(list(&["--state", "poisoned", "--older-than", "100"])), [&*old]);
+    let shown = program.run(&["outbox", "show", &old, "--json"]).json();
+    assert_eq!(shown["owner"], format!("search {search}"));
+    assert_eq!((&shown["attempts"], &shown["error"]), (&5.into(), &"refused 1000 s ago".into()));
+    assert!(shown["payload"].as_str().unwrap().contains("UploadTimeout"), "{shown}");
+
+    let dry = program.run(&["outbox", "requeue", "--all", "--dry-run"]);
+    assert_eq!((dry.code, dry.lines().len()), (Some(0), 2), "{}", dry.stderr);
+    assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old], "nothing changed");
+    let run = program.run(&["outbox", "requeue", &old]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let again = program.run(&["outbox", "requeue", &old]);
+    assert_eq!(again.code, Some(1), "it is not given up any more");
+    assert!(again.stderr.contains(&old), "{}", again.stderr);
+    let deleted = program.run(&["outbox", "delete", "--all"]);
+    assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
+    let left = backend.documents()?.saga_outbox.pending(None, 1_000).await?;
+    let (_, entries) = left.into_iter().find(|(owner, _)| *owner == Owner::Saga(search)).unwrap();
+    let states: Vec<(String, u32, u32, bool)> = entries
+        .iter()
+        .map(|entry| (entry.id.to_string(), entry.attempts, entry.requeued, entry.poisoned))
+        .collect();
+    assert_eq!(states, [(waiting, 0, 0, false), (old, 0, 1, false)]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
+    let program = Program::new();
+    let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
+    let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    operates(&program, &backend).await
+}
+
+#[test]
+fn without_anything_to_operate_on_it_says_so() {
+    let program = Program::new();
+    let run = program.run(&["outbox", "requeue", "--all"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("there is no data directory"), "{}", run.stderr);
+    assert_eq!(program.run(&["outbox", "delete"]).code, Some(2), "which ones?");
+}
