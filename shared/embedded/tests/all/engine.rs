@@ -49,7 +49,9 @@ async fn a_failing_write_leaves_its_group_untouched() -> Tested {
 async fn an_error_says_what_was_being_done_to_what() -> Tested {
     let depot = Depot::new();
     let search = sample::search(&*depot.host);
-    depot.database().execute_batch(&format!("INSERT INTO job VALUES ('{search}', 1, 0, 0, 'not JSON')"))?;
+    depot
+        .database()
+        .execute_batch(&format!("INSERT INTO job VALUES ('{search}', 1, 0, 0, 'not JSON', NULL)"))?;
     let error = depot.store.job(search).await.unwrap_err();
     assert!(!error.is_retryable());
     assert!(error.chain().starts_with(&format!("reading the job of search {search} cannot succeed: ")));
