@@ -7,7 +7,7 @@
 
 pub(crate) mod csv;
 pub(crate) mod lines;
-mod markup;
+pub(crate) mod markup;
 pub(crate) mod nbib;
 pub(crate) mod ris;
 pub(crate) mod xml;
