@@ -9,7 +9,7 @@ use memchr::memchr;
 
 use super::{
     entities,
-    field::{Named, Rule},
+    field::{Index, Named},
 };
 use crate::split::markup::{Markup, markup};
 
@@ -18,11 +18,11 @@ const MOST_DEPTH: usize = 32;
 
 /// What reads the values of a record.
 pub(super) trait Visit<'a> {
-    /// The table of the format: names of elements, alone or with their parent: `urls/url`.
-    const RULES: &'static [Rule];
     /// Elements that are only dress for text: what they contain belongs to the value around them.
     const DRESS: &'static [&'static str];
 
+    /// The table of the format: names of elements, alone or with their parent: `urls/url`.
+    fn index(&self) -> &'static Index;
     /// A value that the table names, decoded. `attributes` are those of its element.
     fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>);
     /// The text of an element that the table does not name.
@@ -120,7 +120,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         // Inside an element without a name of its own there may be others; then its text is none.
         let free = self.value.as_ref().is_none_or(|value| value.named.is_none() && !dress);
         if free && !dress {
-            let named = self.named(name);
+            let named = self.visit.index().find_within(self.around.last().copied(), name);
             self.value = Some(Open { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
         } else {
             self.part(name);
@@ -137,18 +137,6 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         if matches!(name, "Year" | "Month" | "Day") {
             self.append(Cow::Borrowed(" "));
         }
-    }
-
-    fn named(&self, name: &str) -> Option<Named> {
-        let parent = self.around.last();
-        V::RULES.iter().find_map(|rule| {
-            let at = rule.names.iter().position(|known| match known.split_once('/') {
-                Some((outer, inner)) => inner == name && parent.is_some_and(|parent| *parent == outer),
-                None => *known == name,
-            })?;
-            let rank = u8::try_from(at).unwrap_or(u8::MAX);
-            Some(Named { field: rule.field, name: rule.names[at], rank })
-        })
     }
 
     fn end(&mut self, name: &'a str) -> Result<(), String> {

@@ -1,11 +1,11 @@
 //! One `<record>` of EndNote XML.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
     elements::{Visit, attribute, walk},
-    field::{Field, Named, Rule},
+    field::{Field, Index, Named, Rule},
     names,
 };
 
@@ -42,6 +42,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["database", "source-app", "rec-number", "foreign-keys"] },
 ];
 
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, EndNote(Draft::default())).map(|read| read.0)
 }
@@ -49,8 +51,11 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
 struct EndNote<'a>(Draft<'a>);
 
 impl<'a> Visit<'a> for EndNote<'a> {
-    const RULES: &'static [Rule] = RULES;
     const DRESS: &'static [&'static str] = &["style"];
+
+    fn index(&self) -> &'static Index {
+        &INDEX
+    }
 
     fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {

@@ -63,12 +63,74 @@ pub(super) struct Named {
     pub(super) rank: u8,
 }
 
-/// What a name means by a table.
-pub(super) fn look_up(rules: &'static [Rule], name: &str) -> Option<Named> {
-    rules.iter().find_map(|rule| {
-        let rank = rule.names.iter().position(|known| *known == name)?;
-        // No row has anywhere near 256 names.
-        let rank_in_row = u8::try_from(rank).unwrap_or(u8::MAX);
-        Some(Named { field: rule.field, name: rule.names[rank], rank: rank_in_row })
-    })
+/// A table made for looking names up, which happens for every line of a file.
+#[derive(Debug)]
+pub(super) struct Index {
+    /// By a few properties of the name; in the order of the table, so that the first match is the right one.
+    buckets: [Vec<Entry>; BUCKETS],
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The element that has to be around, if the table names one.
+    parent: Option<&'static str>,
+    name: &'static str,
+    named: Named,
+}
+
+const BUCKETS: usize = 64;
+
+impl Index {
+    pub(super) fn of(rules: &'static [Rule]) -> Self {
+        let mut buckets = [const { Vec::new() }; BUCKETS];
+        for rule in rules {
+            for (rank, &whole) in rule.names.iter().enumerate() {
+                let (parent, name) = match whole.split_once('/') {
+                    Some((parent, name)) => (Some(parent), name),
+                    None => (None, whole),
+                };
+                // No row has anywhere near 256 names.
+                let rank = u8::try_from(rank).unwrap_or(u8::MAX);
+                let named = Named { field: rule.field, name: whole, rank };
+                buckets[bucket(name)].push(Entry { parent, name, named });
+            }
+        }
+        Self { buckets }
+    }
+
+    /// What a name means.
+    pub(super) fn find(&self, name: &str) -> Option<Named> {
+        self.find_within(None, name)
+    }
+
+    /// What an element means inside another.
+    pub(super) fn find_within(&self, parent: Option<&str>, name: &str) -> Option<Named> {
+        let fits = |entry: &&Entry| entry.name == name && (entry.parent.is_none() || entry.parent == parent);
+        self.buckets[bucket(name)].iter().find(fits).map(|entry| entry.named)
+    }
+}
+
+fn bucket(name: &str) -> usize {
+    let (first, last) =
+        (name.bytes().next().unwrap_or_default(), name.bytes().next_back().unwrap_or_default());
+    (usize::from(first) * 3 + usize::from(last) * 5 + name.len()) % BUCKETS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_row_that_fits_counts() {
+        const RULES: &[Rule] = &[
+            Rule { field: Field::LeftOut, names: &["files/url"] },
+            Rule { field: Field::Url, names: &["link", "url"] },
+        ];
+        let index = Index::of(RULES);
+        let field = |parent, name| index.find_within(parent, name).map(|named| (named.field, named.rank));
+        assert_eq!(field(Some("files"), "url"), Some((Field::LeftOut, 0)));
+        assert_eq!(field(Some("urls"), "url"), Some((Field::Url, 1)));
+        assert_eq!(field(None, "url"), Some((Field::Url, 1)));
+        assert_eq!(field(None, ""), None);
+    }
 }

@@ -1,8 +1,10 @@
 //! The header row of a table: which column means what.
 
+use std::sync::LazyLock;
+
 use super::{
     cells::cells,
-    field::{Field, Named, Rule, look_up},
+    field::{Field, Index, Named, Rule},
 };
 use crate::{
     Delimiter,
@@ -118,6 +120,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
 /// The columns that say which work a row is about. A table without any of them is not a list of references.
 const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
@@ -178,7 +182,7 @@ fn column(name: &str, at: usize) -> Column {
         name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
-    Column { named: look_up(RULES, &plain), name }
+    Column { named: INDEX.find(&plain), name }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! One PubMed nbib record.
 
+use std::sync::LazyLock;
+
 use super::{
     draft::Draft,
     entities,
-    field::{Field, Rule, look_up},
+    field::{Field, Index, Rule},
     names,
     ris::on_one_line,
 };
@@ -28,6 +30,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Keyword, names: &["OT", "MH"] },
     Rule { field: Field::Type, names: &["PT"] },
 ];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
@@ -58,7 +62,7 @@ fn tag(line: &str) -> Option<&str> {
 
 fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     let value = value.trim();
-    let Some(named) = look_up(RULES, name) else { return draft.extra.push(name, &entities::decode(value)) };
+    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             if let Some(name) = names::one(&entities::decode(value)) {

@@ -1,11 +1,11 @@
 //! One RIS record.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
     entities,
-    field::{Field, Rule, look_up},
+    field::{Field, Index, Rule},
     names,
 };
 use crate::split::{lines, ris::tag};
@@ -72,6 +72,8 @@ pub(super) const KINDS: [(&str, &str); 35] = [
     ("VIDEO", "Video Recording"),
 ];
 
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     // The tag whose value is being read, and where the value begins. It goes on to the next line with a tag.
@@ -94,7 +96,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     let value = value.trim();
     let name = str::from_utf8(&name).unwrap_or_default();
-    let Some(named) = look_up(RULES, name) else { return draft.extra.push(name, &entities::decode(value)) };
+    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         Field::Author | Field::Editor => {
             for name in value.split(['\n', '\r']).flat_map(names::of_value) {
