@@ -151,10 +151,10 @@ impl<'a> Found<'a> {
             Field::Volume => &mut reference.volume,
             Field::Issue => &mut reference.issue,
             Field::Pages => &mut reference.pages,
-            Field::Book => return put(&mut self.book, value),
-            Field::FirstPage => return put(&mut self.first_page, value),
-            Field::LastPage => return put(&mut self.last_page, value),
-            Field::Accession => return put(&mut self.accession, value),
+            Field::Book => return put(&mut self.book, value, wins),
+            Field::FirstPage => return put(&mut self.first_page, value, wins),
+            Field::LastPage => return put(&mut self.last_page, value, wins),
+            Field::Accession => return put(&mut self.accession, value, wins),
             Field::Doi => return identify(&mut reference.doi, identifiers::doi(&value.text), value),
             Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
             Field::Abstract => return self.paragraph(value, wins),
@@ -231,12 +231,11 @@ impl<'a> Found<'a> {
             }
             accession => left.extend(accession),
         }
-        if reference.pages.is_none() {
-            let text = |page: &Option<Value<'a>>| page.as_ref().map(|page| page.text.clone());
-            reference.pages =
-                pages::joined(text(&self.first_page).as_deref(), text(&self.last_page).as_deref());
-        } else {
-            left.extend(self.first_page.into_iter().chain(self.last_page));
+        let pages = self.first_page.into_iter().chain(self.last_page);
+        match reference.pages.as_deref() {
+            // Some databases give the range and its ends.
+            Some(range) => left.extend(pages.filter(|page| !range.contains(page.text.trim()))),
+            None => reference.pages = joined(pages),
         }
         reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
         reference.doi = reference.doi.or(self.doi_in_link);
@@ -248,6 +247,16 @@ impl<'a> Found<'a> {
         reference.r#type = (!self.types.is_empty()).then(|| tidy::unique(self.types).join("; "));
         reference
     }
+}
+
+/// First and last page as a range.
+fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
+    let (mut first, mut last) = (None, None);
+    for value in values {
+        let page = if value.field == Field::FirstPage { &mut first } else { &mut last };
+        *page = Some(value.text);
+    }
+    pages::joined(first.as_deref(), last.as_deref())
 }
 
 /// The preferred value with a year says the year, and others that agree on it may say the day.
@@ -270,9 +279,9 @@ fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
     settled
 }
 
-/// Keeps the first value.
-fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>) -> Option<Value<'a>> {
-    if slot.is_some() {
+/// Keeps the first value of the preferred tag.
+fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+    if slot.is_some() || !wins {
         return Some(value);
     }
     *slot = Some(value);

@@ -27,6 +27,8 @@ pub(super) trait Visit<'a> {
     fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>);
     /// The text of an element that the table does not name.
     fn other(&mut self, name: &'a str, text: &str);
+    /// The beginning of an element that the table does not name.
+    fn start(&mut self, _name: &'a str, _attributes: &'a str) {}
     /// The end of an element that holds others.
     fn end(&mut self, name: &'a str);
 }
@@ -121,6 +123,9 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let free = self.value.as_ref().is_none_or(|value| value.named.is_none() && !dress);
         if free && !dress {
             let named = self.visit.index().find_within(self.around.last().copied(), name);
+            if named.is_none() {
+                self.visit.start(name, attributes);
+            }
             self.value = Some(Open { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
         } else {
             self.part(name);

@@ -3,6 +3,7 @@
 //! Each format has a module with a table of what its tags, columns or elements mean ([`field::Rule`]), and code that
 //! cuts a record into values. What becomes of the values is the same for all formats ([`draft`]).
 
+mod bibtex;
 mod cells;
 mod csv;
 mod dates;
@@ -14,11 +15,14 @@ mod extra;
 mod field;
 pub(crate) mod header;
 mod identifiers;
+mod latex;
 mod names;
 mod nbib;
 mod pages;
+mod pubmed_xml;
 mod ris;
 mod tidy;
+mod wos;
 
 pub(crate) use header::Header;
 
@@ -33,6 +37,9 @@ pub(crate) fn read(format: Format, header: Option<&Header>, text: &str) -> Resul
         (Format::Ris, _) => ris::read(text).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
+        (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),
+        (Format::BibTex, _) => bibtex::read(text)?.finish(),
+        (Format::WebOfScience, _) => wos::read(text).finish(),
         (Format::Csv { .. }, Some(header)) => csv::read(header, text)?,
         (Format::Csv { .. }, None) => return Err("the table has no header row".to_owned()),
     };
