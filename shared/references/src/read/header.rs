@@ -29,9 +29,11 @@ pub(super) const RULES: &[Rule] = &[
             "creators",
             "creator",
             "author list",
+            "af",
             "au",
         ],
     },
+    Rule { field: Field::Editor, names: &["editors", "editor", "secondary authors", "book editors"] },
     Rule {
         field: Field::Date,
         names: &[
@@ -66,19 +68,23 @@ pub(super) const RULES: &[Rule] = &[
             "abbreviated source title",
             "alternate title3",
             "alternate title2",
+            "so",
         ],
     },
-    Rule { field: Field::Volume, names: &["volume", "vol", "volume number"] },
-    Rule { field: Field::Issue, names: &["issue", "number", "issue number", "no"] },
+    Rule { field: Field::Volume, names: &["volume", "vol", "volume number", "vl"] },
+    Rule { field: Field::Issue, names: &["issue", "number", "issue number", "no", "is"] },
     Rule { field: Field::Pages, names: &["pages", "page range", "page numbers", "page", "pagination"] },
-    Rule { field: Field::FirstPage, names: &["start page", "page start", "first page", "beginning page"] },
-    Rule { field: Field::LastPage, names: &["end page", "page end", "last page", "ending page"] },
-    Rule { field: Field::Doi, names: &["doi", "digital object identifier", "doi link", "article doi"] },
+    Rule {
+        field: Field::FirstPage,
+        names: &["start page", "page start", "first page", "beginning page", "bp"],
+    },
+    Rule { field: Field::LastPage, names: &["end page", "page end", "last page", "ending page", "ep"] },
+    Rule { field: Field::Doi, names: &["doi", "digital object identifier", "doi link", "article doi", "di"] },
     Rule {
         field: Field::Pmid,
-        names: &["pmid", "pubmed id", "pubmedid", "medline pmid", "pubmed identifier"],
+        names: &["pmid", "pubmed id", "pubmedid", "medline pmid", "pubmed identifier", "pm"],
     },
-    Rule { field: Field::Abstract, names: &["abstract", "abstract note", "summary", "abstract text"] },
+    Rule { field: Field::Abstract, names: &["abstract", "abstract note", "summary", "abstract text", "ab"] },
     Rule {
         field: Field::Keyword,
         names: &[
@@ -90,6 +96,7 @@ pub(super) const RULES: &[Rule] = &[
             "tags",
             "mesh terms",
             "subjects",
+            "de",
         ],
     },
     Rule {

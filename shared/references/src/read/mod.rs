@@ -24,6 +24,9 @@ mod ris;
 mod tidy;
 mod wos;
 
+#[cfg(test)]
+mod tables;
+
 pub(crate) use header::Header;
 
 use crate::{Format, Reference};
