@@ -98,7 +98,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
     };
-    if text.contains(is_unprintable) {
+    if may_be_unprintable(text.as_bytes()) && text.contains(is_unprintable) {
         return Err("it contains bytes that are not text in UTF-8 or Windows-1252");
     }
     Ok(text)
@@ -110,6 +110,14 @@ pub(crate) fn decode_for_display(bytes: &[u8]) -> Cow<'_, str> {
         Ok(text) => text,
         Err(_) => String::from_utf8_lossy(bytes),
     }
+}
+
+/// Whether there may be unprintable characters: control characters, or the byte that begins those beyond ASCII. One
+/// pass without branches, because every byte of a file comes by here.
+fn may_be_unprintable(text: &[u8]) -> bool {
+    text.iter().fold(false, |found, &byte| {
+        found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')) | (byte == 0xC2)
+    })
 }
 
 /// Control characters that no text has. The five bytes that Windows-1252 leaves undefined decode to such. The

@@ -15,6 +15,14 @@ pub enum Format {
     /// EndNote XML: `<xml><records><record>…`.
     #[serde(rename = "endnote_xml")]
     EndNoteXml,
+    /// PubMed's own XML: `<PubmedArticleSet><PubmedArticle>…`.
+    #[serde(rename = "pubmed_xml")]
+    PubMedXml,
+    /// BibTeX: entries `@article{key, title = {…}, …}`.
+    #[serde(rename = "bibtex")]
+    BibTex,
+    /// Web of Science plain text (`.ciw`): lines `PT J` … `ER`.
+    WebOfScience,
     /// A table with a header row.
     Csv {
         /// What separates its cells.
@@ -55,6 +63,9 @@ impl fmt::Display for Format {
             Self::Ris => "RIS",
             Self::Nbib => "PubMed nbib",
             Self::EndNoteXml => "EndNote XML",
+            Self::PubMedXml => "PubMed XML",
+            Self::BibTex => "BibTeX",
+            Self::WebOfScience => "Web of Science plain text",
             Self::Csv { delimiter: Delimiter::Comma } => "CSV",
             Self::Csv { delimiter: Delimiter::Semicolon } => "CSV (semicolon)",
             Self::Csv { delimiter: Delimiter::Tab } => "TSV",

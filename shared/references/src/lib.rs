@@ -27,8 +27,7 @@
 //! - `detect` and `encoding`: what the file is and how its bytes become text.
 //! - `stream`: one buffer, one splitter, and positions in the original file.
 //! - `split`: where records begin and end, per format, on raw bytes.
-//! - `read`: one record's text to a [`Reference`]. Each format is first brought into a canonical shape, then
-//!   read by [`biblib`], which only ever sees a single record.
+//! - `read`: one record's text to a [`Reference`], by a table for each format.
 
 mod detect;
 mod encoding;

@@ -1,11 +1,14 @@
 //! One bibliographic record as read.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One bibliographic record as read from a file.
 ///
-/// Values are tidied, not judged: white space is collapsed where line breaks mean nothing, empty values are
-/// absent, and everything else stays as the database exported it.
+/// Values are tidied, not judged: white space is collapsed where line breaks mean nothing, character references
+/// (`&amp;`) are decoded, empty values are absent, and everything else stays as the database exported it. Which tag
+/// of which format becomes which field is listed in `docs/formats.md`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
@@ -15,6 +18,9 @@ pub struct Reference {
     pub authors: Vec<String>,
     /// Year of publication.
     pub year: Option<i32>,
+    /// The date of publication where more than the year is known: `"2018-05"` or `"2018-05-17"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     /// Journal or book the work appeared in; the abbreviation when there is no full name.
     pub journal: Option<String>,
     /// Volume.
@@ -23,6 +29,9 @@ pub struct Reference {
     pub issue: Option<String>,
     /// Pages as given; a separate first and last page are joined: `"152-160"`.
     pub pages: Option<String>,
+    /// The pages in full and with a plain hyphen, where they are given otherwise: `"123-129"` for `"123-9"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages_normalized: Option<String>,
     /// DOI without prefix, in lower case: `"10.5555/abc"`.
     pub doi: Option<String>,
     /// PubMed identifier, digits only.
@@ -35,13 +44,32 @@ pub struct Reference {
     pub url: Option<String>,
     /// Kind of work as the format names it: `"Journal Article"`.
     pub r#type: Option<String>,
+    /// What the record says under tags that have no field here, by tag, each value on one line; no more than 16 KiB.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Reference {
-    /// Whether nothing usable was read. The kind of work alone says nothing about which work it is.
+    /// Whether nothing usable was read. The kind of work alone says nothing about which work it is, and neither does
+    /// what nobody knows the meaning of.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        *self == Self { r#type: self.r#type.clone(), ..Self::default() }
+        self.title.is_empty()
+            && self.authors.is_empty()
+            && self.keywords.is_empty()
+            && self.year.is_none()
+            && [
+                &self.journal,
+                &self.volume,
+                &self.issue,
+                &self.pages,
+                &self.doi,
+                &self.pmid,
+                &self.r#abstract,
+                &self.url,
+            ]
+            .iter()
+            .all(|value| value.is_none())
     }
 }
 
@@ -51,7 +79,8 @@ mod tests {
 
     #[test]
     fn a_type_alone_is_blank_and_a_doi_alone_is_not() {
-        let typed = Reference { r#type: Some("Journal Article".into()), ..Reference::default() };
+        let extra = BTreeMap::from([("DB".to_owned(), vec!["Embase".to_owned()])]);
+        let typed = Reference { r#type: Some("Journal Article".into()), extra, ..Reference::default() };
         assert!(typed.is_blank());
         assert!(!Reference { doi: Some("10.5555/a".into()), ..typed }.is_blank());
     }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use memchr::memchr2_iter;
+use memchr::{memchr, memchr2_iter};
 
 use crate::{
     Error, Format, Limits, Outcome, Quarantine, Record,
     detect::Detected,
-    encoding::{Utf16, decode_for_display, utf16_units},
+    encoding::{Utf16, decode, decode_for_display, utf16_units},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     split::{Split, Step, splitter},
@@ -28,6 +28,10 @@ impl Position {
     fn advanced(mut self, text: &[u8]) -> Self {
         let Some(&last) = text.last() else { return self };
         self.byte += if self.utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
+        if !self.after_cr && memchr(b'\r', text).is_none() {
+            self.line += text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            return self;
+        }
         for at in memchr2_iter(b'\n', b'\r', text) {
             let after_cr = if at == 0 { self.after_cr } else { text[at - 1] == b'\r' };
             self.line += u64::from(text[at] == b'\r' || !after_cr);
@@ -101,20 +105,21 @@ impl Stream {
         let mut front = 0;
         loop {
             let tail = &buffer[front..];
-            let consumed = match self.splitter.step(tail, end) {
+            // How far the position has moved on already, and how far it has to.
+            let (known, consumed) = match self.splitter.step(tail, end) {
                 Step::More => break,
-                Step::Skip { consumed } => consumed,
+                Step::Skip { consumed } => (0, consumed),
                 Step::Header { row, consumed } => {
-                    self.header = read::Header::of_row(&tail[row], self.detected.format);
-                    consumed
+                    self.header = self.header(&tail[row]);
+                    (0, consumed)
                 }
                 Step::Found { record, consumed, fault } => {
-                    out.push(self.outcome(tail, record, fault));
-                    consumed
+                    out.push(self.outcome(tail, record.clone(), fault));
+                    (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
             };
-            self.position = self.position.advanced(&tail[..consumed]);
+            self.position = self.position.advanced(&tail[known..consumed]);
             front += consumed;
         }
         self.buffer = buffer;
@@ -122,15 +127,24 @@ impl Stream {
         Ok(())
     }
 
+    fn header(&self, row: &[u8]) -> Option<read::Header> {
+        let Format::Csv { delimiter } = self.detected.format else { return None };
+        read::Header::of_row(&decode(row).ok()?, delimiter)
+    }
+
+    /// The outcome of a record; the position moves to its end.
     fn outcome(&mut self, tail: &[u8], record: Range<usize>, fault: Option<&'static str>) -> Outcome {
         let start = self.position.advanced(&tail[..record.start]);
         let stop = start.advanced(&tail[record.clone()]);
+        self.position = stop;
         let text = &tail[record];
         self.records += 1;
         let (number, line, bytes) = (self.records, start.line, start.byte..stop.byte);
         let read = match fault {
             Some(fault) => Err(fault.to_owned()),
-            None => read::read(self.detected.format, self.header.as_ref(), text),
+            None => decode(text)
+                .map_err(str::to_owned)
+                .and_then(|text| read::read(self.detected.format, self.header.as_ref(), &text)),
         };
         match read {
             Ok(reference) => Outcome::Read(Record { number, line, bytes, reference }),

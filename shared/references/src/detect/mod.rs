@@ -8,7 +8,7 @@ use crate::{
     Error, Format,
     encoding::{Encoding, Utf16},
     read::header,
-    split::{lines, nbib, ris},
+    split::{bibtex, lines, nbib, ris, wos},
 };
 
 /// How many bytes are looked at before the format is decided: large enough for any preamble or header row
@@ -86,6 +86,10 @@ fn tagged(text: &str) -> Option<Format> {
             Some(Format::Ris)
         } else if nbib::is_first_line(line.as_bytes()) {
             Some(Format::Nbib)
+        } else if wos::is_type_line(line.as_bytes()) {
+            Some(Format::WebOfScience)
+        } else if bibtex::is_first_line(line.as_bytes()) {
+            Some(Format::BibTex)
         } else {
             None
         }
@@ -113,6 +117,9 @@ mod tests {
         assert_eq!(format_of("  ty  - jour\r\n"), Format::Ris);
         assert_eq!(format_of("\nPMC - PMC1\nPMID- 1\n"), Format::Nbib);
         assert_eq!(format_of("<?xml version=\"1.0\"?><xml><records/></xml>"), Format::EndNoteXml);
+        assert_eq!(format_of("<PubmedArticleSet><PubmedArticle>"), Format::PubMedXml);
+        assert_eq!(format_of("FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n"), Format::WebOfScience);
+        assert_eq!(format_of("% export\n@article{smith2020,\n title = {A}}"), Format::BibTex);
         assert_eq!(format_of("Title;Year\na;1999\n"), Format::Csv { delimiter: Delimiter::Semicolon });
     }
 

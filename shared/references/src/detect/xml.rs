@@ -1,12 +1,12 @@
 //! Which XML document a file is, from its prolog and root element.
 
-use crate::{Error, Format};
+use crate::{Error, Format, split::xml::doctype_length};
 
-/// Reads the prolog up to the root element. A document type declaration refuses the file wherever it stands
-/// before the root, comments notwithstanding; what the document is comes from the root's name.
+/// Reads the prolog up to the root element, whose name says what the document is. A document type declaration refuses
+/// the file wherever it stands before the root, comments notwithstanding, but for that of PubMed.
 pub(super) fn detect(text: &str) -> Result<Format, Error> {
     let mut rest = text;
-    let mut doctype = false;
+    let (mut doctype, mut external) = (false, true);
     loop {
         rest = rest.trim_start();
         let skipped = if let Some(comment) = rest.strip_prefix("<!--") {
@@ -15,6 +15,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
             after(instruction, "?>")
         } else if is_doctype(rest) {
             doctype = true;
+            external &= doctype_length(rest.as_bytes()).is_some();
             after_doctype(rest)
         } else {
             break;
@@ -25,11 +26,14 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     if root.eq_ignore_ascii_case("html") {
         return Err(Error::UnsupportedFormat { name: "a web page (HTML)" });
     }
-    if doctype {
-        return Err(Error::Doctype { name: known(root) });
+    let pubmed = matches!(root, "PubmedArticleSet" | "PubmedArticle" | "PubmedBookArticle");
+    // PubMed names an external document type, which says nothing here because it is never fetched.
+    if doctype && !(pubmed && external) {
+        return Err(Error::Doctype { name: if pubmed { Some("PubMed XML") } else { known(root) } });
     }
     match (root, known(root)) {
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
+        _ if pubmed => Ok(Format::PubMedXml),
         (_, Some(name)) => Err(Error::UnsupportedFormat { name }),
         (_, None) => Err(Error::UnknownFormat { start: super::start_of(text) }),
     }
@@ -60,7 +64,6 @@ fn root_name(rest: &str) -> &str {
 /// XML documents of the field that are not read.
 fn known(root: &str) -> Option<&'static str> {
     match root {
-        "PubmedArticleSet" | "PubmedArticle" => Some("PubMed XML"),
         "pmc-articleset" | "article" => Some("JATS XML"),
         "modsCollection" | "mods" => Some("MODS XML"),
         "Trials_downloaded_from_ICTRP" => Some("WHO ICTRP XML"),
@@ -86,8 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn pubmed_xml_is_named() {
+    fn pubmed_xml_may_name_an_external_document_type() {
         let text = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM//DTD\" \"https://example.org/a.dtd\"><PubmedArticleSet>";
+        assert_eq!(detect(text), Ok(Format::PubMedXml));
+        let text = "<!DOCTYPE PubmedArticleSet [<!ENTITY a \"b\">]><PubmedArticleSet>";
         assert_eq!(detect(text), Err(Error::Doctype { name: Some("PubMed XML") }));
     }
 

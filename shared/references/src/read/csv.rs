@@ -1,87 +1,73 @@
 //! One row of a table.
 
+use std::borrow::Cow;
+
 use super::{
-    citation, from_citation,
-    header::{Column, Header, cells},
-    names, values,
+    cells::cells,
+    dates,
+    draft::Draft,
+    entities,
+    field::{FIELDS, Field, Named},
+    header::Header,
+    identifiers, names, pages, tidy,
 };
 use crate::Reference;
 
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
-    let row = Row::of(header, text)?;
-    let canonical = canonical(&row)?;
-    let mut reference = from_citation(&citation(&header.parser, &canonical)?);
-    reference.authors = row.first(Column::Authors).map(names::of_cell).unwrap_or_default();
-    reference.pages = row
-        .first(Column::Pages)
-        .and_then(values::line)
-        .or_else(|| values::pages(row.first(Column::FirstPage), row.first(Column::LastPage)));
-    // biblib assumes an article where the table says nothing.
-    reference.r#type = row.first(Column::Type).and_then(values::line);
-    reference.doi = reference.doi.or_else(|| row.all(Column::Url).find_map(values::doi_in_url));
+    let row: Vec<Cow<'_, str>> = cells(text, header.delimiter.byte()).collect();
+    let width = header.columns.len();
+    if row.iter().skip(width).any(|cell| !cell.trim().is_empty()) {
+        let found = row.len();
+        return Err(format!(
+            "it has {found} cells where the header has {width}; a cell may lack its quotation marks"
+        ));
+    }
+    let best = best_columns(header, &row);
+    let mut draft = Draft::default();
+    for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !cell.trim().is_empty()) {
+        match column.named {
+            Some(named) => {
+                take(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
+            }
+            None => draft.extra.push(&column.name, &entities::decode(cell)),
+        }
+    }
+    let mut reference = draft.finish();
     complete_from_source(&mut reference);
     Ok(reference)
 }
 
-/// The cells of a row by what they hold.
-struct Row {
-    /// Ordered by column name, the most telling name first.
-    cells: Vec<(Column, usize, String)>,
-}
-
-impl Row {
-    fn of(header: &Header, text: &str) -> Result<Self, String> {
-        let record = cells(text, header.delimiter).ok_or("its cells cannot be told apart")?;
-        let width = header.columns.len();
-        if record.iter().skip(width).any(|cell| !cell.trim().is_empty()) {
-            let found = record.len();
-            return Err(format!(
-                "it has {found} cells where the header has {width}; a cell may lack its quotation marks"
-            ));
+/// The rank of the most telling column with something in it, for each field.
+fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
+    let mut best = [u8::MAX; FIELDS];
+    for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !cell.trim().is_empty()) {
+        if let Some(Named { field, rank, .. }) = column.named {
+            best[field as usize] = best[field as usize].min(rank);
         }
-        let mut cells: Vec<_> = header
-            .columns
-            .iter()
-            .zip(&record)
-            .filter(|(_, cell)| !cell.trim().is_empty())
-            .filter_map(|(column, cell)| column.map(|(column, rank)| (column, rank, cell.trim().to_owned())))
-            .collect();
-        cells.sort_by_key(|(_, rank, _)| *rank);
-        Ok(Self { cells })
     }
-
-    fn all(&self, wanted: Column) -> impl Iterator<Item = &str> {
-        self.cells.iter().filter(move |(column, ..)| *column == wanted).map(|(.., cell)| cell.as_str())
-    }
-
-    fn first(&self, wanted: Column) -> Option<&str> {
-        self.all(wanted).next()
-    }
+    best
 }
 
-/// The row as a table of its own, under the names that `biblib` knows.
-fn canonical(row: &Row) -> Result<String, String> {
-    let keywords = row.all(Column::Keywords).flat_map(list).collect::<Vec<_>>().join(";");
-    let doi = row.all(Column::Doi).find_map(values::doi);
-    let fields = [
-        ("title", row.first(Column::Title)),
-        ("year", row.first(Column::Year)),
-        ("journal", row.first(Column::Journal)),
-        ("volume", row.first(Column::Volume)),
-        ("issue", row.first(Column::Issue)),
-        ("doi", doi.as_deref()),
-        ("pmid", row.first(Column::Pmid)),
-        ("abstract", row.first(Column::Abstract)),
-        ("url", row.first(Column::Url)),
-        ("keywords", Some(keywords.as_str())),
-    ];
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(fields.iter().map(|(name, _)| name)).map_err(|error| error.to_string())?;
-    writer
-        .write_record(fields.iter().map(|(_, value)| value.unwrap_or_default()))
-        .map_err(|error| error.to_string())?;
-    let table = writer.into_inner().map_err(|error| error.to_string())?;
-    String::from_utf8(table).map_err(|error| error.to_string())
+fn take<'a>(draft: &mut Draft<'a>, named: Named, column: &'a str, cell: &'a str, best: bool) {
+    match named.field {
+        // Databases write the same people into two columns, once with whole names.
+        Field::Author if best => {
+            for name in names::of_cell(cell) {
+                draft.author(Field::Author, name);
+            }
+        }
+        Field::Author => draft.extra.push(column, &entities::decode(cell)),
+        Field::Editor => {
+            for name in names::of_cell(cell) {
+                draft.author(Field::Editor, name);
+            }
+        }
+        Field::Keyword => {
+            list(&entities::decode(cell)).iter().for_each(|keyword| draft.keyword(named.rank, keyword));
+        }
+        // A link in a column for DOIs may lead elsewhere, and one in a column for links to a DOI.
+        _ => draft.take_as(named, Cow::Borrowed(column), entities::decode(cell)),
+    }
 }
 
 /// The items of a cell with several: quoted, or separated by semicolons, bars, line breaks, or by commas that
@@ -109,17 +95,18 @@ fn list(cell: &str) -> Vec<String> {
 /// Embase writes "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004" where others have columns.
 fn complete_from_source(reference: &mut Reference) {
     let Some(source) = reference.journal.as_deref() else { return };
-    let Some((journal, year, rest)) = source_parts(values::front(source)) else { return };
+    let Some((journal, year, rest)) = source_parts(identifiers::front(source)) else { return };
     let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
     let numbers = numbers.split('.').next().unwrap_or_default();
     let (volume, issue) = numbers.split_once(':').unwrap_or((numbers, ""));
-    let pages = pages.split_once(')').and_then(|(pages, _)| values::line(pages));
-    let (volume, issue) = (values::line(volume), values::line(issue));
+    let pages = pages.split_once(')').and_then(|(pages, _)| tidy::line(pages));
+    let (volume, issue) = (tidy::line(volume), tidy::line(issue));
     let journal = journal.to_owned();
     reference.year = reference.year.or(Some(year));
     reference.volume = reference.volume.take().or(volume);
     reference.issue = reference.issue.take().or(issue);
     reference.pages = reference.pages.take().or(pages);
+    reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
     reference.journal = Some(journal);
 }
 
@@ -127,7 +114,7 @@ fn complete_from_source(reference: &mut Reference) {
 fn source_parts(source: &str) -> Option<(&str, i32, &str)> {
     source.match_indices(" (").find_map(|(at, opening)| {
         let (year, rest) = source[at + opening.len()..].split_once(')')?;
-        let year = (year.len() == 4).then(|| values::year(year)).flatten()?;
+        let year = (year.len() == 4).then(|| dates::year(year)).flatten()?;
         // A journal's name may end in a year; the numbers after it make the citation.
         let cited = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == ':');
         cited.then_some((source[..at].trim_end(), year, rest))

@@ -1,42 +1,25 @@
 //! The header row of a table: which column means what.
 
-use biblib::csv::{CsvConfig, CsvParser};
+use std::sync::LazyLock;
 
+use super::{
+    cells::cells,
+    field::{Field, Index, Named, Rule},
+};
 use crate::{
-    Delimiter, Format,
-    encoding::decode,
+    Delimiter,
     split::{Split, Step, csv::Csv},
 };
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Column {
-    Title,
-    Authors,
-    Year,
-    Journal,
-    Volume,
-    Issue,
-    Pages,
-    FirstPage,
-    LastPage,
-    Doi,
-    Pmid,
-    Abstract,
-    Keywords,
-    Url,
-    Type,
-}
-
 /// Names of columns in lower case, with everything but letters and digits as single blanks.
-const NAMES: [(Column, &[&str]); 15] = [
-    (
-        Column::Title,
-        &["title", "primary title", "document title", "article title", "study title", "titles", "ti"],
-    ),
-    (
-        Column::Authors,
-        &[
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        field: Field::Title,
+        names: &["title", "primary title", "document title", "article title", "study title", "titles", "ti"],
+    },
+    Rule {
+        field: Field::Author,
+        names: &[
             "authors",
             "author",
             "author names",
@@ -46,12 +29,14 @@ const NAMES: [(Column, &[&str]); 15] = [
             "creators",
             "creator",
             "author list",
+            "af",
             "au",
         ],
-    ),
-    (
-        Column::Year,
-        &[
+    },
+    Rule { field: Field::Editor, names: &["editors", "editor", "secondary authors", "book editors"] },
+    Rule {
+        field: Field::Date,
+        names: &[
             "year",
             "publication year",
             "pub year",
@@ -64,10 +49,10 @@ const NAMES: [(Column, &[&str]); 15] = [
             "cover date",
             "date",
         ],
-    ),
-    (
-        Column::Journal,
-        &[
+    },
+    Rule {
+        field: Field::Journal,
+        names: &[
             "journal",
             "journal title",
             "source title",
@@ -83,19 +68,26 @@ const NAMES: [(Column, &[&str]); 15] = [
             "abbreviated source title",
             "alternate title3",
             "alternate title2",
+            "so",
         ],
-    ),
-    (Column::Volume, &["volume", "vol", "volume number"]),
-    (Column::Issue, &["issue", "number", "issue number", "no"]),
-    (Column::Pages, &["pages", "page range", "page numbers", "page", "pagination"]),
-    (Column::FirstPage, &["start page", "page start", "first page", "beginning page"]),
-    (Column::LastPage, &["end page", "page end", "last page", "ending page"]),
-    (Column::Doi, &["doi", "digital object identifier", "doi link", "article doi"]),
-    (Column::Pmid, &["pmid", "pubmed id", "pubmedid", "medline pmid", "pubmed identifier"]),
-    (Column::Abstract, &["abstract", "abstract note", "summary", "abstract text"]),
-    (
-        Column::Keywords,
-        &[
+    },
+    Rule { field: Field::Volume, names: &["volume", "vol", "volume number", "vl"] },
+    Rule { field: Field::Issue, names: &["issue", "number", "issue number", "no", "is"] },
+    Rule { field: Field::Pages, names: &["pages", "page range", "page numbers", "page", "pagination"] },
+    Rule {
+        field: Field::FirstPage,
+        names: &["start page", "page start", "first page", "beginning page", "bp"],
+    },
+    Rule { field: Field::LastPage, names: &["end page", "page end", "last page", "ending page", "ep"] },
+    Rule { field: Field::Doi, names: &["doi", "digital object identifier", "doi link", "article doi", "di"] },
+    Rule {
+        field: Field::Pmid,
+        names: &["pmid", "pubmed id", "pubmedid", "medline pmid", "pubmed identifier", "pm"],
+    },
+    Rule { field: Field::Abstract, names: &["abstract", "abstract note", "summary", "abstract text", "ab"] },
+    Rule {
+        field: Field::Keyword,
+        names: &[
             "keywords",
             "keyword",
             "author keywords",
@@ -104,15 +96,25 @@ const NAMES: [(Column, &[&str]); 15] = [
             "tags",
             "mesh terms",
             "subjects",
+            "de",
         ],
-    ),
-    (
-        Column::Url,
-        &["url", "link", "urls", "links", "web link", "article url", "full text link", "open url link"],
-    ),
-    (
-        Column::Type,
-        &[
+    },
+    Rule {
+        field: Field::Url,
+        names: &[
+            "url",
+            "link",
+            "urls",
+            "links",
+            "web link",
+            "article url",
+            "full text link",
+            "open url link",
+        ],
+    },
+    Rule {
+        field: Field::Type,
+        names: &[
             "publication type",
             "document type",
             "type of reference",
@@ -122,47 +124,47 @@ const NAMES: [(Column, &[&str]); 15] = [
             "work type",
             "type",
         ],
-    ),
+    },
 ];
 
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
 /// The columns that say which work a row is about. A table without any of them is not a list of references.
-const IDENTIFYING: [Column; 5] =
-    [Column::Title, Column::Doi, Column::Pmid, Column::Authors, Column::Abstract];
+const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
 /// The columns of a table.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(super) delimiter: Delimiter,
-    /// What each column holds, and how early its name stands among the names for that.
-    pub(super) columns: Vec<Option<(Column, usize)>>,
-    pub(super) parser: CsvParser,
+    pub(super) columns: Vec<Column>,
+}
+
+/// A column: what it holds, if its name is known, and its name.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) named: Option<Named>,
+    pub(super) name: String,
 }
 
 impl Header {
-    /// The header in the bytes of a table's first row.
-    pub(crate) fn of_row(row: &[u8], format: Format) -> Option<Self> {
-        let Format::Csv { delimiter } = format else { return None };
-        Self::of_text(&decode(row).ok()?, delimiter)
-    }
-
-    fn of_text(row: &str, delimiter: Delimiter) -> Option<Self> {
-        let columns: Vec<_> = cells(row, delimiter)?.iter().map(column).collect();
-        let recognised = columns.iter().flatten().any(|(column, _)| IDENTIFYING.contains(column));
-        // Rows reach biblib in its own words, and any column may be missing.
-        let mut config = CsvConfig::new();
-        config.set_flexible(true);
-        recognised.then(|| Self { delimiter, columns, parser: CsvParser::with_config(config) })
+    /// The header in a table's first row.
+    pub(crate) fn of_row(row: &str, delimiter: Delimiter) -> Option<Self> {
+        let columns: Vec<_> =
+            cells(row, delimiter.byte()).enumerate().map(|(at, name)| column(&name, at)).collect();
+        let known = columns.iter().filter_map(|column| column.named);
+        let recognised = known.into_iter().any(|named| IDENTIFYING.contains(&named.field));
+        recognised.then_some(Self { delimiter, columns })
     }
 
     fn recognised(&self) -> usize {
-        self.columns.iter().flatten().count()
+        self.columns.iter().filter(|column| column.named.is_some()).count()
     }
 }
 
 /// The delimiter under which the first row of the text names the most columns.
 pub(crate) fn find(text: &str) -> Option<Delimiter> {
     let candidates = Delimiter::ALL.into_iter().filter_map(|delimiter| {
-        let header = Header::of_text(first_row(text, delimiter)?, delimiter)?;
+        let header = Header::of_row(first_row(text, delimiter)?, delimiter)?;
         Some((header.recognised(), delimiter))
     });
     // The first of equals: a single column is a CSV.
@@ -181,24 +183,13 @@ fn first_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     }
 }
 
-/// The cells of one row.
-pub(super) fn cells(row: &str, delimiter: Delimiter) -> Option<csv::StringRecord> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter.byte())
-        .from_reader(row.as_bytes());
-    let mut record = csv::StringRecord::new();
-    reader.read_record(&mut record).ok()?.then_some(record)
-}
-
-fn column(name: &str) -> Option<(Column, usize)> {
-    let name: String =
+fn column(name: &str, at: usize) -> Column {
+    let name = name.trim().trim_start_matches('\u{feff}');
+    let plain: String =
         name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    NAMES
-        .iter()
-        .find_map(|(column, names)| names.iter().position(|known| *known == name).map(|rank| (*column, rank)))
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
+    Column { named: INDEX.find(&plain), name }
 }
 
 #[cfg(test)]
@@ -216,9 +207,10 @@ mod tests {
 
     #[test]
     fn names_are_compared_without_case_and_punctuation() {
-        assert_eq!(column("Author(s)").map(|(column, _)| column), Some(Column::Authors));
-        assert_eq!(column("publication_year").map(|(column, _)| column), Some(Column::Year));
-        assert_eq!(column(" \u{feff}Title").map(|(column, _)| column), Some(Column::Title));
-        assert_eq!(column("Original Title"), None);
+        let field = |name: &str| column(name, 0).named.map(|named| named.field);
+        assert_eq!(field("Author(s)"), Some(Field::Author));
+        assert_eq!(field("publication_year"), Some(Field::Date));
+        assert_eq!(field(" \u{feff}Title"), Some(Field::Title));
+        assert_eq!(field("Original Title"), None);
     }
 }

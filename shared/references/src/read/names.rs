@@ -3,43 +3,58 @@
 //! A name whose parts cannot be told apart is kept as given: a wrong family name is worse than none, because
 //! deduplication and screening go by it.
 
-use biblib::Author;
-
-use super::values::line;
+use super::{entities, tidy::line};
 
 /// Most letters that initials have; family names shorter than that are followed by initials themselves.
 const MOST_INITIALS: usize = 4;
 
 /// The names in a value that should hold one, and sometimes holds several separated by semicolons.
-pub(super) fn of_value(value: &str) -> impl Iterator<Item = String> {
-    value.split(';').filter_map(one)
+pub(super) fn of_value(value: &str) -> Vec<String> {
+    // A reference ends in a semicolon too: "M&uuml;ller".
+    of_decoded(&entities::decode(value))
 }
 
-/// A name that `biblib` has already taken apart.
-pub(super) fn of_citation(author: &Author) -> Option<String> {
-    let given = [&author.given_name, &author.middle_name].into_iter().flatten();
-    let given = given.map(String::as_str).collect::<Vec<_>>().join(" ");
-    joined(&author.name, &given)
+/// The names in a value in which nothing is to be decoded any more.
+pub(super) fn of_decoded(value: &str) -> Vec<String> {
+    value.split(';').filter_map(one).collect()
 }
 
 /// One name.
-fn one(name: &str) -> Option<String> {
+pub(super) fn one(name: &str) -> Option<String> {
     let name = line(name)?;
-    let name = name.trim_end_matches(',').trim();
+    // EndNote marks a group by a comma at the end of its name.
+    if let Some(group) = name.strip_suffix(',').filter(|group| !group.contains(',')) {
+        return line(group);
+    }
+    let name = name.trim_end_matches([',', ' ']);
     if let Some((family, given)) = name.split_once(',') {
         return joined(family, given);
     }
-    match name.rsplit_once(' ') {
-        Some((family, initials)) if are_initials(initials) => joined(family, initials),
+    let (whole, suffix) = match name.rsplit_once(' ') {
+        Some((rest, last)) if is_suffix(last) && rest.contains(' ') => (rest, Some(last)),
+        _ => (name, None),
+    };
+    match (whole.rsplit_once(' '), suffix) {
+        (Some((family, initials)), None) if are_initials(initials) => joined(family, initials),
+        (Some((family, initials)), Some(suffix)) if are_initials(initials) => {
+            joined(family, &format!("{initials}, {suffix}"))
+        }
         _ => line(name),
     }
 }
 
-fn joined(family: &str, given: &str) -> Option<String> {
-    match (line(family), line(given)) {
-        (Some(family), Some(given)) => Some(format!("{family}, {given}")),
-        (family, given) => family.or(given),
+/// `"Family, Given"`, or whichever there is.
+pub(super) fn joined(family: &str, given: &str) -> Option<String> {
+    match (family.trim(), given.trim()) {
+        ("", "") => None,
+        (only, "") | ("", only) => Some(only.to_owned()),
+        (family, given) => Some(format!("{family}, {given}")),
     }
+}
+
+/// What follows a name and is neither family nor given name.
+fn is_suffix(word: &str) -> bool {
+    matches!(word.trim_end_matches('.'), "Jr" | "Sr" | "2nd" | "3rd" | "4th" | "II" | "III" | "IV")
 }
 
 /// `J`, `JD`, `J.D.`, `A.-M.`: a few capitals and the marks between them.
@@ -53,7 +68,8 @@ fn are_initials(text: &str) -> bool {
 /// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
 /// semicolons, by bars or line breaks, or by commas that also stand inside names.
 pub(super) fn of_cell(cell: &str) -> Vec<String> {
-    let cell = cell.trim();
+    let decoded = entities::decode(cell.trim());
+    let cell = decoded.as_ref();
     if let Some(items) = quoted_list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
     }
@@ -122,9 +138,28 @@ mod tests {
     }
 
     #[test]
+    fn particles_suffixes_and_accents_stay_with_their_names() {
+        for (given, read) in [
+            ("van der Berg AB", "van der Berg, AB"),
+            ("van der Berg, Anna B.", "van der Berg, Anna B."),
+            ("Smith, John, Jr.", "Smith, John, Jr."),
+            ("Smith JA Jr", "Smith, JA, Jr"),
+            ("Smith J 3rd", "Smith, J, 3rd"),
+            ("de la Cruz Núñez J-M", "de la Cruz Núñez, J-M"),
+            ("M&uuml;ller, J&ouml;rg", "Müller, Jörg"),
+            ("World Health Organization,", "World Health Organization"),
+            ("Study Group UK,", "Study Group UK"),
+            ("毛泽东", "毛泽东"),
+            ("Doe", "Doe"),
+        ] {
+            assert_eq!(of_value(given), [read], "{given}");
+        }
+    }
+
+    #[test]
     fn groups_stay_whole() {
         let group = "Department of Health and Human Services";
-        assert_eq!(of_value(group).collect::<Vec<_>>(), [group]);
-        assert_eq!(of_value("Smith, John , ").collect::<Vec<_>>(), ["Smith, John"]);
+        assert_eq!(of_value(group), [group]);
+        assert_eq!(of_value("Smith, John , "), ["Smith, John"]);
     }
 }

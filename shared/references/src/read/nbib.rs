@@ -1,64 +1,83 @@
 //! One PubMed nbib record.
 
-use biblib::PubMedParser;
+use std::sync::LazyLock;
 
-use super::{citation, fields::Fields, from_citation, values};
-use crate::{Reference, split::lines};
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, Index, Rule},
+    names,
+    ris::on_one_line,
+};
+use crate::split::lines;
 
-/// Of these `biblib` joins several values with "AND"; the first one is meant.
-const ONCE: [&str; 8] = ["PMID", "TI", "BTI", "TT", "JT", "TA", "VI", "IP"];
-/// These are lists, and the order among the authors' tags matters.
-const LISTS: [&str; 9] = ["FAU", "AU", "CN", "FED", "ED", "MH", "OT", "LID", "AID"];
+/// What the tags mean.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["TI", "TT"] },
+    Rule { field: Field::Book, names: &["BTI"] },
+    Rule { field: Field::Author, names: &["FAU"] },
+    Rule { field: Field::ShortAuthor, names: &["AU"] },
+    Rule { field: Field::Group, names: &["CN"] },
+    Rule { field: Field::Editor, names: &["FED"] },
+    Rule { field: Field::Date, names: &["DP"] },
+    Rule { field: Field::Journal, names: &["JT", "TA"] },
+    Rule { field: Field::Volume, names: &["VI"] },
+    Rule { field: Field::Issue, names: &["IP"] },
+    Rule { field: Field::Pages, names: &["PG"] },
+    Rule { field: Field::Doi, names: &["LID", "AID"] },
+    Rule { field: Field::Pmid, names: &["PMID"] },
+    Rule { field: Field::Abstract, names: &["AB"] },
+    Rule { field: Field::Keyword, names: &["OT", "MH"] },
+    Rule { field: Field::Type, names: &["PT"] },
+];
 
-pub(super) fn read(text: &str) -> Result<Reference, String> {
-    let fields = fields(text);
-    let canonical = canonical(&fields);
-    let citation = citation(&PubMedParser::new(), &canonical)?;
-    let mut reference = from_citation(&citation);
-    reference.pages = fields.first(&["PG"]).and_then(values::line);
-    let kinds = values::unique(fields.all(&["PT"]));
-    reference.r#type = (!kinds.is_empty()).then(|| kinds.join("; "));
-    Ok(reference)
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Draft<'_> {
+    let mut draft = Draft::default();
+    let mut open: Option<(&str, usize)> = None;
+    for line in lines::spans(text) {
+        if let Some(name) = tag(&text[line.clone()])
+            && let Some((name, start)) = open.replace((name, line.start + 5))
+        {
+            take(&mut draft, name, &text[start..line.start]);
+        }
+    }
+    if let Some((name, start)) = open {
+        take(&mut draft, name, &text[start..]);
+    }
+    draft
 }
 
 /// A tag fills the first four columns and the fifth is a dash; every other line continues a value.
-fn fields(text: &str) -> Fields {
-    let mut fields = Fields::default();
-    for line in lines::all(text).filter(|line| !line.trim().is_empty()) {
-        match tag(line) {
-            Some((tag, value)) => fields.push(tag, value),
-            None => fields.extend_last(line),
-        }
+fn tag(line: &str) -> Option<&str> {
+    let bytes = line.as_bytes();
+    if bytes.get(4) != Some(&b'-') || !bytes[..4].is_ascii() {
+        return None;
     }
-    fields
-}
-
-fn tag(line: &str) -> Option<(&str, &str)> {
-    let (tag, value) = (line.get(..4)?, line.get(4..)?.strip_prefix('-')?);
-    let name = tag.trim_end();
+    let name = line[..4].trim_end();
     let known = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    known.then_some((name, value))
+    known.then_some(name)
 }
 
-/// The record in the one shape that `biblib` reads without surprises.
-fn canonical(fields: &Fields) -> String {
-    let mut text = String::new();
-    let mut line = |tag: &str, value: &str| text.push_str(&format!("{tag:<4}- {value}\n"));
-    for tag in ONCE {
-        if let Some(value) = fields.first(&[tag]) {
-            line(tag, value);
+fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
+    let value = value.trim();
+    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
+    match named.field {
+        Field::Author | Field::ShortAuthor | Field::Editor => {
+            if let Some(name) = names::one(&entities::decode(value)) {
+                draft.author(named.field, name);
+            }
         }
+        Field::Group => {
+            if let Some(name) = super::tidy::line(&entities::decode(value)) {
+                draft.author(named.field, name);
+            }
+        }
+        Field::Keyword => draft.keyword(named.rank, &entities::decode(value)),
+        // Other identifiers of the publisher stand under the same tags.
+        Field::Doi if !value.ends_with("[doi]") => draft.extra.push(name, value),
+        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
+        _ => draft.take(named, value),
     }
-    // biblib refuses the whole record for a date without a year.
-    if let Some(date) = fields.first(&["DP"]).filter(|date| values::year(date).is_some()) {
-        line("DP", date);
-    }
-    for (tag, value) in fields.iter().filter(|(tag, _)| LISTS.contains(tag)) {
-        line(tag, value);
-    }
-    let texts = fields.all(&["AB"]).collect::<Vec<_>>().join(" ");
-    if !texts.is_empty() {
-        line("AB", &texts);
-    }
-    text
 }

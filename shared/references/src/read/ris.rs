@@ -1,125 +1,128 @@
 //! One RIS record.
 
-use biblib::RisParser;
+use std::{borrow::Cow, sync::LazyLock};
 
-use super::{citation, fields::Fields, from_citation, names, values};
-use crate::{
-    Reference,
-    split::{lines, ris::tag},
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, Index, Rule},
+    names,
 };
+use crate::split::{lines, ris::tag};
 
-/// Authors, and those who stand in for them where there are none: editors, series editors, translators.
-const AUTHORS: [&[&str]; 2] = [&["AU", "A1"], &["A2", "ED", "A3", "A4"]];
-/// What `biblib` reads here, each tag once: of repeated tags it takes the first, in time that grows with the
-/// square of their number. `VO` is how some exports write `VL`.
-const ONCE: [&[&str]; 15] = [
-    &["TI"],
-    &["T1"],
-    &["ST"],
-    &["JF"],
-    &["JO"],
-    &["SO"],
-    &["T2"],
-    &["JA"],
-    &["J2"],
-    &["PY"],
-    &["Y1"],
-    &["DA"],
-    &["VL", "VO"],
-    &["IS"],
-    &["M3"],
+/// What the tags mean. `VO` is how some exports write `VL`.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["TI", "T1", "ST", "CT"] },
+    Rule { field: Field::Book, names: &["BT"] },
+    Rule { field: Field::Author, names: &["AU", "A1"] },
+    Rule { field: Field::Editor, names: &["A2", "ED", "A3", "A4"] },
+    Rule { field: Field::Date, names: &["PY", "Y1", "DA", "Y2"] },
+    Rule { field: Field::Journal, names: &["JF", "JO", "SO", "T2", "JA", "J2", "J1", "T3"] },
+    Rule { field: Field::Volume, names: &["VL", "VO"] },
+    Rule { field: Field::Issue, names: &["IS"] },
+    Rule { field: Field::FirstPage, names: &["SP"] },
+    Rule { field: Field::LastPage, names: &["EP"] },
+    Rule { field: Field::Doi, names: &["DO", "DI"] },
+    Rule { field: Field::Pmid, names: &["C2"] },
+    Rule { field: Field::Accession, names: &["AN"] },
+    Rule { field: Field::Database, names: &["DB", "DP"] },
+    Rule { field: Field::Abstract, names: &["AB", "N2"] },
+    Rule { field: Field::Keyword, names: &["KW"] },
+    Rule { field: Field::Url, names: &["UR", "LK", "L2", "L1", "L3", "L4"] },
+    Rule { field: Field::Type, names: &["TY", "M3"] },
+    Rule { field: Field::LeftOut, names: &["ER"] },
 ];
-/// Links, the record's own first, then full texts, files and related records.
-const LINKS: [&str; 6] = ["UR", "LK", "L2", "L1", "L3", "L4"];
-/// Tags where a line without a tag is one more value rather than the rest of the last one.
-const ONE_PER_LINE: [&str; 5] = ["KW", "AU", "A1", "A2", "ED"];
 
-pub(super) fn read(text: &str) -> Result<Reference, String> {
-    let fields = fields(text);
-    let canonical = canonical(&fields);
-    let citation = citation(&RisParser::new(), &canonical)?;
-    let mut reference = from_citation(&citation);
-    reference.authors = authors(&fields);
-    reference.pages = values::pages(fields.first(&["SP"]), fields.first(&["EP"]));
-    reference.keywords = values::unique(fields.all(&["KW"]).flat_map(|keywords| keywords.split(';')));
-    reference.doi = doi(&fields);
-    // A repeated tag goes on with the text; N2 is what some databases write for AB, and what others repeat there.
-    let texts = |tag: &str| values::text(&fields.all(&[tag]).collect::<Vec<_>>().join("\n"));
-    reference.r#abstract = texts("AB").or_else(|| texts("N2"));
-    reference.url = fields.first(&LINKS).and_then(values::line);
-    if reference.title.is_empty() {
-        reference.title = fields.first(&["BT", "CT"]).and_then(values::line).unwrap_or_default();
+/// The kinds of work behind the codes of `TY`. Other values of `TY` are kept as given.
+pub(super) const KINDS: [(&str, &str); 35] = [
+    ("ABST", "Abstract"),
+    ("ADVS", "Audiovisual Material"),
+    ("ART", "Art Work"),
+    ("BILL", "Bill/Resolution"),
+    ("BOOK", "Book"),
+    ("CASE", "Case"),
+    ("CHAP", "Book Chapter"),
+    ("COMP", "Computer Program"),
+    ("CONF", "Conference Proceeding"),
+    ("CTLG", "Catalog"),
+    ("DATA", "Data File"),
+    ("ELEC", "Electronic Citation"),
+    ("GEN", "Generic"),
+    ("HEAR", "Hearing"),
+    ("ICOMM", "Internet Communication"),
+    ("INPR", "In Press"),
+    ("JFULL", "Journal/Periodical (Full)"),
+    ("JOUR", "Journal Article"),
+    ("MAP", "Map"),
+    ("MGZN", "Magazine Article"),
+    ("MPCT", "Motion Picture"),
+    ("MUSIC", "Music Score"),
+    ("NEWS", "Newspaper"),
+    ("PAMP", "Pamphlet"),
+    ("PAT", "Patent"),
+    ("PCOMM", "Personal Communication"),
+    ("RPRT", "Report"),
+    ("SER", "Serial Publication"),
+    ("SLIDE", "Slide"),
+    ("SOUND", "Sound Recording"),
+    ("STAT", "Statute"),
+    ("THES", "Thesis/Dissertation"),
+    ("UNBILL", "Unenacted Bill/Resolution"),
+    ("UNPB", "Unpublished Work"),
+    ("VIDEO", "Video Recording"),
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Draft<'_> {
+    let mut draft = Draft::default();
+    // The tag whose value is being read, and where the value begins. It goes on to the next line with a tag.
+    let mut open: Option<([u8; 2], usize)> = None;
+    for line in lines::spans(text) {
+        if let Some((name, value)) = tag(&text.as_bytes()[line.clone()])
+            && let Some((name, start)) = open.replace((name, line.start + value))
+        {
+            take(&mut draft, name, &text[start..line.start]);
+        }
     }
-    if reference.journal.is_none() {
-        reference.journal = fields.first(&["BT", "J1", "T3"]).and_then(values::line);
-        reference.journal.take_if(|journal| *journal == reference.title);
+    if let Some((name, start)) = open {
+        take(&mut draft, name, &text[start..]);
     }
-    if reference.pmid.is_none() && is_pubmed(&fields) {
-        reference.pmid = fields.first(&["AN"]).and_then(values::pmid);
-    }
-    Ok(reference)
+    draft
 }
 
-fn fields(text: &str) -> Fields {
-    let mut fields = Fields::default();
-    for line in lines::all(text) {
-        if let Some((name, value)) = tag(line.as_bytes()) {
-            fields.push(&String::from_utf8_lossy(&name), &line[value..]);
-        } else if !line.trim().is_empty() {
-            match fields.last_tag() {
-                Some(tag) if ONE_PER_LINE.contains(&tag) => {
-                    let tag = tag.to_owned();
-                    fields.push(&tag, line);
-                }
-                _ => fields.extend_last(line),
+/// Where a tag may stand once before many lines, each is a value; elsewhere a line without a tag goes on with the value
+/// before it.
+fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
+    let value = value.trim();
+    let name = str::from_utf8(&name).unwrap_or_default();
+    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
+    match named.field {
+        Field::Author | Field::Editor => {
+            for name in value.split(['\n', '\r']).flat_map(names::of_value) {
+                draft.author(named.field, name);
             }
         }
-    }
-    fields
-}
-
-/// The record in the one shape that `biblib` reads without surprises.
-fn canonical(fields: &Fields) -> String {
-    let mut text = String::new();
-    let mut line = |tag: &str, value: &str| text.push_str(&format!("{tag}  - {value}\n"));
-    if let Some(value) = fields.first(&["TY"]) {
-        line("TY", &kind(value));
-    }
-    for tags in ONCE {
-        if let Some(value) = fields.first(tags) {
-            line(tags[0], value);
+        Field::Keyword => {
+            let keywords = entities::decode(value);
+            keywords.split(['\n', '\r', ';']).for_each(|keyword| draft.keyword(named.rank, keyword));
         }
+        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
+        Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
+        _ => draft.take(named, value),
     }
-    for value in fields.all(&["C2"]) {
-        line("C2", value);
+}
+
+/// A wrapped abstract is one paragraph: where RIS files wrap has no meaning.
+pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
+    let decoded = entities::decode(value);
+    if decoded.contains(['\n', '\r']) {
+        return Cow::Owned(super::tidy::line(&decoded).unwrap_or_default());
     }
-    line("ER", "");
-    text
+    decoded
 }
 
-/// The record's DOI, or the one that its links lead to.
-fn doi(fields: &Fields) -> Option<String> {
-    fields.all(&["DO"]).find_map(values::doi).or_else(|| fields.all(&LINKS).find_map(values::doi_in_url))
-}
-
-/// Codes such as `JOUR` are looked up in upper case.
-fn kind(value: &str) -> String {
-    let code = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if code { value.to_ascii_uppercase() } else { value.to_owned() }
-}
-
-fn authors(fields: &Fields) -> Vec<String> {
-    AUTHORS
-        .iter()
-        .map(|tags| fields.all(tags).flat_map(names::of_value).collect::<Vec<_>>())
-        .find(|names| !names.is_empty())
-        .unwrap_or_default()
-}
-
-/// Whether the accession number is PubMed's.
-fn is_pubmed(fields: &Fields) -> bool {
-    fields.all(&["DP", "DB"]).any(|database| {
-        let database = database.to_ascii_lowercase();
-        database == "nlm" || database.contains("pubmed") || database.contains("medline")
-    })
+/// The kind of work behind a code, in either case.
+fn kind(value: &str) -> &str {
+    KINDS.iter().find(|(code, _)| code.eq_ignore_ascii_case(value)).map_or(value, |(_, kind)| kind)
 }

@@ -58,6 +58,20 @@ pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', '\r'])
 }
 
+/// Where the lines of a complete text are, without their ends. Blank ones are left out.
+pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut ends = memchr::memchr2_iter(b'\n', b'\r', bytes).chain([bytes.len()]);
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let end = ends.next()?;
+        let line = start..end;
+        start = end + 1;
+        Some(line)
+    })
+    .filter(|line| !line.is_empty())
+}
+
 /// The end of the text within `range` once white space is cut off; none when nothing is left.
 pub(crate) fn trimmed_end(tail: &[u8], range: &Range<usize>) -> Option<usize> {
     let length = tail[range.clone()].trim_ascii_end().len();

@@ -5,7 +5,7 @@ const MOST_TAG: usize = 64 * 1024;
 
 /// What begins at a `<`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Markup<'a> {
+pub(crate) enum Markup<'a> {
     /// Too few bytes to tell.
     Incomplete,
     /// A `<` that is text.
@@ -25,7 +25,7 @@ pub(super) enum Markup<'a> {
 }
 
 /// What begins at the front of the tail, which is a `<`.
-pub(super) fn markup(tail: &[u8]) -> Markup<'_> {
+pub(crate) fn markup(tail: &[u8]) -> Markup<'_> {
     const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>")];
     const DOCTYPE: &[u8] = b"<!DOCTYPE";
     for (open, close) in SECTIONS {

@@ -5,11 +5,14 @@
 //! are relative to the tail's front and shrink with what it consumes. What it decides depends on the bytes
 //! alone, never on where the chunks were cut.
 
+pub(crate) mod bibtex;
 pub(crate) mod csv;
 pub(crate) mod lines;
-mod markup;
+pub(crate) mod markup;
 pub(crate) mod nbib;
 pub(crate) mod ris;
+mod tagged;
+pub(crate) mod wos;
 pub(crate) mod xml;
 
 use std::{fmt, ops::Range};
@@ -44,9 +47,12 @@ pub(crate) trait Split: fmt::Debug + Send {
 /// The splitter of a format.
 pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
     match format {
-        Format::Ris => Box::new(ris::Ris::new(limit)),
+        Format::Ris => Box::new(ris::splitter(limit)),
         Format::Nbib => Box::new(nbib::Nbib::new(limit)),
-        Format::EndNoteXml => Box::new(xml::Xml::new(limit)),
+        Format::EndNoteXml => Box::new(xml::Xml::endnote(limit)),
+        Format::PubMedXml => Box::new(xml::Xml::pubmed(limit)),
+        Format::BibTex => Box::new(bibtex::BibTex::new(limit)),
+        Format::WebOfScience => Box::new(wos::splitter(limit)),
         Format::Csv { delimiter } => Box::new(csv::Csv::new(delimiter, limit)),
     }
 }

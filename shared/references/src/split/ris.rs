@@ -4,10 +4,7 @@
 //! anything may stand (the `1.` of Ovid, the preamble of Cochrane) and is skipped; only a title, author, DOI
 //! or abstract there begins a record too, one that lost its `TY`, because skipping it would lose a study.
 
-use super::{
-    Split, Step,
-    lines::{Lines, over_limit, trimmed_end},
-};
+use super::tagged::{Kind, Tagged};
 
 /// Blanks allowed before a tag. Beyond that it is indented text.
 const MOST_INDENT: usize = 16;
@@ -46,13 +43,6 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(tag(line), Some((name, _)) if &name == b"TY")
 }
 
-enum Kind {
-    Type,
-    End,
-    UntypedStart,
-    Other,
-}
-
 fn kind(line: &[u8]) -> Kind {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => Kind::Type,
@@ -64,87 +54,8 @@ fn kind(line: &[u8]) -> Kind {
 }
 
 /// The splitter of RIS files.
-#[derive(Debug)]
-pub(crate) struct Ris {
-    limit: usize,
-    lines: Lines,
-    open: Option<Open>,
-}
-
-/// A record whose end is not known yet.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    start: usize,
-    /// End of its last text so far.
-    last: usize,
-}
-
-impl Ris {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, lines: Lines::default(), open: None }
-    }
-
-    fn found(&mut self, open: Open, consumed: usize) -> Step {
-        self.open = None;
-        self.lines.consume(consumed);
-        Step::Found { record: open.start..open.last, consumed, fault: None }
-    }
-
-    /// Nothing more can be told from the tail as it is.
-    fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        match self.open {
-            Some(open) if end => self.found(open, tail.len()),
-            _ => Step::More,
-        }
-    }
-
-    fn begins(&self, kind: &Kind) -> bool {
-        match self.open {
-            // The line that opened the record, seen again now that it is complete.
-            Some(open) if open.start == self.lines.at => false,
-            Some(_) => matches!(kind, Kind::Type),
-            None => matches!(kind, Kind::Type | Kind::UntypedStart),
-        }
-    }
-}
-
-impl Split for Ris {
-    fn step(&mut self, tail: &[u8], end: bool) -> Step {
-        loop {
-            let at = self.lines.at;
-            let line = self.lines.current(tail, end);
-            let text = line.as_ref().map_or(at..tail.len(), |line| line.text.clone());
-            // A line is judged early, by its first bytes, so that a chunk's end changes nothing.
-            let judged = match &line {
-                Some(line) => &tail[line.text.clone()],
-                None if text.len() >= TAG_PREFIX => &tail[at..at + TAG_PREFIX],
-                None => return self.rest(tail, end),
-            };
-            let kind = kind(judged);
-            if self.begins(&kind) {
-                if let Some(open) = self.open {
-                    return self.found(open, at);
-                }
-                self.open = Some(Open { start: at, last: at });
-            }
-            let start = self.open.map_or(at, |open| open.start);
-            if over_limit(tail, start..text.end, self.limit) {
-                return Step::TooLarge { start };
-            }
-            let Some(line) = line else { return self.rest(tail, end) };
-            if let Some(open) = &mut self.open {
-                open.last = trimmed_end(tail, &line.text).unwrap_or(open.last);
-            }
-            match self.open {
-                Some(open) if matches!(kind, Kind::End) => return self.found(open, line.next),
-                Some(_) => self.lines.advance(line.next),
-                None => {
-                    self.lines = Lines::default();
-                    return Step::Skip { consumed: line.next };
-                }
-            }
-        }
-    }
+pub(crate) fn splitter(limit: usize) -> Tagged {
+    Tagged::new(kind, TAG_PREFIX, limit)
 }
 
 #[cfg(test)]
@@ -153,7 +64,7 @@ mod tests {
     use crate::split::cut;
 
     fn records(text: &str) -> Vec<String> {
-        cut(&mut Ris::new(1000), text)
+        cut(&mut splitter(1000), text)
     }
 
     #[test]

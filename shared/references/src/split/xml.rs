@@ -1,8 +1,8 @@
-//! Where the `<record>` elements of EndNote XML begin and end.
+//! Where the records of XML documents begin and end: the `<record>` elements of EndNote XML, the articles of PubMed XML.
 //!
 //! Such a file is often one line of many megabytes, so it is walked from `<` to `<` with `memchr`. Comments,
-//! CDATA sections and processing instructions are stepped over whole. Inside a record only `</record>`
-//! counts: a record whose inner elements do not match is one bad record and not the end of the file.
+//! CDATA sections and processing instructions are stepped over whole. Inside a record only its own end
+//! tag counts: a record whose inner elements do not match is one bad record and not the end of the file.
 //! Outside of records the elements must match, and the document must be closed at its end: a document that
 //! was cut short has lost records nobody can count.
 
@@ -14,27 +14,69 @@ use super::{
     markup::{Markup, markup},
 };
 
-/// Elements around the records. EndNote has two: `xml` and `records`.
+/// Elements around the records. EndNote has two: `xml` and `records`; PubMed has one.
 const MOST_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
 
-/// The splitter of EndNote XML files.
+/// Longest document type declaration that is stepped over. PubMed's has 150 bytes.
+const MOST_DOCTYPE: usize = 4096;
+
+/// Which elements are records.
+#[derive(Debug)]
+struct Layout {
+    /// The element around the records.
+    parent: &'static [u8],
+    records: &'static [&'static [u8]],
+    /// What is said of a record that lacks its end tag.
+    unclosed: &'static str,
+    /// Whether the document may name an external document type, which is stepped over and never fetched.
+    doctype: bool,
+    /// Whether a record may be the whole document.
+    alone: bool,
+}
+
+const ENDNOTE: Layout = Layout {
+    parent: b"records",
+    records: &[b"record"],
+    unclosed: "it is not closed by </record>",
+    doctype: false,
+    alone: false,
+};
+
+const PUBMED: Layout = Layout {
+    parent: b"PubmedArticleSet",
+    records: &[b"PubmedArticle", b"PubmedBookArticle"],
+    unclosed: "its element is not closed",
+    doctype: true,
+    alone: true,
+};
+
+/// The splitter of XML files.
 #[derive(Debug)]
 pub(crate) struct Xml {
+    layout: &'static Layout,
     limit: usize,
     at: usize,
     /// Names of the open elements around the records.
     around: Vec<Vec<u8>>,
     /// Where the open record begins.
-    record: Option<usize>,
+    record: Option<(usize, &'static [u8])>,
     /// What ends the comment, CDATA section or instruction that is being stepped over.
     until: Option<&'static [u8]>,
 }
 
 impl Xml {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, around: Vec::new(), record: None, until: None }
+    pub(crate) fn endnote(limit: usize) -> Self {
+        Self::of(&ENDNOTE, limit)
+    }
+
+    pub(crate) fn pubmed(limit: usize) -> Self {
+        Self::of(&PUBMED, limit)
+    }
+
+    fn of(layout: &'static Layout, limit: usize) -> Self {
+        Self { layout, limit, at: 0, around: Vec::new(), record: None, until: None }
     }
 
     /// The record `start..end` is complete; what follows begins at `consumed`.
@@ -56,7 +98,7 @@ impl Xml {
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         let open = self.record.is_some() || self.until.is_some() || !self.around.is_empty();
         match self.record {
-            Some(start) if tail.len() - start > self.limit => Step::TooLarge { start },
+            Some((start, _)) if tail.len() - start > self.limit => Step::TooLarge { start },
             _ if end && open => Step::Malformed { at: tail.len(), what: CUT_SHORT },
             None if self.at > 0 => {
                 let consumed = std::mem::take(&mut self.at);
@@ -69,15 +111,15 @@ impl Xml {
     fn start_tag(&mut self, tail: &[u8], name: &[u8], length: usize, empty: bool) -> Option<Step> {
         let at = self.at;
         self.at += length;
-        if name == b"record" && self.around.last().is_some_and(|parent| parent == b"records") {
-            if let Some(start) = self.record {
+        if let Some(record) = self.record_named(name) {
+            if let Some((start, _)) = self.record {
                 let end = trimmed_end(tail, &(start..at)).unwrap_or(at);
-                return Some(self.found(start..end, at, Some("it is not closed by </record>")));
+                return Some(self.found(start..end, at, Some(self.layout.unclosed)));
             }
             if empty {
                 return Some(self.found(at..at + length, at + length, None));
             }
-            self.record = Some(at);
+            self.record = Some((at, record));
         } else if self.record.is_none() && !empty {
             if self.around.len() == MOST_DEPTH {
                 return Some(Step::Malformed { at, what: "elements are nested too deeply" });
@@ -87,15 +129,42 @@ impl Xml {
         None
     }
 
+    /// The kind of record that an element here is.
+    fn record_named(&self, name: &[u8]) -> Option<&'static [u8]> {
+        let inside = match self.around.last() {
+            Some(parent) => parent == self.layout.parent,
+            None => self.layout.alone,
+        };
+        self.layout.records.iter().copied().find(|record| inside && *record == name)
+    }
+
+    /// Steps over the declaration of an external document type before the document's root; anything else that a
+    /// declaration may say is refused.
+    fn doctype(&mut self, tail: &[u8], end: bool) -> Option<Step> {
+        if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
+            return Some(Step::Doctype);
+        }
+        match doctype_length(&tail[self.at..]) {
+            Some(length) => {
+                self.at += length;
+                None
+            }
+            None if !end && tail.len() - self.at < MOST_DOCTYPE && !has_subset(&tail[self.at..]) => {
+                Some(self.rest(tail, end))
+            }
+            None => Some(Step::Doctype),
+        }
+    }
+
     fn end_tag(&mut self, tail: &[u8], name: &[u8], length: usize) -> Option<Step> {
         let at = self.at;
-        if let Some(start) = self.record {
-            if name == b"record" {
+        if let Some((start, record)) = self.record {
+            if name == record {
                 return Some(self.found(start..at + length, at + length, None));
             }
             if self.around.iter().any(|around| around == name) {
                 let end = trimmed_end(tail, &(start..at)).unwrap_or(at);
-                return Some(self.found(start..end, at, Some("it is not closed by </record>")));
+                return Some(self.found(start..end, at, Some(self.layout.unclosed)));
             }
         } else if self.around.pop().is_none_or(|open| open != name) {
             return Some(Step::Malformed { at, what: "an end tag matches no open element" });
@@ -141,7 +210,7 @@ impl Split for Xml {
                     Some(self.rest(tail, end))
                 }
                 Markup::Incomplete => Some(self.rest(tail, end)),
-                Markup::Doctype => Some(Step::Doctype),
+                Markup::Doctype => self.doctype(tail, end),
                 Markup::Text => {
                     self.at += 1;
                     None
@@ -161,13 +230,45 @@ impl Split for Xml {
     }
 }
 
+/// How long the declaration at the front is, if it is whole and has no internal subset.
+pub(crate) fn doctype_length(declaration: &[u8]) -> Option<usize> {
+    let stop = outside_quotes(declaration)?;
+    (declaration[stop] == b'>').then_some(stop + 1)
+}
+
+fn has_subset(declaration: &[u8]) -> bool {
+    outside_quotes(declaration).is_some_and(|stop| declaration[stop] != b'>')
+}
+
+/// Where the declaration ends or its internal subset begins. A `<` can stand in neither.
+fn outside_quotes(declaration: &[u8]) -> Option<usize> {
+    let mut quote = None;
+    declaration
+        .iter()
+        .take(MOST_DOCTYPE)
+        .skip(1)
+        .position(|&byte| match (quote, byte) {
+            (None, b'>' | b'[' | b'<') => true,
+            (None, b'"' | b'\'') => {
+                quote = Some(byte);
+                false
+            }
+            (Some(open), _) if open == byte => {
+                quote = None;
+                false
+            }
+            _ => false,
+        })
+        .map(|at| at + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::split::cut;
 
     fn records(inner: &str) -> Vec<String> {
-        cut(&mut Xml::new(1000), &format!("<?xml version=\"1.0\"?><xml><records>{inner}</records></xml>"))
+        cut(&mut Xml::endnote(1000), &format!("<?xml version=\"1.0\"?><xml><records>{inner}</records></xml>"))
     }
 
     #[test]
@@ -199,12 +300,35 @@ mod tests {
     #[test]
     fn a_document_cut_short_is_malformed() {
         let text = "<xml><records><record><title>a</title></record><record>";
-        assert!(cut(&mut Xml::new(1000), text)[0].starts_with("Malformed"));
+        assert!(cut(&mut Xml::endnote(1000), text)[0].starts_with("Malformed"));
     }
 
     #[test]
     fn a_doctype_is_refused_wherever_it_stands() {
         assert_eq!(records("<!doctype x>"), ["Doctype"]);
         assert_eq!(records("<record><!DOCTYPE x></record>"), ["Doctype"]);
+    }
+
+    fn articles(text: &str) -> Vec<String> {
+        cut(&mut Xml::pubmed(1000), text)
+    }
+
+    #[test]
+    fn articles_and_books_are_records_of_pubmed() {
+        let text = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle><PubmedBookArticle/><DeleteCitation/>\
+            </PubmedArticleSet>";
+        assert_eq!(articles(text), ["<PubmedArticle>a</PubmedArticle>", "<PubmedBookArticle/>"]);
+        assert_eq!(articles("<PubmedArticle>a</PubmedArticle>"), ["<PubmedArticle>a</PubmedArticle>"]);
+    }
+
+    #[test]
+    fn an_external_document_type_is_stepped_over_and_an_internal_one_refused() {
+        let set = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle></PubmedArticleSet>";
+        let public = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM>[\" \"https://example.org/a.dtd\">";
+        assert_eq!(articles(&format!("{public}{set}")).len(), 1);
+        for refused in ["<!DOCTYPE a [<!ENTITY b \"c\">]>", "<!DOCTYPE a SYSTEM \"b\" []>", "<!DOCTYPE a"] {
+            assert_eq!(articles(&format!("{refused}{set}")), ["Doctype"], "{refused}");
+        }
+        assert_eq!(articles("<PubmedArticleSet><!DOCTYPE a></PubmedArticleSet>"), ["Doctype"]);
     }
 }

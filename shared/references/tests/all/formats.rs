@@ -100,9 +100,9 @@ fn an_endnote_record_is_read_field_by_field() {
 }
 
 #[test]
-fn unknown_entities_are_kept_as_they_stand() {
-    let text = xml("<record><title>caf&eacute; &#233; &#0; &lt;b&gt;</title></record>");
-    assert_eq!(references(&text)[0].title, "caf&eacute; é &#0; <b>");
+fn entities_are_decoded_once_and_unknown_ones_kept() {
+    let text = xml("<record><title>caf&eacute; &#233; &#0; &lt;b&gt; &amp;lt; &x;</title></record>");
+    assert_eq!(references(&text)[0].title, "café é &#0; <b> &lt; &x;");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod bundled;
 mod files;
 mod formats;
 mod limits;
+mod other_formats;
 mod properties;
 mod samples;
 

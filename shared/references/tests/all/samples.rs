@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use references::{Error, Outcome};
+use references::Outcome;
 
 use crate::{original, read, reference};
 
 /// The counts that a careful reader of each file arrives at.
-const COUNTS: [(&str, u64, &str); 19] = [
+const COUNTS: [(&str, u64, &str); 22] = [
     ("bom.ris", 1, "RIS"),
     ("cochrane_extraneous.ris", 2, "RIS"),
     ("embase.csv", 6, "CSV"),
@@ -19,6 +19,7 @@ const COUNTS: [(&str, u64, &str); 19] = [
     ("ovid_psycinfo.ris", 6, "RIS"),
     ("pmc_medlars.nbib", 5, "PubMed nbib"),
     ("psycinfo_124.ris", 124, "RIS"),
+    ("pubmed-29768149.xml", 1, "PubMed XML"),
     ("pubmed_176.ris", 176, "RIS"),
     ("pubmed_endnote.txt", 6, "RIS"),
     ("pubmed_single.nbib", 1, "PubMed nbib"),
@@ -27,6 +28,8 @@ const COUNTS: [(&str, u64, &str); 19] = [
     ("scopus.ris", 6, "RIS"),
     ("utf_chars.ris", 1, "RIS"),
     ("web_of_science.ciw.txt", 10, "RIS"),
+    ("wos.ris", 2, "Web of Science plain text"),
+    ("zotero_export.xml", 1233, "EndNote XML"),
 ];
 
 fn folder() -> Option<PathBuf> {
@@ -45,7 +48,7 @@ fn sample(name: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn samples_have_the_counts_of_a_careful_reader() {
-    for (name, count, format) in COUNTS.into_iter().chain([("zotero_export.xml", 1233, "EndNote XML")]) {
+    for (name, count, format) in COUNTS {
         let Some(bytes) = sample(name) else { return };
         let (outcomes, report) = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((report.records, report.format.to_string().as_str()), (count, format), "{name}");
@@ -57,11 +60,35 @@ fn samples_have_the_counts_of_a_careful_reader() {
 }
 
 #[test]
-fn neighbouring_formats_are_refused_by_name() {
-    let Some(wos) = sample("wos.ris") else { return };
-    assert_eq!(read(&wos).unwrap_err(), Error::UnsupportedFormat { name: "Web of Science plain text" });
-    let Some(xml) = sample("pubmed-29768149.xml") else { return };
-    assert_eq!(read(&xml).unwrap_err(), Error::Doctype { name: Some("PubMed XML") });
+fn no_sample_is_forgotten() {
+    let Some(folder) = folder() else { return };
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(COUNTS.iter().any(|(counted, ..)| *counted == name), "{name} is not counted");
+    }
+}
+
+#[test]
+fn a_web_of_science_export_under_another_name_is_read() {
+    let Some(bytes) = sample("wos.ris") else { return };
+    let first = reference(read(&bytes).unwrap().0.remove(0));
+    assert_eq!(first.authors, ["Parkes-Loach, PS", "Majeed, AP", "Law, CJ", "Loach, PA"]);
+    assert_eq!((first.date.as_deref(), first.pages.as_deref()), (Some("2004-06-08"), Some("7003-7016")));
+    assert_eq!((first.doi.as_deref(), first.pmid.as_deref()), (Some("10.1021/bi049798f"), Some("15170338")));
+}
+
+#[test]
+fn a_pubmed_article_is_mapped_to_fields() {
+    let Some(bytes) = sample("pubmed-29768149.xml") else { return };
+    let only = reference(read(&bytes).unwrap().0.remove(0));
+    assert_eq!(only.title, "Inhaled Combined Budesonide-Formoterol as Needed in Mild Asthma.");
+    assert_eq!((only.authors.len(), only.authors[0].as_str()), (10, "O'Byrne, Paul M"));
+    assert_eq!((only.date.as_deref(), only.pages.as_deref()), (Some("2018-05-17"), Some("1865-1876")));
+    assert_eq!(
+        (only.doi.as_deref(), only.pmid.as_deref()),
+        (Some("10.1056/nejmoa1715274"), Some("29768149"))
+    );
+    assert!(only.r#abstract.unwrap().starts_with("BACKGROUND: In patients with mild asthma"));
 }
 
 #[test]

@@ -1,43 +1,11 @@
-//! Tidying of single values.
+//! DOIs and PubMed identifiers.
 
-use std::ops::RangeInclusive;
-
-/// Years that a reference can have. Others are a misread number.
-pub(super) const YEARS: RangeInclusive<i32> = 1000..=2999;
-
-/// The value on one line, or none if it is blank.
-pub(super) fn line(value: &str) -> Option<String> {
-    let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!line.is_empty()).then_some(line)
-}
-
-/// Running text: paragraphs are kept, other white space is collapsed.
-pub(super) fn text(value: &str) -> Option<String> {
-    let paragraphs: Vec<String> = value.split(['\n', '\r']).filter_map(line).collect();
-    (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
-}
-
-/// Each value once, in order, blank ones left out.
-pub(super) fn unique<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Vec<String> {
-    let mut seen = std::collections::HashSet::new();
-    values
-        .into_iter()
-        .filter_map(|value| line(value.as_ref()))
-        .filter(|value| seen.insert(value.clone()))
-        .collect()
-}
-
-/// The first year in a date: four digits by themselves, or at the front of eight.
-pub(super) fn year(date: &str) -> Option<i32> {
-    date.split(|c: char| !c.is_ascii_digit())
-        .filter(|digits| matches!(digits.len(), 4 | 8))
-        .find_map(|digits| digits[..4].parse().ok().filter(|year| YEARS.contains(year)))
-}
-
-/// A PubMed identifier: at most nine digits, whatever label stands before them.
+/// A PubMed identifier: at most nine digits, whatever label stands before them. Spreadsheets make `123.0` of them.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
-    let value = value.strip_prefix("PMID").map_or(value, |rest| rest.trim_start_matches([':', ' ']));
+    let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
+    let value = if label { value[4..].trim_start_matches([':', ' ', '-']) } else { value };
+    let value = value.strip_suffix(".0").unwrap_or(value);
     let digits = (1..=9).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| value.to_owned())
 }
@@ -117,16 +85,6 @@ fn percent_decoded(url: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// First and last page joined, as given. A first page that is a range already says it all.
-pub(super) fn pages(first: Option<&str>, last: Option<&str>) -> Option<String> {
-    let (first, last) = (first.and_then(line), last.and_then(line));
-    match (first, last) {
-        (Some(first), Some(last)) if first == last || first.contains(['-', '–']) => Some(first),
-        (Some(first), Some(last)) => Some(format!("{first}-{last}")),
-        (first, last) => first.or(last),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,25 +106,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pmid_is_digits_under_any_label() {
+        for given in ["42", " PMID: 42", "pmid:42", "PMID 42", "42.0"] {
+            assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
+        }
+        for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42"] {
+            assert_eq!(pmid(given), None, "{given}");
+        }
+    }
+
+    #[test]
     fn a_doi_is_found_in_a_link() {
         let link = "http://sfx.example.org/?sid=EMBASE&id=doi:10.5555%2Fab.12&atitle=A";
         assert_eq!(doi_in_url(link), Some("10.5555/ab.12".into()));
         assert_eq!(doi_in_url("https://example.org/100%"), None);
-    }
-
-    #[test]
-    fn pages_are_joined_and_otherwise_left_alone() {
-        assert_eq!(pages(Some("152"), Some("160")).as_deref(), Some("152-160"));
-        assert_eq!(pages(Some("338-41"), Some("341")).as_deref(), Some("338-41"));
-        assert_eq!(pages(Some("e7"), Some("e7")).as_deref(), Some("e7"));
-        assert_eq!(pages(None, None), None);
-    }
-
-    #[test]
-    fn years_are_found_in_dates() {
-        assert_eq!(year("2014//"), Some(2014));
-        assert_eq!(year("Date: 25 Aug 2004"), Some(2004));
-        assert_eq!(year("20190102"), Some(2019));
-        assert_eq!(year("12345"), None);
     }
 }

@@ -1,0 +1,81 @@
+//! The cells of one row of a table.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// The cells of a row, by the rules of the splitter: a quote opens only at the start of a cell, `""` inside quotes is
+/// a quote, and what follows the closing quote belongs to the cell.
+pub(super) fn cells(row: &str, delimiter: u8) -> Cells<'_> {
+    Cells { rest: Some(row), delimiter }
+}
+
+pub(super) struct Cells<'a> {
+    rest: Option<&'a str>,
+    delimiter: u8,
+}
+
+impl<'a> Iterator for Cells<'a> {
+    type Item = Cow<'a, str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = self.rest.take()?;
+        let (cell, after) = match row.strip_prefix('"') {
+            Some(quoted) => self.quoted(quoted),
+            None => {
+                let end = memchr(self.delimiter, row.as_bytes()).unwrap_or(row.len());
+                (Cow::Borrowed(&row[..end]), &row[end..])
+            }
+        };
+        // What is left begins with the delimiter or is the end of the row.
+        self.rest = after.get(1..);
+        Some(cell)
+    }
+}
+
+impl Cells<'_> {
+    /// A cell whose opening quote is passed, and the rest of the row.
+    fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, &'a str) {
+        let mut cell = Cow::Borrowed("");
+        let mut rest = text;
+        while let Some(at) = memchr(b'"', rest.as_bytes()) {
+            append(&mut cell, &rest[..at]);
+            let after = &rest[at + 1..];
+            let Some(more) = after.strip_prefix('"') else {
+                let end = memchr(self.delimiter, after.as_bytes()).unwrap_or(after.len());
+                append(&mut cell, &after[..end]);
+                return (cell, &after[end..]);
+            };
+            append(&mut cell, "\"");
+            rest = more;
+        }
+        append(&mut cell, rest);
+        (cell, "")
+    }
+}
+
+fn append<'a>(cell: &mut Cow<'a, str>, more: &'a str) {
+    if cell.is_empty() {
+        *cell = Cow::Borrowed(more);
+    } else if !more.is_empty() {
+        cell.to_mut().push_str(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(row: &str) -> Vec<String> {
+        cells(row, b',').map(Cow::into_owned).collect()
+    }
+
+    #[test]
+    fn quotes_count_at_the_start_of_a_cell() {
+        assert_eq!(of(r#"a,"b, ""c""",,5" tube,"d"e"#), ["a", "b, \"c\"", "", "5\" tube", "de"]);
+        assert_eq!(of("a,\"b\r\nc\","), ["a", "b\r\nc", ""]);
+        assert_eq!(of("\"open"), ["open"]);
+        assert_eq!(of(r#""""#), [""]);
+        assert_eq!(of(""), [""]);
+    }
+}

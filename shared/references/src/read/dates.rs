@@ -1,0 +1,160 @@
+//! Dates, as precisely as they are given.
+
+use std::ops::RangeInclusive;
+
+/// Years that a reference can have. Others are a misread number.
+const YEARS: RangeInclusive<i32> = 1000..=2999;
+
+/// A date of which only the year is certain to be known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Date {
+    pub(super) year: Option<i32>,
+    pub(super) month: Option<u8>,
+    pub(super) day: Option<u8>,
+}
+
+impl Date {
+    /// In the form of ISO 8601, when more than the year is known: `"2018-05"`, `"2018-05-17"`.
+    pub(super) fn iso(self) -> Option<String> {
+        match (self.year?, self.month?, self.day) {
+            (year, month, Some(day)) => Some(format!("{year}-{month:02}-{day:02}")),
+            (year, month, None) => Some(format!("{year}-{month:02}")),
+        }
+    }
+}
+
+/// The date in a value: `2014/05/17/`, `2018 May 17`, `25 Aug 2004`, `20190102`, `JUN 8`, `2014`.
+///
+/// Of a span (`Nov-Dec`) the beginning counts. Numbers alone are a day and month only after the year: `05/06/2014`
+/// means two different days in two parts of the world, so its year alone is taken.
+pub(super) fn date(value: &str) -> Date {
+    let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    if let Some(date) = words().find_map(compact) {
+        return date;
+    }
+    let mut date = Date::default();
+    let (mut named, mut numbers) = (false, 0);
+    for word in words() {
+        if let Some(year) = four_digits(word) {
+            if date.year.is_some() {
+                break;
+            }
+            date.year = Some(year);
+        } else if let Some(month) = month(word) {
+            if date.month.is_none() {
+                (date.month, named) = (Some(month), true);
+            }
+        } else if let Some(number) = small(word) {
+            numbers += 1;
+            if named || date.year.is_none() || numbers > 1 {
+                date.day = date.day.or(Some(number));
+            } else {
+                date.month = Some(number);
+            }
+        } else if word.bytes().next().is_some_and(|first| first.is_ascii_digit())
+            && !word.ends_with(['t', 'd'])
+        {
+            // "14:30", "2nd quarter": no part of a date follows.
+            break;
+        }
+    }
+    plausible(date, named)
+}
+
+/// The year of a value.
+pub(super) fn year(value: &str) -> Option<i32> {
+    date(value).year
+}
+
+/// Drops what cannot be: a thirteenth month, a day without a month.
+fn plausible(mut date: Date, named: bool) -> Date {
+    let year_first = named || date.month.is_some();
+    date.month = date.month.filter(|month| (1..=12).contains(month) && year_first);
+    date.day = date.day.filter(|day| (1..=31).contains(day) && date.month.is_some());
+    date
+}
+
+/// `20190102`
+fn compact(word: &str) -> Option<Date> {
+    let digits = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let date = digits.then_some(word)?;
+    let found =
+        Date { year: Some(four_digits(&date[..4])?), month: small(&date[4..6]), day: small(&date[6..]) };
+    Some(plausible(found, false))
+}
+
+fn four_digits(word: &str) -> Option<i32> {
+    let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
+}
+
+/// One or two digits.
+fn small(word: &str) -> Option<u8> {
+    let digits = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| word.parse().ok()).flatten().filter(|number| *number > 0)
+}
+
+/// An English month, whole or by its first three letters.
+fn month(word: &str) -> Option<u8> {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let known = |month: &&str| {
+        word.len() >= 3 && word.len() <= month.len() && month[..word.len()].eq_ignore_ascii_case(word)
+    };
+    // A word that is not ASCII cannot be cut out of a month's name by its length, and equals none.
+    let at = word.is_ascii().then(|| MONTHS.iter().position(known))??;
+    u8::try_from(at + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_as_precise_as_given() {
+        for (value, year, iso) in [
+            ("2014//", Some(2014), None),
+            ("2014", Some(2014), None),
+            ("2019/04/12/", Some(2019), Some("2019-04-12")),
+            ("2019-04", Some(2019), Some("2019-04")),
+            ("2018 May 17", Some(2018), Some("2018-05-17")),
+            ("2018 Sept", Some(2018), Some("2018-09")),
+            ("2022 Nov-Dec", Some(2022), Some("2022-11")),
+            ("2018 Dec-2019 Jan", Some(2018), Some("2018-12")),
+            ("2020 Spring", Some(2020), None),
+            ("25 Aug 2004", Some(2004), Some("2004-08-25")),
+            ("Date: 25 Aug 2004", Some(2004), Some("2004-08-25")),
+            ("August 5, 2004", Some(2004), Some("2004-08-05")),
+            ("20190102", Some(2019), Some("2019-01-02")),
+            ("20190002", Some(2019), None),
+            ("2014/13/40", Some(2014), None),
+            ("05/06/2014", Some(2014), None),
+            ("May 2022", Some(2022), Some("2022-05")),
+            ("12345", None, None),
+            ("in press", None, None),
+            ("٢٠١٤", None, None),
+        ] {
+            let found = date(value);
+            assert_eq!((found.year, found.iso().as_deref()), (year, iso), "{value}");
+        }
+    }
+
+    #[test]
+    fn month_and_day_stand_without_a_year() {
+        assert_eq!(date("JUN 8"), Date { year: None, month: Some(6), day: Some(8) });
+        assert_eq!(date("MAY-JUN"), Date { year: None, month: Some(5), day: None });
+        assert_eq!(date("04"), Date::default());
+    }
+}

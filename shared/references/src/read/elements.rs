@@ -1,0 +1,184 @@
+//! The elements of one XML record, and the values in them.
+//!
+//! Databases write `<` where XML wants `&lt;`, and a study should not be lost for "p <b and c": what looks like a tag
+//! inside a value, and is never closed there, is dropped. Elements around values have to match.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use super::{
+    entities,
+    field::{Index, Named},
+};
+use crate::split::markup::{Markup, markup};
+
+/// Elements inside a record. Real ones have a dozen levels.
+const MOST_DEPTH: usize = 32;
+
+/// What reads the values of a record.
+pub(super) trait Visit<'a> {
+    /// Elements that are only dress for text: what they contain belongs to the value around them.
+    const DRESS: &'static [&'static str];
+
+    /// The table of the format: names of elements, alone or with their parent: `urls/url`.
+    fn index(&self) -> &'static Index;
+    /// A value that the table names, decoded. `attributes` are those of its element.
+    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>);
+    /// The text of an element that the table does not name.
+    fn other(&mut self, name: &'a str, text: &str);
+    /// The beginning of an element that the table does not name.
+    fn start(&mut self, _name: &'a str, _attributes: &'a str) {}
+    /// The end of an element that holds others.
+    fn end(&mut self, name: &'a str);
+}
+
+/// A value whose end is not reached yet.
+struct Open<'a> {
+    /// How many elements are around its own.
+    depth: usize,
+    named: Option<Named>,
+    attributes: &'a str,
+    text: Cow<'a, str>,
+}
+
+struct Walk<'a, V> {
+    text: &'a str,
+    visit: V,
+    around: Vec<&'a str>,
+    value: Option<Open<'a>>,
+}
+
+/// Hands all values of a record to `visit`, in document order.
+///
+/// # Errors
+/// The reason to quarantine the record.
+pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, String> {
+    let mut walk = Walk { text, visit, around: Vec::new(), value: None };
+    let mut at = 0;
+    while at < text.len() {
+        at += walk.step(at)?;
+    }
+    match walk.around.last() {
+        Some(name) => Err(format!("its XML is broken: <{name}> is not closed")),
+        None => Ok(walk.visit),
+    }
+}
+
+impl<'a, V: Visit<'a>> Walk<'a, V> {
+    /// Reads what begins at `at`; returns how long it is.
+    fn step(&mut self, at: usize) -> Result<usize, String> {
+        let rest = &self.text[at..];
+        if !rest.starts_with('<') {
+            let length = memchr(b'<', rest.as_bytes()).unwrap_or(rest.len());
+            self.append(entities::decode(&rest[..length]));
+            return Ok(length);
+        }
+        match markup(rest.as_bytes()) {
+            Markup::Doctype => Err("its XML declares a DOCTYPE".to_owned()),
+            Markup::Text | Markup::Incomplete => {
+                self.append(Cow::Borrowed("<"));
+                Ok(1)
+            }
+            Markup::Section(opening, close) => Ok(self.section(rest, opening, close)),
+            Markup::Start { name, length, empty } => {
+                // The name ends before white space, a slash or the end of the tag, so it can be cut out.
+                let name = &rest[1..=name.len()];
+                let attributes = rest[1 + name.len()..length - 1].trim_end_matches('/');
+                self.start(name, attributes)?;
+                if empty {
+                    self.end(name)?;
+                }
+                Ok(length)
+            }
+            Markup::End { name, length } => {
+                self.end(&rest[2..2 + name.len()])?;
+                Ok(length)
+            }
+        }
+    }
+
+    /// Comments and instructions say nothing; CDATA is text as it stands.
+    fn section(&mut self, rest: &'a str, opening: usize, close: &'static [u8]) -> usize {
+        let inner = &rest[opening..];
+        let stop = memchr::memmem::find(inner.as_bytes(), close).unwrap_or(inner.len());
+        if close == b"]]>" {
+            self.append(Cow::Borrowed(&inner[..stop]));
+        }
+        (opening + stop + close.len()).min(rest.len())
+    }
+
+    fn append(&mut self, text: Cow<'a, str>) {
+        let Some(value) = &mut self.value else { return };
+        if value.text.is_empty() {
+            value.text = text;
+        } else {
+            value.text.to_mut().push_str(&text);
+        }
+    }
+
+    fn start(&mut self, name: &'a str, attributes: &'a str) -> Result<(), String> {
+        let dress = V::DRESS.contains(&name);
+        // Inside an element without a name of its own there may be others; then its text is none.
+        let free = self.value.as_ref().is_none_or(|value| value.named.is_none() && !dress);
+        if free && !dress {
+            let named = self.visit.index().find_within(self.around.last().copied(), name);
+            if named.is_none() {
+                self.visit.start(name, attributes);
+            }
+            self.value = Some(Open { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
+        } else {
+            self.part(name);
+        }
+        self.around.push(name);
+        if self.around.len() > MOST_DEPTH {
+            return Err(format!("its XML is nested more than {MOST_DEPTH} levels deep"));
+        }
+        Ok(())
+    }
+
+    /// Parts of a date are words of their own, however close their elements stand.
+    fn part(&mut self, name: &str) {
+        if matches!(name, "Year" | "Month" | "Day") {
+            self.append(Cow::Borrowed(" "));
+        }
+    }
+
+    fn end(&mut self, name: &'a str) -> Result<(), String> {
+        let inside = self.value.as_ref().map_or(self.around.len(), |value| value.depth);
+        match self.around.iter().rposition(|open| *open == name) {
+            Some(at) if at + 1 == self.around.len() || at == inside => self.around.truncate(at),
+            // An end without a beginning, or with one that is not closed before others are.
+            Some(at) if at > inside => self.around.truncate(at),
+            None if self.value.is_some() => return Ok(()),
+            _ => {
+                let open = self.around.last().copied().unwrap_or_default();
+                return Err(format!("its XML is broken: </{name}> stands where </{open}> was expected"));
+            }
+        }
+        match self.value.take_if(|value| value.depth == self.around.len()) {
+            Some(Open { named: Some(named), attributes, text, .. }) => {
+                self.visit.value(named, attributes, text);
+            }
+            Some(Open { text, .. }) => self.visit.other(name, &text),
+            None if self.value.is_none() => self.visit.end(name),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// The value of an attribute.
+pub(super) fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<Cow<'a, str>> {
+    let mut rest = attributes;
+    loop {
+        let (name, after) = rest.split_once('=')?;
+        let after = after.trim_start();
+        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let (value, after) = after[1..].split_once(quote)?;
+        if name.trim() == wanted {
+            return Some(entities::decode(value));
+        }
+        rest = after;
+    }
+}

@@ -1,0 +1,87 @@
+//! One `<record>` of EndNote XML.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use super::{
+    draft::Draft,
+    elements::{Visit, attribute, walk},
+    field::{Field, Index, Named, Rule},
+    names,
+};
+
+/// What the elements mean.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["title", "short-title"] },
+    Rule {
+        field: Field::Editor,
+        names: &[
+            "secondary-authors/author",
+            "tertiary-authors/author",
+            "subsidiary-authors/author",
+            "translated-authors/author",
+        ],
+    },
+    Rule { field: Field::Author, names: &["author"] },
+    Rule { field: Field::Date, names: &["year"] },
+    Rule { field: Field::MonthDay, names: &["pub-dates/date"] },
+    Rule {
+        field: Field::Journal,
+        names: &["secondary-title", "full-title", "alt-title", "abbr-1", "abbr-2", "abbr-3"],
+    },
+    Rule { field: Field::Volume, names: &["volume"] },
+    Rule { field: Field::Issue, names: &["number", "issue"] },
+    Rule { field: Field::Pages, names: &["pages"] },
+    Rule { field: Field::Doi, names: &["electronic-resource-num"] },
+    Rule { field: Field::Accession, names: &["accession-num"] },
+    Rule { field: Field::Database, names: &["remote-database-provider", "remote-database-name"] },
+    Rule { field: Field::Abstract, names: &["abstract"] },
+    Rule { field: Field::Keyword, names: &["keyword"] },
+    Rule { field: Field::Extra, names: &["pdf-urls/url", "text-urls/url", "image-urls/url"] },
+    Rule { field: Field::Url, names: &["url"] },
+    Rule { field: Field::Type, names: &["ref-type"] },
+    Rule { field: Field::LeftOut, names: &["database", "source-app", "rec-number", "foreign-keys"] },
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
+    walk(text, EndNote(Draft::default())).map(|read| read.0)
+}
+
+struct EndNote<'a>(Draft<'a>);
+
+impl<'a> Visit<'a> for EndNote<'a> {
+    const DRESS: &'static [&'static str] = &["style"];
+
+    fn index(&self) -> &'static Index {
+        &INDEX
+    }
+
+    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+        match named.field {
+            Field::Author | Field::Editor => {
+                for name in names::of_decoded(&text) {
+                    self.0.author(named.field, name);
+                }
+            }
+            // Some libraries keep all keywords in one element, one per line.
+            Field::Keyword => {
+                text.split(['\n', '\r', ';']).for_each(|keyword| self.0.keyword(named.rank, keyword));
+            }
+            // The kind of work is the name of `<ref-type name="Journal Article">17</ref-type>`.
+            Field::Type => {
+                if let Some(kind) = attribute(attributes, "name") {
+                    self.0.take_decoded(named, kind);
+                }
+            }
+            Field::Extra => self.0.extra.push("url", &text),
+            _ => self.0.take_decoded(named, text),
+        }
+    }
+
+    fn other(&mut self, name: &'a str, text: &str) {
+        self.0.extra.push(name, text);
+    }
+
+    fn end(&mut self, _: &'a str) {}
+}

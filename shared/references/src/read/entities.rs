@@ -1,0 +1,122 @@
+//! Character references and named entities, decoded once: `&amp;lt;` becomes `&lt;`.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// Longest reference that is looked for: `&thetasym;`, `&#x10FFFF;`.
+const MOST_LENGTH: usize = 10;
+
+/// The text with its references decoded. What nothing here knows is kept as it stands.
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
+    let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut next) = (text, Some(first));
+    while let Some(at) = next {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match reference(rest) {
+            Some((c, length)) => {
+                out.push(c);
+                length
+            }
+            None => {
+                out.push('&');
+                1
+            }
+        };
+        rest = &rest[length..];
+        next = memchr(b'&', rest.as_bytes());
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The character that the reference at the front stands for, and the reference's length.
+fn reference(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(MOST_LENGTH + 2).position(|byte| byte == b';')?;
+    let name = &text[1..end];
+    let c = match name.strip_prefix('#') {
+        Some(number) => numbered(number)?,
+        None => named(name)?,
+    };
+    Some((c, end + 1))
+}
+
+/// NUL and other control characters are in no text, and are kept as the reference.
+fn numbered(number: &str) -> Option<char> {
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(hex) => u32::from_str_radix(hex, 16),
+        None => number.parse(),
+    };
+    char::from_u32(code.ok()?).filter(|c| !c.is_control() || c.is_ascii_whitespace())
+}
+
+fn named(name: &str) -> Option<char> {
+    match name {
+        "amp" => return Some('&'),
+        "lt" => return Some('<'),
+        "gt" => return Some('>'),
+        "quot" => return Some('"'),
+        "apos" => return Some('\''),
+        _ => {}
+    }
+    if let Some(at) = LATIN.iter().position(|known| *known == name) {
+        // The names are in the order of the characters, and there are 96 of them.
+        return char::from_u32(0xA0 + u32::try_from(at).ok()?);
+    }
+    OTHERS.iter().find(|(known, _)| *known == name).map(|(_, c)| *c)
+}
+
+/// U+00A0 to U+00FF.
+#[rustfmt::skip]
+const LATIN: [&str; 96] = [
+    "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf", "laquo", "not", "shy",
+    "reg", "macr", "deg", "plusmn", "sup2", "sup3", "acute", "micro", "para", "middot", "cedil", "sup1", "ordm",
+    "raquo", "frac14", "frac12", "frac34", "iquest", "Agrave", "Aacute", "Acirc", "Atilde", "Auml", "Aring", "AElig",
+    "Ccedil", "Egrave", "Eacute", "Ecirc", "Euml", "Igrave", "Iacute", "Icirc", "Iuml", "ETH", "Ntilde", "Ograve",
+    "Oacute", "Ocirc", "Otilde", "Ouml", "times", "Oslash", "Ugrave", "Uacute", "Ucirc", "Uuml", "Yacute", "THORN",
+    "szlig", "agrave", "aacute", "acirc", "atilde", "auml", "aring", "aelig", "ccedil", "egrave", "eacute", "ecirc",
+    "euml", "igrave", "iacute", "icirc", "iuml", "eth", "ntilde", "ograve", "oacute", "ocirc", "otilde", "ouml",
+    "divide", "oslash", "ugrave", "uacute", "ucirc", "uuml", "yacute", "thorn", "yuml",
+];
+
+/// What else occurs in titles and abstracts: Greek letters, punctuation, mathematics.
+#[rustfmt::skip]
+const OTHERS: [(&str, char); 93] = [
+    ("Alpha", 'Α'), ("Beta", 'Β'), ("Gamma", 'Γ'), ("Delta", 'Δ'), ("Epsilon", 'Ε'), ("Zeta", 'Ζ'), ("Eta", 'Η'),
+    ("Theta", 'Θ'), ("Iota", 'Ι'), ("Kappa", 'Κ'), ("Lambda", 'Λ'), ("Mu", 'Μ'), ("Nu", 'Ν'), ("Xi", 'Ξ'),
+    ("Omicron", 'Ο'), ("Pi", 'Π'), ("Rho", 'Ρ'), ("Sigma", 'Σ'), ("Tau", 'Τ'), ("Upsilon", 'Υ'), ("Phi", 'Φ'),
+    ("Chi", 'Χ'), ("Psi", 'Ψ'), ("Omega", 'Ω'), ("alpha", 'α'), ("beta", 'β'), ("gamma", 'γ'), ("delta", 'δ'),
+    ("epsilon", 'ε'), ("zeta", 'ζ'), ("eta", 'η'), ("theta", 'θ'), ("iota", 'ι'), ("kappa", 'κ'), ("lambda", 'λ'),
+    ("mu", 'μ'), ("nu", 'ν'), ("xi", 'ξ'), ("omicron", 'ο'), ("pi", 'π'), ("rho", 'ρ'), ("sigmaf", 'ς'),
+    ("sigma", 'σ'), ("tau", 'τ'), ("upsilon", 'υ'), ("phi", 'φ'), ("chi", 'χ'), ("psi", 'ψ'), ("omega", 'ω'),
+    ("ndash", '–'), ("mdash", '—'), ("lsquo", '‘'), ("rsquo", '’'), ("sbquo", '‚'), ("ldquo", '“'), ("rdquo", '”'),
+    ("bdquo", '„'), ("lsaquo", '‹'), ("rsaquo", '›'), ("dagger", '†'), ("Dagger", '‡'), ("bull", '•'),
+    ("hellip", '…'), ("permil", '‰'), ("prime", '′'), ("Prime", '″'), ("euro", '€'), ("trade", '™'), ("larr", '←'),
+    ("uarr", '↑'), ("rarr", '→'), ("darr", '↓'), ("harr", '↔'), ("minus", '−'), ("radic", '√'), ("infin", '∞'),
+    ("asymp", '≈'), ("ne", '≠'), ("equiv", '≡'), ("le", '≤'), ("ge", '≥'), ("sim", '∼'), ("part", '∂'), ("sum", '∑'),
+    ("ensp", '\u{2002}'), ("emsp", '\u{2003}'), ("thinsp", '\u{2009}'), ("OElig", 'Œ'), ("oelig", 'œ'),
+    ("Scaron", 'Š'), ("scaron", 'š'), ("Yuml", 'Ÿ'), ("tilde", '˜'),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_decoded_once() {
+        for (text, decoded) in [
+            ("a &amp; b", "a & b"),
+            ("&amp;lt;i&amp;gt;", "&lt;i&gt;"),
+            ("caf&eacute; &#233; &#xE9;", "café é é"),
+            ("&Agrave;&yuml;&frac12;&beta;&ge;", "Àÿ½β≥"),
+            ("R&D; &unknown; &; & &amp", "R&D; &unknown; &; & &amp"),
+            ("&#0; &#xD800; &#x110000; &#99999999999;", "&#0; &#xD800; &#x110000; &#99999999999;"),
+            ("&é;&", "&é;&"),
+        ] {
+            assert_eq!(decode(text), decoded);
+        }
+        assert!(matches!(decode("plain"), Cow::Borrowed(_)));
+    }
+}

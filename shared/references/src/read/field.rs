@@ -1,0 +1,136 @@
+//! What the parts of a record mean, and the tables that say so for each format.
+
+/// What a tag, column or element holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    Title,
+    /// The title of a book: the title where there is none, else where the work appeared.
+    Book,
+    Author,
+    /// An author in a shorter form, for records that have no other.
+    ShortAuthor,
+    /// A group that is an author.
+    Group,
+    /// Those who stand in where there are no authors.
+    Editor,
+    Date,
+    /// Month and day for a year that stands elsewhere.
+    MonthDay,
+    Journal,
+    Volume,
+    Issue,
+    Pages,
+    FirstPage,
+    LastPage,
+    Doi,
+    Pmid,
+    /// The number of the record in its database: a PMID where the database is PubMed.
+    Accession,
+    /// The database; stays in `extra` as well.
+    Database,
+    Abstract,
+    Keyword,
+    Url,
+    Type,
+    /// Parts of one author's name in elements of their own.
+    FamilyName,
+    GivenName,
+    Initials,
+    NameSuffix,
+    /// Kept in `extra`, like what no table names; listed where another rule would take it otherwise.
+    Extra,
+    /// Left out with all that it contains: housekeeping of the exporting program, and other works' data.
+    LeftOut,
+}
+
+/// How many kinds of field there are.
+pub(super) const FIELDS: usize = Field::LeftOut as usize + 1;
+
+/// One row of a format's table: these names hold that field, the preferred name first.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) field: Field,
+    pub(crate) names: &'static [&'static str],
+}
+
+/// A name found in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) field: Field,
+    /// The name as the table spells it.
+    pub(super) name: &'static str,
+    /// How early it stands among the names for the field.
+    pub(super) rank: u8,
+}
+
+/// A table made for looking names up, which happens for every line of a file.
+#[derive(Debug)]
+pub(super) struct Index {
+    /// By a few properties of the name; in the order of the table, so that the first match is the right one.
+    buckets: [Vec<Entry>; BUCKETS],
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The element that has to be around, if the table names one.
+    parent: Option<&'static str>,
+    name: &'static str,
+    named: Named,
+}
+
+const BUCKETS: usize = 64;
+
+impl Index {
+    pub(super) fn of(rules: &'static [Rule]) -> Self {
+        let mut buckets = [const { Vec::new() }; BUCKETS];
+        for rule in rules {
+            for (rank, &whole) in rule.names.iter().enumerate() {
+                let (parent, name) = match whole.split_once('/') {
+                    Some((parent, name)) => (Some(parent), name),
+                    None => (None, whole),
+                };
+                // No row has anywhere near 256 names.
+                let rank = u8::try_from(rank).unwrap_or(u8::MAX);
+                let named = Named { field: rule.field, name: whole, rank };
+                buckets[bucket(name)].push(Entry { parent, name, named });
+            }
+        }
+        Self { buckets }
+    }
+
+    /// What a name means.
+    pub(super) fn find(&self, name: &str) -> Option<Named> {
+        self.find_within(None, name)
+    }
+
+    /// What an element means inside another.
+    pub(super) fn find_within(&self, parent: Option<&str>, name: &str) -> Option<Named> {
+        let fits = |entry: &&Entry| entry.name == name && (entry.parent.is_none() || entry.parent == parent);
+        self.buckets[bucket(name)].iter().find(fits).map(|entry| entry.named)
+    }
+}
+
+fn bucket(name: &str) -> usize {
+    let (first, last) =
+        (name.bytes().next().unwrap_or_default(), name.bytes().next_back().unwrap_or_default());
+    (usize::from(first) * 3 + usize::from(last) * 5 + name.len()) % BUCKETS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_row_that_fits_counts() {
+        const RULES: &[Rule] = &[
+            Rule { field: Field::LeftOut, names: &["files/url"] },
+            Rule { field: Field::Url, names: &["link", "url"] },
+        ];
+        let index = Index::of(RULES);
+        let field = |parent, name| index.find_within(parent, name).map(|named| (named.field, named.rank));
+        assert_eq!(field(Some("files"), "url"), Some((Field::LeftOut, 0)));
+        assert_eq!(field(Some("urls"), "url"), Some((Field::Url, 1)));
+        assert_eq!(field(None, "url"), Some((Field::Url, 1)));
+        assert_eq!(field(None, ""), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Page ranges.
+
+use super::tidy::line;
+
+/// First and last page joined, as given. A first page that is a range already says it all.
+pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> {
+    let (first, last) = (first.and_then(line), last.and_then(line));
+    match (first, last) {
+        (Some(first), Some(last)) if first == last || first.contains(['-', '–']) => Some(first),
+        (Some(first), Some(last)) => Some(format!("{first}-{last}")),
+        (first, last) => first.or(last),
+    }
+}
+
+/// The range with a plain hyphen and both pages in full, when that is not how it is given: `123-9` is `123-129`.
+pub(super) fn normalized(pages: &str) -> Option<String> {
+    let bare = pages.strip_prefix("pp.").or_else(|| pages.strip_prefix("p.")).unwrap_or(pages).trim();
+    let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
+        // BibTeX writes two hyphens.
+        Some((first, last)) => (first.trim(), last.trim_start_matches(['-', ' ']).trim()),
+        None => (bare, ""),
+    };
+    let number = |page: &str| !page.is_empty() && page.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !number(first) || (!last.is_empty() && !number(last)) {
+        return None;
+    }
+    let digits = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit());
+    // Only digits are left out at the front of a last page, and only of a first page with the same letters.
+    let at = first.find(|c: char| c.is_ascii_digit()).unwrap_or(first.len());
+    let (letters, counted) = first.split_at(at);
+    let whole = if digits(last) && digits(counted) && last.len() < counted.len() {
+        format!("{letters}{}{last}", &counted[..counted.len() - last.len()])
+    } else {
+        last.to_owned()
+    };
+    let range =
+        if whole.is_empty() || whole == first { first.to_owned() } else { format!("{first}-{whole}") };
+    (range != pages).then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_joined_and_otherwise_left_alone() {
+        assert_eq!(joined(Some("152"), Some("160")).as_deref(), Some("152-160"));
+        assert_eq!(joined(Some("338-41"), Some("341")).as_deref(), Some("338-41"));
+        assert_eq!(joined(Some("e7"), Some("e7")).as_deref(), Some("e7"));
+        assert_eq!(joined(None, None), None);
+    }
+
+    #[test]
+    fn a_shortened_last_page_is_completed() {
+        for (given, whole) in [
+            ("123-9", Some("123-129")),
+            ("283-98", Some("283-298")),
+            ("S12-9", Some("S12-S19")),
+            ("S12-S19", None),
+            ("123–129", Some("123-129")),
+            ("123--129", Some("123-129")),
+            ("pp. 5-7", Some("5-7")),
+            ("7-7", Some("7")),
+            ("152-160", None),
+            ("10-9", Some("10-19")),
+            ("e0815", None),
+            ("iv-x", None),
+            ("1-5, 9", None),
+            ("S2213-2600(18)30123-4", None),
+        ] {
+            assert_eq!(normalized(given).as_deref(), whole, "{given}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! One `<PubmedArticle>` or `<PubmedBookArticle>`.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use super::{
+    draft::Draft,
+    elements::{Visit, attribute, walk},
+    field::{Field, Index, Named, Rule},
+    names, tidy,
+};
+
+/// What the elements mean.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["ArticleTitle", "VernacularTitle"] },
+    Rule { field: Field::Book, names: &["BookTitle"] },
+    Rule { field: Field::FamilyName, names: &["Author/LastName"] },
+    Rule { field: Field::GivenName, names: &["Author/ForeName"] },
+    Rule { field: Field::Initials, names: &["Author/Initials"] },
+    Rule { field: Field::NameSuffix, names: &["Author/Suffix"] },
+    Rule { field: Field::Group, names: &["Author/CollectiveName"] },
+    Rule { field: Field::Date, names: &["PubDate"] },
+    Rule { field: Field::Journal, names: &["Journal/Title", "ISOAbbreviation", "MedlineTA"] },
+    Rule { field: Field::Volume, names: &["JournalIssue/Volume", "Book/Volume"] },
+    Rule { field: Field::Issue, names: &["JournalIssue/Issue"] },
+    Rule { field: Field::Pages, names: &["MedlinePgn"] },
+    Rule { field: Field::FirstPage, names: &["StartPage"] },
+    Rule { field: Field::LastPage, names: &["EndPage"] },
+    Rule { field: Field::Doi, names: &["ELocationID", "ArticleId"] },
+    Rule { field: Field::Pmid, names: &["MedlineCitation/PMID", "BookDocument/PMID"] },
+    Rule { field: Field::Abstract, names: &["Abstract/AbstractText"] },
+    Rule { field: Field::Keyword, names: &["Keyword", "MeshHeading/DescriptorName"] },
+    Rule { field: Field::Type, names: &["PublicationType"] },
+    Rule { field: Field::Extra, names: &["ArticleDate"] },
+    Rule {
+        field: Field::LeftOut,
+        names: &[
+            "CommentsCorrectionsList",
+            "ReferenceList",
+            "History",
+            "InvestigatorList",
+            "DateCompleted",
+            "DateRevised",
+        ],
+    },
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
+    walk(text, PubMed::default()).map(|read| read.draft)
+}
+
+#[derive(Default)]
+struct PubMed<'a> {
+    draft: Draft<'a>,
+    /// The parts of the name that is being read: family, given, initials, suffix.
+    name: [String; 4],
+    /// Whether the people are editors of a book.
+    editors: bool,
+}
+
+impl<'a> PubMed<'a> {
+    /// Articles have other identifiers in the same elements.
+    fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
+        let kind = attribute(attributes, "EIdType").or_else(|| attribute(attributes, "IdType"));
+        match kind.as_deref() {
+            Some("doi") => self.draft.take_decoded(named, text),
+            // The PMID has its own element.
+            Some("pubmed") => {}
+            Some(kind) => self.draft.extra.push(kind, &text),
+            None => self.draft.extra.push(named.name, &text),
+        }
+    }
+
+    /// A section of an abstract with its label, as PubMed shows it.
+    fn section(&mut self, named: Named, attributes: &str, text: &str) {
+        let Some(text) = tidy::line(text) else { return };
+        let label = attribute(attributes, "Label").filter(|label| !label.is_empty());
+        let text = label.map_or_else(|| text.clone(), |label| format!("{label}: {text}"));
+        self.draft.take_decoded(named, Cow::Owned(text));
+    }
+}
+
+impl<'a> Visit<'a> for PubMed<'a> {
+    const DRESS: &'static [&'static str] = &["i", "b", "sub", "sup", "u"];
+
+    fn index(&self) -> &'static Index {
+        &INDEX
+    }
+
+    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+        match named.field {
+            Field::FamilyName => self.name[0] = text.into_owned(),
+            Field::GivenName => self.name[1] = text.into_owned(),
+            Field::Initials => self.name[2] = text.into_owned(),
+            Field::NameSuffix => self.name[3] = text.into_owned(),
+            Field::Group => {
+                if let Some(name) = tidy::line(&text) {
+                    self.draft.author(Field::Group, name);
+                }
+            }
+            Field::Keyword => self.draft.keyword(named.rank, &text),
+            Field::Doi => self.identifier(named, attributes, text),
+            Field::Abstract => self.section(named, attributes, &text),
+            _ => self.draft.take_decoded(named, text),
+        }
+    }
+
+    fn other(&mut self, name: &'a str, text: &str) {
+        self.draft.extra.push(name, text);
+    }
+
+    fn start(&mut self, name: &'a str, attributes: &'a str) {
+        if name == "AuthorList" {
+            self.editors = attribute(attributes, "Type").is_some_and(|kind| kind == "editors");
+        }
+    }
+
+    fn end(&mut self, name: &'a str) {
+        if name != "Author" {
+            return;
+        }
+        let [family, given, initials, suffix] =
+            std::mem::take(&mut self.name).map(|part| tidy::line(&part).unwrap_or_default());
+        let given = if given.is_empty() { initials } else { given };
+        let given = if suffix.is_empty() { given } else { format!("{given}, {suffix}") };
+        if let Some(name) = names::joined(&family, &given) {
+            self.draft.author(if self.editors { Field::Editor } else { Field::Author }, name);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Keeps `docs/formats.md` true: its tables are the tables of the readers.
+
+use super::{
+    bibtex, endnote,
+    field::{Field, Rule},
+    header, nbib, pubmed_xml, ris, wos,
+};
+
+const FORMATS: [(&str, &[Rule]); 7] = [
+    ("RIS", ris::RULES),
+    ("PubMed nbib", nbib::RULES),
+    ("EndNote XML", endnote::RULES),
+    ("PubMed XML", pubmed_xml::RULES),
+    ("Web of Science plain text", wos::RULES),
+    ("BibTeX", bibtex::RULES),
+    ("CSV and TSV", header::RULES),
+];
+
+fn becomes(field: Field) -> &'static str {
+    match field {
+        Field::Title => "`title`",
+        Field::Book => "`title` where there is none, else `journal`",
+        Field::Author => "`authors`",
+        Field::ShortAuthor => "`authors` where there are none of the above",
+        Field::Group => "`authors`, as given",
+        Field::Editor => "`authors` where there are none",
+        Field::Date => "`year` and `date`",
+        Field::MonthDay => "month and day of `date`",
+        Field::Journal => "`journal`",
+        Field::Volume => "`volume`",
+        Field::Issue => "`issue`",
+        Field::Pages => "`pages`",
+        Field::FirstPage => "first page of `pages`",
+        Field::LastPage => "last page of `pages`",
+        Field::Doi => "`doi`",
+        Field::Pmid => "`pmid`",
+        Field::Accession => "`pmid` where the database is PubMed, else `extra`",
+        Field::Database => "`extra`; tells whether the database is PubMed",
+        Field::Abstract => "`abstract`",
+        Field::Keyword => "`keywords`",
+        Field::Url => "`url`; a DOI in it is `doi` where there is no other",
+        Field::Type => "`type`",
+        Field::FamilyName => "family name in `authors`",
+        Field::GivenName => "given name in `authors`",
+        Field::Initials => "given name in `authors` where there is none",
+        Field::NameSuffix => "suffix in `authors`",
+        Field::Extra => "`extra`",
+        Field::LeftOut => "left out",
+    }
+}
+
+fn table(rules: &[Rule]) -> String {
+    let rows = rules.iter().map(|rule| {
+        let names: Vec<String> = rule.names.iter().map(|name| format!("`{name}`")).collect();
+        format!("| {} | {} |\n", names.join(", "), becomes(rule.field))
+    });
+    format!("| from, the preferred first | becomes |\n| --- | --- |\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn the_page_on_formats_shows_the_tables_of_the_readers() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+    let page = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    for (format, rules) in FORMATS {
+        let section = page.split("\n## ").find(|section| section.starts_with(format)).unwrap_or_default();
+        assert!(section.contains(&table(rules)), "{path} should have under {format}:\n\n{}", table(rules));
+    }
+}
+
+#[test]
+fn the_page_lists_every_kind_of_work() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md")).unwrap();
+    for (code, kind) in ris::KINDS {
+        assert!(page.contains(&format!("`{code}` {kind}")), "{code} is not listed as {kind}");
+    }
+}
+
+#[test]
+fn no_name_stands_in_two_rows_of_a_table() {
+    for (format, rules) in FORMATS {
+        let names: Vec<&str> = rules.iter().flat_map(|rule| rule.names.iter().copied()).collect();
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "{format} has {name} twice");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One record of Web of Science plain text.
+
+use std::sync::LazyLock;
+
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, Index, Rule},
+    names,
+    ris::on_one_line,
+};
+use crate::split::{lines, wos::tag};
+
+/// What the tags mean.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["TI"] },
+    Rule { field: Field::Author, names: &["AF", "BF"] },
+    Rule { field: Field::ShortAuthor, names: &["AU", "BA"] },
+    Rule { field: Field::Group, names: &["CA", "GP"] },
+    Rule { field: Field::Editor, names: &["BE", "ED"] },
+    Rule { field: Field::Date, names: &["PY"] },
+    Rule { field: Field::MonthDay, names: &["PD"] },
+    Rule { field: Field::Journal, names: &["SO", "JI", "J9"] },
+    Rule { field: Field::Volume, names: &["VL"] },
+    Rule { field: Field::Issue, names: &["IS"] },
+    Rule { field: Field::FirstPage, names: &["BP", "AR"] },
+    Rule { field: Field::LastPage, names: &["EP"] },
+    Rule { field: Field::Doi, names: &["DI", "D2"] },
+    Rule { field: Field::Pmid, names: &["PM"] },
+    Rule { field: Field::Abstract, names: &["AB"] },
+    Rule { field: Field::Keyword, names: &["DE", "ID"] },
+    Rule { field: Field::Type, names: &["DT", "PT"] },
+    Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
+];
+
+/// Tags without a field of which each line is a value.
+const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Draft<'_> {
+    let mut draft = Draft::default();
+    let mut open: Option<(&str, usize)> = None;
+    for line in lines::spans(text) {
+        if let Some((_, value)) = tag(&text.as_bytes()[line.clone()]) {
+            // A tag is two ASCII letters.
+            let name = &text[line.start..line.start + 2];
+            if let Some((name, start)) = open.replace((name, line.start + value)) {
+                take(&mut draft, name, &text[start..line.start]);
+            }
+        }
+    }
+    if let Some((name, start)) = open {
+        take(&mut draft, name, &text[start..]);
+    }
+    draft
+}
+
+fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
+    let value = value.trim();
+    let lines = || value.split(['\n', '\r']);
+    let Some(named) = INDEX.find(name) else {
+        if ONE_PER_LINE.contains(&name) {
+            return lines().for_each(|line| draft.extra.push(name, &entities::decode(line)));
+        }
+        return draft.extra.push(name, &entities::decode(value));
+    };
+    match named.field {
+        Field::Author | Field::ShortAuthor | Field::Editor => {
+            for name in lines().flat_map(names::of_value) {
+                draft.author(named.field, name);
+            }
+        }
+        Field::Group => {
+            for name in lines().filter_map(|line| super::tidy::line(&entities::decode(line))) {
+                draft.author(named.field, name);
+            }
+        }
+        Field::Keyword => {
+            entities::decode(value).split(';').for_each(|keyword| draft.keyword(named.rank, keyword));
+        }
+        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
+        _ => draft.take(named, value),
+    }
+}

@@ -1,0 +1,69 @@
+//! Where the records of Web of Science plain text begin and end.
+//!
+//! A record begins at `PT` and ends at `ER`, at the next `PT`, or with the file. `FN` and `VR` stand before the records
+//! and `EF` after them. Tags fill the first two columns; what continues a value is indented.
+
+use super::tagged::{Kind, Tagged};
+
+/// As many bytes as decide whether a line begins a record.
+const TAG_PREFIX: usize = 8;
+/// Tags that begin a record without `PT`: skipping one would lose a study.
+const UNTYPED_STARTS: [&[u8; 2]; 4] = [b"AU", b"AF", b"TI", b"DI"];
+
+/// The tag of a line, and where its value begins.
+pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
+    let &[first, second, ref rest @ ..] = line else { return None };
+    let ends = rest.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'));
+    let named = first.is_ascii_uppercase() && (second.is_ascii_uppercase() || second.is_ascii_digit());
+    (ends && named).then_some(([first, second], line.len().min(3)))
+}
+
+/// `PT J`: the kind of publication in one letter.
+pub(crate) fn is_type_line(line: &[u8]) -> bool {
+    // Only so many bytes: a line may be judged before its end is known.
+    let line = &line[..line.len().min(TAG_PREFIX)];
+    matches!(line.strip_prefix(b"PT ").map(<[u8]>::trim_ascii), Some([kind]) if kind.is_ascii_uppercase())
+}
+
+fn kind(line: &[u8]) -> Kind {
+    if is_type_line(line) {
+        return Kind::Type;
+    }
+    match tag(line) {
+        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => Kind::End,
+        Some((name, _)) if UNTYPED_STARTS.contains(&&name) => Kind::UntypedStart,
+        _ => Kind::Other,
+    }
+}
+
+/// The splitter of Web of Science files.
+pub(crate) fn splitter(limit: usize) -> Tagged {
+    Tagged::new(kind, TAG_PREFIX, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    fn records(text: &str) -> Vec<String> {
+        cut(&mut splitter(1000), text)
+    }
+
+    #[test]
+    fn header_and_footer_are_no_records() {
+        let text = "FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n\nPT B\nTI b\nER\n\nEF";
+        assert_eq!(records(text), ["PT J\nTI a\nER", "PT B\nTI b\nER"]);
+    }
+
+    #[test]
+    fn a_record_without_its_end_or_beginning_is_a_record() {
+        assert_eq!(records("PT J\nTI a\nPT J\nTI b"), ["PT J\nTI a", "PT J\nTI b"]);
+        assert_eq!(records("PT J\nER\nTI b\nER\n"), ["PT J\nER", "TI b\nER"]);
+    }
+
+    #[test]
+    fn indented_tags_and_sentences_begin_and_end_nothing() {
+        assert_eq!(records("PT J\nAB a\n   ER\n   PT J\nPT was measured\nER positive\nER\n").len(), 1);
+    }
+}

@@ -1,0 +1,147 @@
+//! What the peculiarities of PubMed XML, BibTeX and Web of Science come to.
+
+use references::{Error, Outcome};
+
+use crate::{read, references};
+
+const DOCTYPE: &str = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM//DTD PubMedArticle, 1st January 2019//EN\" \
+    \"https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_190101.dtd\">";
+
+fn pubmed(article: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\" ?>\n{DOCTYPE}\n<PubmedArticleSet><PubmedArticle>{article}</PubmedArticle></PubmedArticleSet>"
+    )
+}
+
+#[test]
+fn a_pubmed_article_is_read_field_by_field() {
+    let text = pubmed(
+        "<MedlineCitation Status=\"MEDLINE\"><PMID Version=\"1\">42</PMID><DateCompleted><Year>2018</Year></DateCompleted>\
+        <Article><Journal><ISSN IssnType=\"Print\">0000-0019</ISSN><JournalIssue><Volume>3</Volume><Issue>2</Issue>\
+        <PubDate><Year>2018</Year><Month>May</Month><Day>07</Day></PubDate></JournalIssue><Title>Journal of tests</Title>\
+        <ISOAbbreviation>J Tests</ISOAbbreviation></Journal><ArticleTitle>On &#946;<sub>2</sub> &amp; <i>E. coli</i>.\
+        </ArticleTitle><Pagination><StartPage>283</StartPage><EndPage>298</EndPage><MedlinePgn>283-98</MedlinePgn>\
+        </Pagination><ELocationID EIdType=\"pii\">S1</ELocationID><ELocationID EIdType=\"doi\">10.5555/A.1</ELocationID>\
+        <Abstract><AbstractText Label=\"AIM\">One\n  line.</AbstractText><AbstractText>Two.</AbstractText></Abstract>\
+        <AuthorList><Author><LastName>O'Byrne</LastName><ForeName>Paul M</ForeName><Initials>PM</Initials><Suffix>Jr</Suffix>\
+        <AffiliationInfo><Affiliation>Somewhere</Affiliation></AffiliationInfo></Author><Author><CollectiveName>The Group\
+        </CollectiveName></Author></AuthorList><PublicationTypeList><PublicationType UI=\"D1\">Journal Article</PublicationType>\
+        <PublicationType>Review</PublicationType></PublicationTypeList></Article><CommentsCorrectionsList>\
+        <CommentsCorrections><PMID>77</PMID></CommentsCorrections></CommentsCorrectionsList><MeshHeadingList><MeshHeading>\
+        <DescriptorName>Asthma</DescriptorName></MeshHeading></MeshHeadingList><KeywordList><Keyword>inhaler</Keyword>\
+        </KeywordList></MedlineCitation><PubmedData><History><PubMedPubDate><Year>1999</Year></PubMedPubDate></History>\
+        <ReferenceList><Reference><ArticleIdList><ArticleId IdType=\"doi\">10.5555/other</ArticleId></ArticleIdList>\
+        </Reference></ReferenceList><ArticleIdList><ArticleId IdType=\"pubmed\">42</ArticleId>\
+        <ArticleId IdType=\"pmc\">PMC1</ArticleId></ArticleIdList></PubmedData>",
+    );
+    let found = &references(&text)[0];
+    assert_eq!(found.title, "On β2 & E. coli.");
+    assert_eq!(found.authors, ["O'Byrne, Paul M, Jr", "The Group"]);
+    assert_eq!((found.year, found.date.as_deref()), (Some(2018), Some("2018-05-07")));
+    assert_eq!(found.journal.as_deref(), Some("Journal of tests"));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("3"), Some("2")));
+    assert_eq!(
+        (found.pages.as_deref(), found.pages_normalized.as_deref()),
+        (Some("283-98"), Some("283-298"))
+    );
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a.1"), Some("42")));
+    assert_eq!(found.r#abstract.as_deref(), Some("AIM: One line.\nTwo."));
+    assert_eq!(found.keywords, ["inhaler", "Asthma"]);
+    assert_eq!(found.r#type.as_deref(), Some("Journal Article; Review"));
+    let kept = |name: &str| found.extra.get(name).map(|values| values.join("|"));
+    assert_eq!(kept("ISSN").as_deref(), Some("0000-0019"));
+    assert_eq!(kept("Affiliation").as_deref(), Some("Somewhere"));
+    assert_eq!((kept("pii").as_deref(), kept("pmc").as_deref()), (Some("S1"), Some("PMC1")));
+    assert_eq!(kept("EndPage").as_deref(), Some("298"));
+}
+
+#[test]
+fn editors_of_a_book_are_authors_only_where_there_are_none() {
+    let list = |kind: &str, name: &str| {
+        format!("<AuthorList Type=\"{kind}\"><Author><LastName>{name}</LastName></Author></AuthorList>")
+    };
+    let book = |people: &str| {
+        format!(
+            "<PubmedArticleSet><PubmedBookArticle><BookDocument><PMID>5</PMID><Book><BookTitle>A</BookTitle>{people}\
+        </Book></BookDocument></PubmedBookArticle></PubmedArticleSet>"
+        )
+    };
+    let both = &references(&book(&(list("editors", "Ed") + &list("authors", "Au"))))[0];
+    assert_eq!((both.title.as_str(), both.authors.as_slice()), ("A", ["Au".to_owned()].as_slice()));
+    assert_eq!(references(&book(&list("editors", "Ed")))[0].authors, ["Ed"]);
+}
+
+#[test]
+fn a_document_type_with_an_internal_subset_is_refused_in_pubmed_xml_too() {
+    let bomb = "<!DOCTYPE PubmedArticleSet [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><PubmedArticleSet><PubmedArticle>\
+        <ArticleTitle>&b;</ArticleTitle></PubmedArticle></PubmedArticleSet>";
+    assert_eq!(read(bomb.as_bytes()).unwrap_err(), Error::Doctype { name: Some("PubMed XML") });
+}
+
+#[test]
+fn a_bibtex_entry_is_read_field_by_field() {
+    let text = r#"% export of 2020
+@string{jt = "Journal of Tests"}
+@Article{doe2020,
+  author = {Doe, Jane and van der Berg, Anna and {The Study Group} and others},
+  title = "A {DNA} study of na{\"\i}ve \& caf\'{e} people: {$\alpha$} = 1",
+  journal = {Journal of } # "Tests",
+  year = 2020, month = apr,
+  volume = {5}, number = {2}, pages = {123--9},
+  doi = {https://doi.org/10.5555/A\_B},
+  keywords = {one, two; three},
+  abstract = {First
+    line.},
+  issn = {0000-0019}, url = {https://example.org/a_b}, file = {a.pdf}
+}
+"#;
+    let found = &references(text)[0];
+    assert_eq!(found.title, "A DNA study of naïve & café people: $\\alpha$ = 1");
+    assert_eq!(found.authors, ["Doe, Jane", "van der Berg, Anna", "The Study Group"]);
+    assert_eq!((found.year, found.date.as_deref()), (Some(2020), Some("2020-04")));
+    assert_eq!(found.journal.as_deref(), Some("Journal of Tests"));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("5"), Some("2")));
+    assert_eq!((found.pages.as_deref(), found.pages_normalized.as_deref()), (Some("123–9"), Some("123-129")));
+    assert_eq!(found.doi.as_deref(), Some("10.5555/a_b"));
+    assert_eq!(found.keywords, ["one, two", "three"]);
+    assert_eq!(found.r#abstract.as_deref(), Some("First line."));
+    assert_eq!(found.url.as_deref(), Some("https://example.org/a_b"));
+    assert_eq!(found.r#type.as_deref(), Some("Article"));
+    assert_eq!(
+        (found.extra["issn"].as_slice(), found.extra["key"].as_slice()),
+        (["0000-0019".to_owned()].as_slice(), ["doe2020".to_owned()].as_slice())
+    );
+    assert_eq!(found.extra.get("file"), None);
+}
+
+#[test]
+fn an_entry_whose_braces_do_not_match_is_quarantined_alone() {
+    let text = "@article{a, title = {A}\n@article{b, title = {B}}\n@article{c, title = {C}";
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined), (3, 2));
+    assert!(matches!(&outcomes[0], Outcome::Quarantined(bad) if bad.reason.contains("braces")));
+    assert!(matches!(&outcomes[1], Outcome::Read(record) if record.reference.title == "B"));
+}
+
+#[test]
+fn a_web_of_science_record_is_read_field_by_field() {
+    let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Doe, J\n   van der Berg, A\nAF Doe, Jane\n   van der Berg, \
+        Anna\nCA Study Grp\nTI A title\n   that goes on\nSO JOURNAL OF TESTS\nDT Article; Proceedings Paper\nDE one; two\n   \
+        words\nID three\nAB First.\n   Second.\nJ9 J TESTS\nPD JUN 8\nPY 2004\nVL 43\nIS 22\nBP 7003\nEP 7016\n\
+        DI 10.5555/BI\nPM 15170338\nCR A, 1986, V83\n   B, 1990, V1\nUT WOS:1\nER\n\nPT J\nTI b\nER\nEF\n";
+    let all = references(text);
+    let found = &all[0];
+    assert_eq!(found.title, "A title that goes on");
+    assert_eq!(found.authors, ["Doe, Jane", "van der Berg, Anna", "Study Grp"]);
+    assert_eq!((found.year, found.date.as_deref()), (Some(2004), Some("2004-06-08")));
+    assert_eq!(found.journal.as_deref(), Some("JOURNAL OF TESTS"));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("43"), Some("22")));
+    assert_eq!(found.pages.as_deref(), Some("7003-7016"));
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/bi"), Some("15170338")));
+    assert_eq!(found.keywords, ["one", "two words", "three"]);
+    assert_eq!(found.r#abstract.as_deref(), Some("First. Second."));
+    assert_eq!(found.r#type.as_deref(), Some("Article; Proceedings Paper"));
+    assert_eq!(found.extra["CR"], ["A, 1986, V83", "B, 1990, V1"]);
+    assert_eq!(found.extra["J9"], ["J TESTS"]);
+    assert_eq!(all[1].title, "b");
+}
