@@ -2,31 +2,55 @@
 //!
 //! The file's encoding is what its first window says. For the encodings that contain ASCII the splitting is
 //! done on raw bytes and each record is decoded by itself, under one rule whatever the window said: a record
-//! that is valid UTF-8 is UTF-8; any other is Windows-1252 if that gives printable text; otherwise it is
-//! quarantined. Files merged from two databases do mix the two.
+//! that is valid UTF-8 is UTF-8; any other is in the one older encoding that makes the likeliest text of all such
+//! bytes; if that gives no printable text, the record is quarantined. Files merged from two databases do mix the two.
+
+mod legacy;
+mod utf16;
 
 use std::{borrow::Cow, fmt};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The encoding of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) use legacy::Legacy;
+pub(crate) use utf16::{Utf16, utf16_units};
+
+/// The encoding of a file. As data it is its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// UTF-8, plain ASCII included.
-    #[serde(rename = "utf-8")]
     Utf8,
     /// UTF-8 that begins with a byte-order mark.
-    #[serde(rename = "utf-8-bom")]
     Utf8Bom,
     /// UTF-16, little-endian, with or without a byte-order mark.
-    #[serde(rename = "utf-16le")]
     Utf16Le,
     /// UTF-16, big-endian, with or without a byte-order mark.
-    #[serde(rename = "utf-16be")]
     Utf16Be,
     /// Windows-1252, the usual encoding of older Windows programs in western Europe.
-    #[serde(rename = "windows-1252")]
     Windows1252,
+    /// ISO-8859-1: Windows-1252 without the quotes, dashes and letters that the latter adds.
+    Iso8859_1,
+    /// MacRoman, the encoding of older Macintosh programs in western Europe.
+    MacRoman,
+    /// Another encoding that contains ASCII.
+    Other(OtherEncoding),
+}
+
+/// An encoding that the bytes of a file show clearly, and for which there is no variant of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OtherEncoding(pub(crate) &'static encoding_rs::Encoding);
+
+/// How sure an encoding is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// Other encodings make about as likely a text of the same bytes.
+    #[default]
+    Guess,
+    /// Other encodings make a much less likely text.
+    Likely,
+    /// A byte-order mark says so, or all bytes are valid UTF-8.
+    Certain,
 }
 
 impl fmt::Display for Encoding {
@@ -37,7 +61,45 @@ impl fmt::Display for Encoding {
             Self::Utf16Le => "UTF-16 (little-endian)",
             Self::Utf16Be => "UTF-16 (big-endian)",
             Self::Windows1252 => "Windows-1252",
+            Self::Iso8859_1 => "ISO-8859-1",
+            Self::MacRoman => "MacRoman",
+            Self::Other(OtherEncoding(encoding)) => encoding.name(),
         })
+    }
+}
+
+const NAMES: [(Encoding, &str); 7] = [
+    (Encoding::Utf8, "utf-8"),
+    (Encoding::Utf8Bom, "utf-8-bom"),
+    (Encoding::Utf16Le, "utf-16le"),
+    (Encoding::Utf16Be, "utf-16be"),
+    (Encoding::Windows1252, "windows-1252"),
+    (Encoding::Iso8859_1, "iso-8859-1"),
+    (Encoding::MacRoman, "macintosh"),
+];
+
+impl Serialize for Encoding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (NAMES.iter().find(|(encoding, _)| encoding == self), self) {
+            (Some((_, name)), _) => serializer.serialize_str(name),
+            (None, Self::Other(OtherEncoding(encoding))) => {
+                serializer.serialize_str(&encoding.name().to_ascii_lowercase())
+            }
+            (None, _) => serializer.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Encoding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if let Some((encoding, _)) = NAMES.iter().find(|(_, known)| *known == name) {
+            return Ok(*encoding);
+        }
+        let other = encoding_rs::Encoding::for_label(name.as_bytes());
+        other
+            .map(|encoding| Self::Other(OtherEncoding(encoding)))
+            .ok_or_else(|| de::Error::custom("unknown encoding"))
     }
 }
 
@@ -46,26 +108,46 @@ impl Encoding {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
 
-    /// The encoding that the first bytes of a file show, and the length of its byte-order mark.
-    pub(crate) fn detect(window: &[u8]) -> (Self, usize) {
-        if window.starts_with(&[0xEF, 0xBB, 0xBF]) {
-            return (Self::Utf8Bom, 3);
-        }
-        if window.starts_with(&[0xFF, 0xFE]) {
-            return (Self::Utf16Le, 2);
-        }
-        if window.starts_with(&[0xFE, 0xFF]) {
-            return (Self::Utf16Be, 2);
+    /// What the first bytes of a file show.
+    pub(crate) fn detect(window: &[u8]) -> Shown {
+        let marks: [(&[u8], Self); 3] = [
+            (&[0xEF, 0xBB, 0xBF], Self::Utf8Bom),
+            (&[0xFF, 0xFE], Self::Utf16Le),
+            (&[0xFE, 0xFF], Self::Utf16Be),
+        ];
+        if let Some((mark, encoding)) = marks.into_iter().find(|(mark, _)| window.starts_with(mark)) {
+            let mut shown = Shown::of(encoding, Certainty::Certain);
+            shown.mark_length = mark.len();
+            return shown;
         }
         if let Some(utf16) = utf16_without_mark(window) {
-            return (utf16, 0);
+            return Shown::of(utf16, Certainty::Likely);
         }
+        let mut legacy = Legacy::default();
         match std::str::from_utf8(window) {
-            Ok(_) => (Self::Utf8, 0),
+            Ok(_) => return Shown::of(Self::Utf8, Certainty::Certain),
             // Only cut off at the end of the window: the rest of the character follows in the file.
-            Err(error) if error.error_len().is_none() => (Self::Utf8, 0),
-            Err(_) => (Self::Windows1252, 0),
+            Err(error) if error.error_len().is_none() => return Shown::of(Self::Utf8, Certainty::Certain),
+            Err(_) => legacy.look_at(window),
         }
+        let (encoding, certainty) = legacy.found();
+        Shown { encoding, certainty, mark_length: 0, legacy }
+    }
+}
+
+/// What the first bytes of a file show about its encoding.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) encoding: Encoding,
+    pub(crate) certainty: Certainty,
+    pub(crate) mark_length: usize,
+    /// The older encoding of what is not UTF-8.
+    pub(crate) legacy: Legacy,
+}
+
+impl Shown {
+    fn of(encoding: Encoding, certainty: Certainty) -> Self {
+        Self { encoding, certainty, mark_length: 0, legacy: Legacy::default() }
     }
 }
 
@@ -89,24 +171,30 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// The text of one record.
+/// The text of one record, which is in `legacy` where it is not UTF-8.
 ///
 /// # Errors
 /// A reason to quarantine the record.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+pub(crate) fn decode<'a>(
+    bytes: &'a [u8],
+    legacy: &'static encoding_rs::Encoding,
+) -> Result<Cow<'a, str>, &'static str> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
+        Err(_) => legacy.decode_without_bom_handling(bytes).0,
     };
     if may_be_unprintable(text.as_bytes()) && text.contains(is_unprintable) {
-        return Err("it contains bytes that are not text in UTF-8 or Windows-1252");
+        return Err("it contains bytes that are not text in UTF-8 or any likely older encoding");
     }
     Ok(text)
 }
 
 /// Text to show of a record that may not be text.
-pub(crate) fn decode_for_display(bytes: &[u8]) -> Cow<'_, str> {
-    match decode(bytes) {
+pub(crate) fn decode_for_display<'a>(
+    bytes: &'a [u8],
+    legacy: &'static encoding_rs::Encoding,
+) -> Cow<'a, str> {
+    match decode(bytes, legacy) {
         Ok(text) => text,
         Err(_) => String::from_utf8_lossy(bytes),
     }
@@ -127,107 +215,39 @@ fn is_unprintable(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}' | '\u{81}' | '\u{8D}' | '\u{8F}' | '\u{90}' | '\u{9D}')
 }
 
-/// Turns UTF-16 into UTF-8, however the bytes are cut. An unpaired surrogate or a last odd byte becomes
-/// U+FFFD, which keeps one unit of input one unit of output, so original offsets can be counted back.
-#[derive(Debug)]
-pub(crate) struct Utf16 {
-    big_endian: bool,
-    odd: Option<u8>,
-    high: Option<u16>,
-}
-
-impl Utf16 {
-    pub(crate) fn new(encoding: Encoding) -> Self {
-        Self { big_endian: encoding == Encoding::Utf16Be, odd: None, high: None }
-    }
-
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        out.reserve(bytes.len());
-        for &byte in bytes {
-            match self.odd.take() {
-                None => self.odd = Some(byte),
-                Some(first) if self.big_endian => self.unit(u16::from_be_bytes([first, byte]), out),
-                Some(first) => self.unit(u16::from_le_bytes([first, byte]), out),
-            }
-        }
-    }
-
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        let left = usize::from(self.high.take().is_some()) + usize::from(self.odd.take().is_some());
-        for _ in 0..left {
-            append(out, char::REPLACEMENT_CHARACTER);
-        }
-    }
-
-    fn unit(&mut self, unit: u16, out: &mut Vec<u8>) {
-        let units = self.high.take().into_iter().chain([unit]);
-        for decoded in char::decode_utf16(units) {
-            match decoded {
-                Ok(c) => append(out, c),
-                Err(error) => match error.unpaired_surrogate() {
-                    // A high surrogate just read waits for its other half.
-                    high @ 0xD800..=0xDBFF if high == unit && self.high.is_none() => self.high = Some(high),
-                    _ => append(out, char::REPLACEMENT_CHARACTER),
-                },
-            }
-        }
-    }
-}
-
-fn append(out: &mut Vec<u8>, c: char) {
-    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-}
-
-/// How many UTF-16 units the text takes: one per character, two per character beyond the basic plane.
-pub(crate) fn utf16_units(utf8: &[u8]) -> u64 {
-    utf8.iter().map(|&byte| u64::from(byte & 0xC0 != 0x80) + u64::from(byte >= 0xF0)).sum()
-}
-
 #[cfg(test)]
 mod tests {
+    use encoding_rs::WINDOWS_1252;
+
     use super::*;
-
-    fn utf8(chunks: &[&[u8]]) -> String {
-        let (mut utf16, mut out) = (Utf16::new(Encoding::Utf16Le), Vec::new());
-        for chunk in chunks {
-            utf16.push(chunk, &mut out);
-        }
-        utf16.finish(&mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_surrogate_pair_survives_being_cut_anywhere() {
-        let bytes: Vec<u8> = "a𝛼b".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        for at in 0..bytes.len() {
-            assert_eq!(utf8(&[&bytes[..at], &bytes[at..]]), "a𝛼b");
-        }
-        assert_eq!(utf16_units("a𝛼b".as_bytes()), 4);
-    }
-
-    #[test]
-    fn unpaired_surrogates_stay_one_unit_each() {
-        let two_highs: Vec<u8> = [0xD835_u16, 0xD835, 0x61].iter().flat_map(|u| u.to_le_bytes()).collect();
-        assert_eq!(utf8(&[&two_highs]), "\u{FFFD}\u{FFFD}a");
-        assert_eq!(utf8(&[&[0x61, 0, 0x62]]), "a\u{FFFD}");
-        assert_eq!(utf8(&[&[0x35, 0xD8]]), "\u{FFFD}");
-    }
 
     #[test]
     fn a_record_is_utf8_or_printable_windows_1252_or_refused() {
-        assert_eq!(decode("Müller".as_bytes()).unwrap(), "Müller");
-        assert_eq!(decode(b"M\xFCller \x96 caf\xE9").unwrap(), "Müller – café");
-        assert!(decode(b"M\xFCller \x81").is_err());
-        assert!(decode(b"a\0b").is_err());
+        assert_eq!(decode("Müller".as_bytes(), WINDOWS_1252).unwrap(), "Müller");
+        assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap(), "Müller – café");
+        assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
+        assert!(decode(b"a\0b", WINDOWS_1252).is_err());
     }
 
     #[test]
     fn utf16_is_seen_without_a_mark() {
         let bytes: Vec<u8> =
             "TY  - JOUR\nTI  - Состояние\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
-        assert_eq!(Encoding::detect(&bytes), (Encoding::Utf16Be, 0));
-        assert_eq!(Encoding::detect("déjà".as_bytes()), (Encoding::Utf8, 0));
-        assert_eq!(Encoding::detect(&"é".as_bytes()[..1]), (Encoding::Utf8, 0));
-        assert_eq!(Encoding::detect(b"d\xE9j\xE0 vu"), (Encoding::Windows1252, 0));
+        let shown = |bytes: &[u8]| (Encoding::detect(bytes).encoding, Encoding::detect(bytes).certainty);
+        assert_eq!(shown(&bytes), (Encoding::Utf16Be, Certainty::Likely));
+        assert_eq!(shown("déjà".as_bytes()), (Encoding::Utf8, Certainty::Certain));
+        assert_eq!(shown(&"é".as_bytes()[..1]), (Encoding::Utf8, Certainty::Certain));
+        assert_eq!(shown(b"d\xE9j\xE0 vu").0, Encoding::Iso8859_1);
+    }
+
+    #[test]
+    fn encodings_are_written_by_their_names() {
+        let other = Encoding::Other(OtherEncoding(encoding_rs::SHIFT_JIS));
+        for (encoding, name) in NAMES.into_iter().chain([(other, "shift_jis")]) {
+            let json = serde_json::to_string(&encoding).unwrap();
+            assert_eq!(json, format!("\"{name}\""));
+            assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
+        }
+        assert!(serde_json::from_str::<Encoding>("\"rot13\"").is_err());
     }
 }

@@ -41,7 +41,7 @@ mod split;
 mod stream;
 
 pub use detect::DETECTION_WINDOW;
-pub use encoding::Encoding;
+pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};

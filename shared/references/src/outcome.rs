@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Encoding, Format, Reference};
+use crate::{Certainty, Encoding, Format, Reference};
 
 /// Longest [`Quarantine::reason`] in characters: a sentence for a person, not a dump of the input.
 pub const REASON_CHARS: usize = 500;
@@ -69,6 +69,9 @@ pub struct Report {
     pub format: Format,
     /// The detected encoding.
     pub encoding: Encoding,
+    /// How sure the encoding is.
+    #[serde(default)]
+    pub encoding_certainty: Certainty,
     /// Records in the file: read and quarantined.
     pub records: u64,
     /// Records that were quarantined.

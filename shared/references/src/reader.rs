@@ -87,9 +87,11 @@ impl Reader {
         if stream.records == 0 {
             return Err(Error::NoRecords { format: stream.format() });
         }
+        let (encoding, encoding_certainty) = stream.encoding();
         let report = Report {
             format: stream.format(),
-            encoding: stream.detected.encoding,
+            encoding,
+            encoding_certainty,
             records: stream.records,
             quarantined: stream.quarantined,
             bytes: self.bytes,
@@ -106,7 +108,7 @@ impl Reader {
     /// The encoding, once it is known.
     #[must_use]
     pub fn encoding(&self) -> Option<Encoding> {
-        self.stream().map(|stream| stream.detected.encoding)
+        self.stream().map(|stream| stream.encoding().0)
     }
 
     /// Bytes taken so far.
@@ -157,8 +159,9 @@ impl Reader {
     /// Detects, and reads what was held back for it.
     fn start(&mut self, window: &[u8], end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let detected = detect(window, end)?;
+        let mark_length = detected.mark_length;
         let mut stream = Box::new(Stream::new(detected, self.limits));
-        let pushed = stream.push(&window[detected.mark_length..], out);
+        let pushed = stream.push(&window[mark_length..], out);
         self.state = State::Reading(stream);
         pushed
     }

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr2_iter};
 use crate::{
     Error, Format, Limits, Outcome, Quarantine, Record,
     detect::Detected,
-    encoding::{Utf16, decode, decode_for_display, utf16_units},
+    encoding::{Certainty, Encoding, Utf16, decode, decode_for_display, utf16_units},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     split::{Split, Step, splitter},
@@ -61,7 +61,6 @@ impl Stream {
     pub(crate) fn new(detected: Detected, limits: Limits) -> Self {
         let utf16 = detected.encoding.is_utf16();
         Self {
-            detected,
             transcoder: utf16.then(|| Utf16::new(detected.encoding)),
             buffer: Vec::new(),
             position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false, utf16 },
@@ -70,6 +69,7 @@ impl Stream {
             limits,
             records: 0,
             quarantined: 0,
+            detected,
         }
     }
 
@@ -127,9 +127,10 @@ impl Stream {
         Ok(())
     }
 
-    fn header(&self, row: &[u8]) -> Option<read::Header> {
+    fn header(&mut self, row: &[u8]) -> Option<read::Header> {
         let Format::Csv { delimiter } = self.detected.format else { return None };
-        read::Header::of_row(&decode(row).ok()?, delimiter)
+        self.detected.legacy.learn(row);
+        read::Header::of_row(&decode(row, self.detected.legacy.decoder()).ok()?, delimiter)
     }
 
     /// The outcome of a record; the position moves to its end.
@@ -142,7 +143,7 @@ impl Stream {
         let (number, line, bytes) = (self.records, start.line, start.byte..stop.byte);
         let read = match fault {
             Some(fault) => Err(fault.to_owned()),
-            None => decode(text)
+            None => decode(text, self.detected.legacy.learn(text))
                 .map_err(str::to_owned)
                 .and_then(|text| read::read(self.detected.format, self.header.as_ref(), &text)),
         };
@@ -151,7 +152,7 @@ impl Stream {
             Err(reason) => {
                 self.quarantined += 1;
                 let reason = reason.chars().take(REASON_CHARS).collect();
-                let excerpt = excerpt(text);
+                let excerpt = excerpt(text, self.detected.legacy.decoder());
                 Outcome::Quarantined(Quarantine { number, line, bytes, reason, excerpt })
             }
         }
@@ -170,18 +171,26 @@ impl Stream {
         }
     }
 
+    /// The encoding and how sure it is. A file may turn out not to be UTF-8 only after its first bytes.
+    pub(crate) fn encoding(&self) -> (Encoding, Certainty) {
+        match self.detected.encoding {
+            Encoding::Utf8 if self.detected.legacy.is_needed() => self.detected.legacy.found(),
+            encoding => (encoding, self.detected.certainty),
+        }
+    }
+
     pub(crate) fn format(&self) -> Format {
         self.detected.format
     }
 }
 
 /// The beginning of a record's text. Only as many bytes are decoded as its characters can take.
-fn excerpt(text: &[u8]) -> String {
+fn excerpt(text: &[u8], legacy: &'static encoding_rs::Encoding) -> String {
     let start = &text[..text.len().min(4 * EXCERPT_CHARS)];
     // A character cut in half at that point would make the whole look like another encoding.
     let start = match std::str::from_utf8(start) {
         Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
         _ => start,
     };
-    decode_for_display(start).chars().take(EXCERPT_CHARS).collect()
+    decode_for_display(start, legacy).chars().take(EXCERPT_CHARS).collect()
 }

@@ -6,7 +6,7 @@ mod xml;
 
 use crate::{
     Error, Format,
-    encoding::{Encoding, Utf16},
+    encoding::{Certainty, Encoding, Legacy, Shown, Utf16},
     read::header,
     split::{bibtex, lines, nbib, ris, wos},
 };
@@ -19,9 +19,12 @@ pub const DETECTION_WINDOW: usize = 64 * 1024;
 const START_CHARS: usize = 60;
 
 /// What the window shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Detected {
     pub(crate) encoding: Encoding,
+    pub(crate) certainty: Certainty,
+    /// The older encoding of what is not UTF-8.
+    pub(crate) legacy: Legacy,
     pub(crate) mark_length: usize,
     pub(crate) format: Format,
 }
@@ -34,8 +37,8 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
     if let Some(what) = binary::magic(window) {
         return Err(Error::Binary { what });
     }
-    let (encoding, mark_length) = Encoding::detect(window);
-    let text = decode(&window[mark_length..], encoding);
+    let Shown { encoding, certainty, mark_length, legacy } = Encoding::detect(window);
+    let text = text_of(&window[mark_length..], encoding, &legacy);
     if text.contains('\0') {
         return Err(Error::Binary { what: "binary data" });
     }
@@ -43,19 +46,19 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
         return Err(Error::Empty);
     }
     let format = format(&text)?;
-    Ok(Detected { encoding, mark_length, format })
+    Ok(Detected { encoding, certainty, legacy, mark_length, format })
 }
 
 /// The window as text. A character cut off at its end does not matter here.
-fn decode(window: &[u8], encoding: Encoding) -> String {
+fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
+    if encoding.is_utf16() {
+        let mut out = Vec::new();
+        Utf16::new(encoding).push(window, &mut out);
+        return String::from_utf8_lossy(&out).into_owned();
+    }
     match encoding {
-        Encoding::Utf16Le | Encoding::Utf16Be => {
-            let mut out = Vec::new();
-            Utf16::new(encoding).push(window, &mut out);
-            String::from_utf8_lossy(&out).into_owned()
-        }
-        Encoding::Windows1252 => encoding_rs::WINDOWS_1252.decode_without_bom_handling(window).0.into_owned(),
         Encoding::Utf8 | Encoding::Utf8Bom => String::from_utf8_lossy(window).into_owned(),
+        _ => legacy.decoder().decode_without_bom_handling(window).0.into_owned(),
     }
 }
 
@@ -125,8 +128,8 @@ mod tests {
 
     #[test]
     fn blank_text_is_an_empty_file() {
-        assert_eq!(detect(b"", true), Err(Error::Empty));
-        assert_eq!(detect(b"\xEF\xBB\xBF \r\n", true), Err(Error::Empty));
+        assert_eq!(detect(b"", true).unwrap_err(), Error::Empty);
+        assert_eq!(detect(b"\xEF\xBB\xBF \r\n", true).unwrap_err(), Error::Empty);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn a_record_in_windows_1252_within_a_utf8_file_is_read() {
 #[test]
 fn a_record_that_is_no_text_is_quarantined() {
     let mut bytes = RIS.as_bytes().to_vec();
-    bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x81\x8D\nER  - \n");
+    bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x01\x02\nER  - \n");
     let (outcomes, _) = read(&bytes).unwrap();
     assert!(
         matches!(&outcomes[2], Outcome::Quarantined(bad) if bad.reason.contains("not text")),

@@ -1,0 +1,213 @@
+//! Which older encoding bytes are in that are not UTF-8.
+//!
+//! `chardetng` knows the encodings of the web, which MacRoman is not among. So its guess, Windows-1252 and MacRoman are
+//! compared by how likely a text each of them makes of the bytes: an accented letter inside a word is likely, a capital
+//! or a sign of currency there is not.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{MACINTOSH, WINDOWS_1252};
+
+use super::{Certainty, Encoding, OtherEncoding};
+
+/// How many bytes are remembered to guess by. More would not change the guess.
+const MOST_BYTES: usize = 32 * 1024;
+/// By how much a text must be likelier than the next for it to be more than a guess.
+const CLEAR: i64 = 12;
+
+/// The bytes of a file that are not UTF-8, and the encoding that they show.
+#[derive(Debug)]
+pub(crate) struct Legacy {
+    seen: Vec<u8>,
+    /// The guess is made again whenever the bytes have doubled, which bounds the work.
+    look_again_at: usize,
+    found: &'static encoding_rs::Encoding,
+    certainty: Certainty,
+    fixed: bool,
+}
+
+impl Default for Legacy {
+    fn default() -> Self {
+        Self {
+            seen: Vec::new(),
+            look_again_at: 1,
+            found: WINDOWS_1252,
+            certainty: Certainty::Guess,
+            fixed: false,
+        }
+    }
+}
+
+impl Legacy {
+    /// Decides by the first bytes of a file, for all of it.
+    pub(super) fn look_at(&mut self, window: &[u8]) {
+        self.remember(window);
+        self.guess();
+        self.fixed = true;
+    }
+
+    /// Takes a record into account if it is not UTF-8; returns what to decode it by.
+    pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
+        if !self.fixed && self.seen.len() < MOST_BYTES && std::str::from_utf8(record).is_err() {
+            self.remember(record);
+            if self.seen.len() >= self.look_again_at {
+                self.guess();
+            }
+        }
+        self.found
+    }
+
+    pub(crate) fn decoder(&self) -> &'static encoding_rs::Encoding {
+        self.found
+    }
+
+    /// Whether anything was not UTF-8.
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.seen.is_empty()
+    }
+
+    /// The encoding that was found.
+    pub(crate) fn found(&self) -> (Encoding, Certainty) {
+        let encoding = match self.found {
+            found if found == MACINTOSH => Encoding::MacRoman,
+            found if found != WINDOWS_1252 => Encoding::Other(OtherEncoding(found)),
+            _ if self.seen.iter().any(|byte| (0x80..0xA0).contains(byte)) => Encoding::Windows1252,
+            _ => Encoding::Iso8859_1,
+        };
+        (encoding, self.certainty)
+    }
+
+    /// Keeps the lines, and in XML the values, that are not UTF-8: others would speak for another encoding.
+    fn remember(&mut self, bytes: &[u8]) {
+        for piece in bytes.split(|byte| matches!(byte, b'\n' | b'\r' | b'<')) {
+            let left = MOST_BYTES.saturating_sub(self.seen.len());
+            if left == 0 {
+                return;
+            }
+            if std::str::from_utf8(piece).is_err_and(|error| error.error_len().is_some()) {
+                self.seen.extend_from_slice(&piece[..piece.len().min(left)]);
+                self.seen.push(b'\n');
+            }
+        }
+        if self.seen.is_empty() {
+            // Only the last character was wrong, and it is cut off.
+            self.seen.extend_from_slice(&bytes[..bytes.len().min(MOST_BYTES)]);
+        }
+    }
+
+    fn guess(&mut self) {
+        self.look_again_at = self.seen.len() * 2;
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(&self.seen, true);
+        let guess = detector.guess(None, Utf8Detection::Deny);
+        // The first of equals: what is commonest among old exports comes first.
+        let mut scores: Vec<_> = [WINDOWS_1252, guess, MACINTOSH]
+            .map(|encoding| (likelihood(&self.seen, encoding), encoding))
+            .into();
+        scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        let (best, found) = scores[0];
+        let next = scores.iter().find(|(_, encoding)| *encoding != found).map_or(best, |(score, _)| *score);
+        self.found = found;
+        self.certainty = if best - next >= CLEAR { Certainty::Likely } else { Certainty::Guess };
+    }
+}
+
+/// How likely the text is that an encoding makes of the bytes, compared with others.
+fn likelihood(bytes: &[u8], encoding: &'static encoding_rs::Encoding) -> i64 {
+    let (text, _) = encoding.decode_without_bom_handling(bytes);
+    let mut characters = text.chars().peekable();
+    let (mut before, mut score) = (' ', 0);
+    while let Some(c) = characters.next() {
+        if !c.is_ascii() {
+            score += fit(before, c, characters.peek().copied().unwrap_or(' '));
+        }
+        before = c;
+    }
+    score
+}
+
+/// How well a character beyond ASCII fits between its neighbours.
+fn fit(before: char, c: char, after: char) -> i64 {
+    let inside_a_word = before.is_alphabetic() && after.is_alphabetic();
+    match c {
+        char::REPLACEMENT_CHARACTER => -8,
+        _ if c.is_control() => -8,
+        '’' if before.is_alphabetic() => 2,
+        '‘' | '“' | '„' | '«' if !before.is_alphanumeric() => 2,
+        '’' | '”' | '»' | '“' if !after.is_alphanumeric() => 2,
+        '–' | '—' | '…' => i64::from(!inside_a_word),
+        '°' | '±' | '×' | '®' | '™' | '©' | '§' | 'µ' | '€' | '\u{a0}' => {
+            if inside_a_word {
+                -3
+            } else {
+                1
+            }
+        }
+        _ if !c.is_alphabetic() => {
+            if inside_a_word {
+                -3
+            } else {
+                -1
+            }
+        }
+        // Two accented letters in a row are rare in Latin script.
+        _ if is_latin(c) && !before.is_ascii() && before.is_alphabetic() => -2,
+        _ if !is_latin(c) && (before.is_ascii_alphabetic() || after.is_ascii_alphabetic()) => -2,
+        _ if c.is_uppercase() && before.is_lowercase() => -3,
+        _ if c.is_uppercase() => 1,
+        _ => 2,
+    }
+}
+
+fn is_latin(c: char) -> bool {
+    c < '\u{250}'
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{BIG5, EUC_KR, GBK, SHIFT_JIS, WINDOWS_1250, WINDOWS_1251};
+
+    use super::*;
+
+    const WESTERN: &str =
+        "Müller und Nuñez: „Übersicht“ – l’éducation thérapeutique à l’hôpital, Größe 120 °C, Zoë, François";
+
+    fn found(text: &str, encoding: &'static encoding_rs::Encoding) -> (Encoding, Certainty) {
+        let (bytes, _, lossy) = encoding.encode(text);
+        assert!(!lossy, "{}", encoding.name());
+        let mut legacy = Legacy::default();
+        legacy.look_at(&bytes);
+        legacy.found()
+    }
+
+    #[test]
+    fn western_encodings_are_told_apart() {
+        assert_eq!(found(WESTERN, WINDOWS_1252), (Encoding::Windows1252, Certainty::Likely));
+        assert_eq!(found(WESTERN, MACINTOSH), (Encoding::MacRoman, Certainty::Likely));
+        let plain = "Müller und Nuñez, l'éducation thérapeutique à l'hôpital, Größe";
+        assert_eq!(found(plain, WINDOWS_1252), (Encoding::Iso8859_1, Certainty::Likely));
+        assert_eq!(found(plain, MACINTOSH), (Encoding::MacRoman, Certainty::Likely));
+    }
+
+    #[test]
+    fn a_single_name_is_enough_for_a_guess() {
+        for name in ["Müller", "José", "Sørensen", "François", "Nuñez", "Gonçalves, João", "Åberg", "Straße"]
+        {
+            assert_eq!(found(name, WINDOWS_1252).0, Encoding::Iso8859_1, "{name}");
+            assert_eq!(found(name, MACINTOSH).0, Encoding::MacRoman, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_scripts_are_seen() {
+        for (text, encoding) in [
+            ("Состояние рецепторного аппарата эндометрия и обмен эстрогенов", WINDOWS_1251),
+            ("中华医学杂志：随机对照试验的系统评价与荟萃分析研究进展", GBK),
+            ("ランダム化比較試験の系統的レビューに関する研究の進歩について", SHIFT_JIS),
+            ("무작위 대조 시험에 대한 체계적 문헌 고찰 및 메타 분석 연구", EUC_KR),
+            ("隨機對照試驗的系統性回顧與統合分析之研究進展", BIG5),
+            ("Zażółć gęślą jaźń, wpływ świeżego powietrza na zdrowie dzieci w wieku szkolnym", WINDOWS_1250),
+        ] {
+            assert_eq!(found(text, encoding).0, Encoding::Other(OtherEncoding(encoding)), "{text}");
+        }
+    }
+}
