@@ -40,16 +40,16 @@ pub enum Encoding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OtherEncoding(pub(crate) &'static encoding_rs::Encoding);
 
-/// How sure an encoding is.
+/// How sure a detected encoding or format is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// Other encodings make about as likely a text of the same bytes.
+    /// Others are about as likely.
     #[default]
     Guess,
-    /// Other encodings make a much less likely text.
+    /// Others are much less likely.
     Likely,
-    /// A byte-order mark says so, or all bytes are valid UTF-8.
+    /// The file says so: by a byte-order mark, or by how its records begin.
     Certain,
 }
 

@@ -90,6 +90,7 @@ impl Reader {
         let (encoding, encoding_certainty) = stream.encoding();
         let report = Report {
             format: stream.format(),
+            format_certainty: stream.detected.format_certainty,
             encoding,
             encoding_certainty,
             records: stream.records,

@@ -35,7 +35,10 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
         _ if pubmed => Ok(Format::PubMedXml),
         (_, Some(name)) => Err(Error::UnsupportedFormat { name }),
-        (_, None) => Err(Error::UnknownFormat { start: super::start_of(text) }),
+        (_, None) => Err(Error::UnknownFormat {
+            start: super::start_of(text),
+            closest: vec!["EndNote XML (its outermost element is <xml>)", "PubMed XML (<PubmedArticleSet>)"],
+        }),
     }
 }
 
