@@ -14,6 +14,9 @@ pub(super) fn pmid(value: &str) -> Option<String> {
 /// take minutes.
 const SEARCHED: usize = 4096;
 
+/// Longest DOI. Real ones stay under 200 bytes, and trimming takes the square of their length.
+const MOST_DOI: usize = 500;
+
 /// The front of a value that is worth searching.
 pub(super) fn front(value: &str) -> &str {
     &value[..value.floor_char_boundary(SEARCHED)]
@@ -24,7 +27,8 @@ pub(super) fn doi(value: &str) -> Option<String> {
     let value = front(value);
     let found = value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?;
     let end = found.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(found.len());
-    let doi = trim_doi(&found[..end]).to_lowercase();
+    let found = found.get(..end).filter(|found| found.len() <= MOST_DOI)?;
+    let doi = trim_doi(found).to_lowercase();
     is_doi(&doi).then_some(doi)
 }
 
