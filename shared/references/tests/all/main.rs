@@ -6,6 +6,7 @@
 mod bundled;
 mod files;
 mod formats;
+mod hostile;
 mod limits;
 mod other_formats;
 mod properties;
