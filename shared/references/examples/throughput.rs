@@ -23,8 +23,15 @@ const ABSTRACT: &str = "BACKGROUND: Early mobilisation is recommended, and the b
 
 type Generator = fn(usize) -> String;
 
-const FORMATS: &[(&str, Generator)] =
-    &[("ris", ris), ("nbib", nbib), ("endnote-xml", endnote_xml), ("csv", csv)];
+const FORMATS: &[(&str, Generator)] = &[
+    ("ris", ris),
+    ("nbib", nbib),
+    ("endnote-xml", endnote_xml),
+    ("pubmed-xml", pubmed_xml),
+    ("bibtex", bibtex),
+    ("wos", wos),
+    ("csv", csv),
+];
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -166,4 +173,58 @@ fn csv(records: usize) -> String {
         .unwrap();
     }
     out
+}
+
+fn pubmed_xml(records: usize) -> String {
+    let abstract_text = ABSTRACT.replace('<', "&lt;").replace('>', "&gt;");
+    let mut out = String::from("<?xml version=\"1.0\" ?>\n<PubmedArticleSet>\n");
+    for n in 0..records {
+        write!(
+            out,
+            "<PubmedArticle><MedlineCitation Status=\"MEDLINE\"><PMID Version=\"1\">{}</PMID><Article><Journal><ISSN \
+             IssnType=\"Electronic\">0000-0027</ISSN><JournalIssue><Volume>12</Volume><Issue>4</Issue><PubDate><Year>2020\
+             </Year><Month>Apr</Month></PubDate></JournalIssue><Title>Journal of fictional trauma</Title></Journal>\
+             <ArticleTitle>Early mobilisation after hip fracture: trial {n}.</ArticleTitle><Pagination><MedlinePgn>335-41\
+             </MedlinePgn></Pagination><ELocationID EIdType=\"doi\">10.5555/joft.{n}</ELocationID><Abstract>\
+             <AbstractText>{abstract_text}</AbstractText></Abstract><AuthorList><Author><LastName>Ferreira</LastName>\
+             <ForeName>Joana M</ForeName><Initials>JM</Initials></Author><Author><LastName>van der Linde</LastName>\
+             <ForeName>Pieter</ForeName></Author></AuthorList><PublicationTypeList><PublicationType>Journal Article\
+             </PublicationType></PublicationTypeList></Article><MeshHeadingList><MeshHeading><DescriptorName UI=\"D1\">Aged\
+             </DescriptorName></MeshHeading></MeshHeadingList></MedlineCitation></PubmedArticle>\n",
+            n + 1
+        )
+        .unwrap();
+    }
+    out + "</PubmedArticleSet>"
+}
+
+fn bibtex(records: usize) -> String {
+    let mut out = String::new();
+    for n in 0..records {
+        write!(
+            out,
+            "@article{{key{n},\n  author = {{M{{\\\"u}}ller, J{{\\\"u}}rgen and van der Berg, Anna}},\n  title = {{Early \
+             mobilisation after {{Hip}} fracture: trial {n}}},\n  journal = {{Journal of Invented Trauma}},\n  year = 2019,\n  \
+             volume = {{12}},\n  number = {{3}},\n  pages = {{{n}--{}}},\n  doi = {{10.5555/jit.2019.{n}}},\n  keywords = {{hip \
+             fracture, aged}},\n  abstract = {{{ABSTRACT}}}\n}}\n\n",
+            n + 9
+        )
+        .unwrap();
+    }
+    out
+}
+
+fn wos(records: usize) -> String {
+    let mut out = String::from("FN Invented Web of Science\nVR 1.0\n");
+    for n in 0..records {
+        write!(
+            out,
+            "PT J\nAU Muller, J\n   van der Berg, A\nAF Muller, Jurgen\n   van der Berg, Anna\nTI Early mobilisation after hip \
+             fracture: trial {n}\nSO JOURNAL OF INVENTED TRAUMA\nDT Article\nDE hip fracture; aged\nAB {ABSTRACT}\nPY 2019\n\
+             VL 12\nIS 3\nBP {n}\nEP {}\nDI 10.5555/jit.2019.{n}\nUT WOS:{n}\nER\n\n",
+            n + 9
+        )
+        .unwrap();
+    }
+    out + "EF\n"
 }
