@@ -179,7 +179,7 @@ fn pubmed_xml(records: usize) -> String {
     let abstract_text = ABSTRACT.replace('<', "&lt;").replace('>', "&gt;");
     let mut out = String::from("<?xml version=\"1.0\" ?>\n<PubmedArticleSet>\n");
     for n in 0..records {
-        write!(
+        writeln!(
             out,
             "<PubmedArticle><MedlineCitation Status=\"MEDLINE\"><PMID Version=\"1\">{}</PMID><Article><Journal><ISSN \
              IssnType=\"Electronic\">0000-0027</ISSN><JournalIssue><Volume>12</Volume><Issue>4</Issue><PubDate><Year>2020\
@@ -190,7 +190,7 @@ fn pubmed_xml(records: usize) -> String {
              <ForeName>Joana M</ForeName><Initials>JM</Initials></Author><Author><LastName>van der Linde</LastName>\
              <ForeName>Pieter</ForeName></Author></AuthorList><PublicationTypeList><PublicationType>Journal Article\
              </PublicationType></PublicationTypeList></Article><MeshHeadingList><MeshHeading><DescriptorName UI=\"D1\">Aged\
-             </DescriptorName></MeshHeading></MeshHeadingList></MedlineCitation></PubmedArticle>\n",
+             </DescriptorName></MeshHeading></MeshHeadingList></MedlineCitation></PubmedArticle>",
             n + 1
         )
         .unwrap();

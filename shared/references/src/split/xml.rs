@@ -10,6 +10,8 @@ use memchr::{memchr, memmem};
 
 use super::{
     Split, Step,
+    doctype::{Doctype, doctype},
+    layout::{ENDNOTE, Layout, PUBMED},
     lines::trimmed_end,
     markup::{Markup, markup},
 };
@@ -18,39 +20,6 @@ use super::{
 const MOST_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
-
-/// Longest document type declaration that is stepped over. PubMed's has 150 bytes.
-const MOST_DOCTYPE: usize = 4096;
-
-/// Which elements are records.
-#[derive(Debug)]
-struct Layout {
-    /// The element around the records.
-    parent: &'static [u8],
-    records: &'static [&'static [u8]],
-    /// What is said of a record that lacks its end tag.
-    unclosed: &'static str,
-    /// Whether the document may name an external document type, which is stepped over and never fetched.
-    doctype: bool,
-    /// Whether a record may be the whole document.
-    alone: bool,
-}
-
-const ENDNOTE: Layout = Layout {
-    parent: b"records",
-    records: &[b"record"],
-    unclosed: "it is not closed by </record>",
-    doctype: false,
-    alone: false,
-};
-
-const PUBMED: Layout = Layout {
-    parent: b"PubmedArticleSet",
-    records: &[b"PubmedArticle", b"PubmedBookArticle"],
-    unclosed: "its element is not closed",
-    doctype: true,
-    alone: true,
-};
 
 /// The splitter of XML files.
 #[derive(Debug)]
@@ -144,15 +113,13 @@ impl Xml {
         if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
             return Some(Step::Doctype);
         }
-        match doctype_length(&tail[self.at..]) {
-            Some(length) => {
+        match doctype(&tail[self.at..]) {
+            Doctype::External(length) => {
                 self.at += length;
                 None
             }
-            None if !end && tail.len() - self.at < MOST_DOCTYPE && !has_subset(&tail[self.at..]) => {
-                Some(self.rest(tail, end))
-            }
-            None => Some(Step::Doctype),
+            Doctype::Incomplete if !end => Some(self.rest(tail, end)),
+            Doctype::Incomplete | Doctype::Refused => Some(Step::Doctype),
         }
     }
 
@@ -228,38 +195,6 @@ impl Split for Xml {
             }
         }
     }
-}
-
-/// How long the declaration at the front is, if it is whole and has no internal subset.
-pub(crate) fn doctype_length(declaration: &[u8]) -> Option<usize> {
-    let stop = outside_quotes(declaration)?;
-    (declaration[stop] == b'>').then_some(stop + 1)
-}
-
-fn has_subset(declaration: &[u8]) -> bool {
-    outside_quotes(declaration).is_some_and(|stop| declaration[stop] != b'>')
-}
-
-/// Where the declaration ends or its internal subset begins. A `<` can stand in neither.
-fn outside_quotes(declaration: &[u8]) -> Option<usize> {
-    let mut quote = None;
-    declaration
-        .iter()
-        .take(MOST_DOCTYPE)
-        .skip(1)
-        .position(|&byte| match (quote, byte) {
-            (None, b'>' | b'[' | b'<') => true,
-            (None, b'"' | b'\'') => {
-                quote = Some(byte);
-                false
-            }
-            (Some(open), _) if open == byte => {
-                quote = None;
-                false
-            }
-            _ => false,
-        })
-        .map(|at| at + 1)
 }
 
 #[cfg(test)]
