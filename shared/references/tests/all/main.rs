@@ -9,6 +9,7 @@ mod formats;
 mod hostile;
 mod limits;
 mod other_formats;
+mod pieces;
 mod properties;
 mod samples;
 
