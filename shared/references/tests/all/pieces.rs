@@ -1,7 +1,7 @@
 //! What random files are made of.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 74] = [
+pub(crate) const PIECES: [&str; 76] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -46,6 +46,8 @@ pub(crate) const PIECES: [&str; 74] = [
     "a < b",
     "<!DOCTYPE",
     "sep=;",
+    "\u{feff}",
+    "Title,Authors,DOI",
     "PT J",
     "TI a",
     "AU Doe, J",
