@@ -42,7 +42,9 @@ impl<'a> Draft<'a> {
 
     /// Takes a value in which nothing is to be decoded any more.
     pub(super) fn take_decoded(&mut self, named: Named, text: Cow<'a, str>) {
-        self.take_as(named, Cow::Borrowed(named.name), text);
+        // An element is known by its own name, whichever had to be around it.
+        let name = named.name.rsplit('/').next().unwrap_or(named.name);
+        self.take_as(named, Cow::Borrowed(name), text);
     }
 
     /// Takes a value under the name that the file itself gives it.

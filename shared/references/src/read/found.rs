@@ -53,11 +53,7 @@ impl<'a> Found<'a> {
                 self.dates.push(value);
                 return None;
             }
-            Field::MonthDay => {
-                let date = dates::date(&value.text);
-                self.month_day = self.month_day.or(Some(date));
-                return date.month.is_none().then_some(value);
-            }
+            Field::MonthDay => return self.month_day(value),
             Field::Url => return self.link(value, wins),
             Field::Type => {
                 if wins {
@@ -76,6 +72,20 @@ impl<'a> Found<'a> {
             return Some(value);
         }
         *slot = tidy::line(&value.text);
+        None
+    }
+
+    /// A whole date where month and day are expected has to agree with the year like any other.
+    fn month_day(&mut self, value: Value<'a>) -> Option<Value<'a>> {
+        let date = dates::date(&value.text);
+        if date.year.is_some() {
+            self.dates.push(Value { rank: u8::MAX, ..value });
+            return None;
+        }
+        if date.month.is_none() || self.month_day.is_some() {
+            return Some(value);
+        }
+        self.month_day = Some(date);
         None
     }
 
