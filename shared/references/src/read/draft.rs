@@ -24,6 +24,9 @@ pub(super) struct Value<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
+/// How many values a record has; more make the list grow.
+const USUAL_VALUES: usize = 20;
+
 /// The values of one record in its order.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
@@ -57,6 +60,9 @@ impl<'a> Draft<'a> {
             _ => {
                 let best = &mut self.best[field as usize];
                 *best = Some(best.map_or(rank, |best| best.min(rank)));
+                if self.values.capacity() == 0 {
+                    self.values.reserve(USUAL_VALUES);
+                }
                 self.values.push(Value { field, rank, tag, text });
             }
         }

@@ -25,7 +25,11 @@ pub(super) fn front(value: &str) -> &str {
 /// A DOI without what people put around it, in lower case, because DOIs do not distinguish case.
 pub(super) fn doi(value: &str) -> Option<String> {
     let value = front(value);
-    let found = value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?;
+    let found = if is_doi(value) {
+        value
+    } else {
+        value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?
+    };
     let end = found.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(found.len());
     let found = found.get(..end).filter(|found| found.len() <= MOST_DOI)?;
     let doi = trim_doi(found).to_lowercase();
@@ -64,6 +68,10 @@ fn trim_doi(mut doi: &str) -> &str {
 
 /// The DOI that a link leads to: a resolver's, or one passed along as `id=doi:`.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
+    // Decoding comes after this look: most links lead to no DOI, and none writes these letters as codes.
+    if !front(url).contains("doi") {
+        return None;
+    }
     let url = percent_decoded(front(url));
     let marks = ["doi.org/", "doi:"];
     let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]))?;
