@@ -21,7 +21,7 @@ pub enum Error {
         limit: u64,
     },
     /// Not text.
-    #[error("it is {what}, not a reference file")]
+    #[error("it is {what}, not a reference file{}", Fix(what))]
     Binary {
         /// With its article: `"a PDF document"`.
         what: &'static str,
@@ -33,10 +33,13 @@ pub enum Error {
         name: &'static str,
     },
     /// Text in no format known here.
-    #[error("no known reference format: it starts with {start:?}; expected {EXPECTED}")]
+    #[error("no known reference format: it starts with {start:?}; {}expected {EXPECTED}", Closest(closest))]
     UnknownFormat {
         /// The first characters of the file.
         start: String,
+        /// The formats that come closest, the closest first, each with what it lacks:
+        /// `"RIS (no line begins a record with TY)"`.
+        closest: Vec<&'static str>,
     },
     /// An XML document with a document type declaration.
     #[error("the XML declares a DOCTYPE, which is refused because it can define entities{}", Hint(*.name))]
@@ -71,7 +74,7 @@ pub enum Error {
 }
 
 /// The formats a reviewer can export instead, for messages.
-const EXPECTED: &str = "RIS, PubMed .nbib, EndNote XML, CSV or TSV";
+const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 
 /// A number of bytes as people write it: exact multiples of a binary unit in that unit.
 struct Size(u64);
@@ -83,6 +86,35 @@ impl fmt::Display for Size {
             Some((size, unit)) => write!(f, "{} {unit}", self.0 / size),
             None => write!(f, "{} bytes", self.0),
         }
+    }
+}
+
+/// What to do instead, for files that hold references in a form that is not read.
+struct Fix<'a>(&'a str);
+
+impl fmt::Display for Fix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fix = |kinds: &[&str]| kinds.iter().any(|kind| self.0.contains(kind));
+        if fix(&["gzip", "bzip2", "xz file", "Zstandard"]) {
+            f.write_str("; decompress it and upload the file inside")
+        } else if fix(&["archive"]) {
+            f.write_str("; unpack it and upload the files inside")
+        } else if fix(&["workbook", "spreadsheet"]) {
+            f.write_str("; save it as CSV and upload that")
+        } else if fix(&["PDF", "Word", "image"]) {
+            f.write_str("; export the references from the database or the reference manager instead")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The closest guesses at a format.
+struct Closest<'a>(&'a [&'static str]);
+
+impl fmt::Display for Closest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "closest to {}; ", self.0.join(" and ")) }
     }
 }
 
@@ -106,20 +138,40 @@ mod tests {
     fn messages_read_well_after_the_name_of_a_file() {
         let said = |error: Error| error.to_string();
         assert_eq!(said(Error::Empty), "the file is empty");
-        assert_eq!(
-            said(Error::Binary { what: "a PDF document" }),
-            "it is a PDF document, not a reference file"
-        );
+        for (what, message) in [
+            (
+                "a gzip file",
+                "it is a gzip file, not a reference file; decompress it and upload the file inside",
+            ),
+            (
+                "a ZIP archive",
+                "it is a ZIP archive, not a reference file; unpack it and upload the files inside",
+            ),
+            (
+                "an Excel workbook",
+                "it is an Excel workbook, not a reference file; save it as CSV and upload that",
+            ),
+            ("binary data", "it is binary data, not a reference file"),
+        ] {
+            assert_eq!(said(Error::Binary { what }), message);
+        }
         assert_eq!(said(Error::TooLarge { limit: 1 << 30 }), "the file is larger than the limit of 1 GiB");
         assert_eq!(said(Error::NoRecords { format: Format::Ris }), "it contains no records (read as RIS)");
         assert_eq!(
             said(Error::RecordTooLarge { number: 3, line: 41, limit: 1500 }),
             "record 3 (line 41) is larger than the limit of 1500 bytes"
         );
+        let unknown = |closest| said(Error::UnknownFormat { start: "Dear all,".into(), closest });
         assert_eq!(
-            said(Error::UnknownFormat { start: "Dear all,".into() }),
-            "no known reference format: it starts with \"Dear all,\"; expected RIS, PubMed .nbib, EndNote XML, \
-             CSV or TSV"
+            unknown(Vec::new()),
+            format!("no known reference format: it starts with \"Dear all,\"; expected {EXPECTED}")
+        );
+        assert_eq!(
+            unknown(vec!["RIS (no line begins a record with TY)", "CSV (no title)"]),
+            format!(
+                "no known reference format: it starts with \"Dear all,\"; closest to RIS (no line begins a record with \
+                 TY) and CSV (no title); expected {EXPECTED}"
+            )
         );
     }
 }

@@ -16,9 +16,11 @@
 //! # What it deliberately does not do
 //!
 //! - No input or output, no async runtime: the caller fetches bytes and stores outcomes.
-//! - No deduplication and no repair: values are tidied (white space, DOI prefixes), never guessed.
-//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded.
-//! - No compressed files, spreadsheets or PDFs; those are refused by name ([`Error::Binary`]).
+//! - No deduplication and no repair: values are tidied (white space, DOI prefixes), never guessed. What has no field
+//!   stays in [`Reference::extra`].
+//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external one
+//!   that PubMed writes is stepped over, and never fetched.
+//! - No compressed files, spreadsheets or PDFs; those are refused by name and with what to do ([`Error::Binary`]).
 //!
 //! # Modules, in reading order
 //!

@@ -67,6 +67,9 @@ pub struct Quarantine {
 pub struct Report {
     /// The detected format.
     pub format: Format,
+    /// How sure the format is.
+    #[serde(default)]
+    pub format_certainty: Certainty,
     /// The detected encoding.
     pub encoding: Encoding,
     /// How sure the encoding is.

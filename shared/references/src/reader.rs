@@ -50,8 +50,8 @@ impl Reader {
 
     /// Takes the next bytes and returns what became complete, in the order of the file.
     ///
-    /// The outcomes of a chunk are all in memory at once, and take up to a hundred times its bytes where records
-    /// are tiny: chunks of a megabyte or less keep that small.
+    /// The outcomes of a chunk are all in memory at once, and take some hundred times its bytes where records are
+    /// tiny: chunks of a megabyte or less keep that small.
     ///
     /// # Errors
     /// The file is refused; pushing it again is refused again.
@@ -90,6 +90,7 @@ impl Reader {
         let (encoding, encoding_certainty) = stream.encoding();
         let report = Report {
             format: stream.format(),
+            format_certainty: stream.detected.format_certainty,
             encoding,
             encoding_certainty,
             records: stream.records,

@@ -2,10 +2,9 @@
 
 /// What a binary file is, with its article, when its first bytes tell.
 pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
-    const MAGIC: [(&[u8], &str); 14] = [
+    const MAGIC: [(&[u8], &str); 13] = [
         (b"%PDF-", "a PDF document"),
         (b"\x1F\x8B", "a gzip file"),
-        (b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "an old Office document (such as an .xls workbook)"),
         (b"BZh", "a bzip2 file"),
         (b"\xFD7zXZ\0", "an xz file"),
         (b"\x28\xB5\x2F\xFD", "a Zstandard file"),
@@ -20,6 +19,9 @@ pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     ];
     if window.starts_with(b"PK\x03\x04") || window.starts_with(b"PK\x05\x06") {
         return Some(zip(window));
+    }
+    if window.starts_with(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1") {
+        return Some(ole(window));
     }
     MAGIC.iter().find(|(magic, _)| window.starts_with(magic)).map(|(_, what)| *what)
 }
@@ -38,6 +40,21 @@ fn zip(window: &[u8]) -> &'static str {
     }
 }
 
+/// The streams of old Office documents have names in UTF-16.
+fn ole(window: &[u8]) -> &'static str {
+    let names = |name: &str| {
+        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        memchr::memmem::find(window, &name).is_some()
+    };
+    if names("Workbook") {
+        "an old Excel workbook (.xls)"
+    } else if names("WordDocument") {
+        "an old Word document (.doc)"
+    } else {
+        "an old Office document (such as an .xls workbook)"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +63,13 @@ mod tests {
     fn a_workbook_is_told_from_another_archive() {
         assert_eq!(magic(b"PK\x03\x04....xl/workbook.xml"), Some("an Excel workbook"));
         assert_eq!(magic(b"PK\x03\x04....readme.txt"), Some("a ZIP archive"));
+        let ole = |name: &str| {
+            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            magic(&[b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....".as_slice(), &name].concat())
+        };
+        assert_eq!(ole("Workbook"), Some("an old Excel workbook (.xls)"));
+        assert_eq!(ole("WordDocument"), Some("an old Word document (.doc)"));
+        assert_eq!(ole("x"), Some("an old Office document (such as an .xls workbook)"));
         assert_eq!(magic(b"%PDF-1.7"), Some("a PDF document"));
         assert_eq!(magic(b"TY  - JOUR"), None);
     }

@@ -1,6 +1,7 @@
 //! What a file is, from its first bytes.
 
 mod binary;
+mod closest;
 mod foreign;
 mod xml;
 
@@ -15,6 +16,9 @@ use crate::{
 /// seen in real exports, small enough to hold without a thought.
 pub const DETECTION_WINDOW: usize = 64 * 1024;
 
+/// How many lines stand before the records of real exports.
+const PREAMBLE_LINES: usize = 10;
+
 /// How much of a file is shown when nothing about it is recognised.
 const START_CHARS: usize = 60;
 
@@ -27,6 +31,7 @@ pub(crate) struct Detected {
     pub(crate) legacy: Legacy,
     pub(crate) mark_length: usize,
     pub(crate) format: Format,
+    pub(crate) format_certainty: Certainty,
 }
 
 /// Decides encoding and format from the first bytes of a file, which is all of it when `end`.
@@ -45,8 +50,8 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
     if end && text.trim().is_empty() {
         return Err(Error::Empty);
     }
-    let format = format(&text)?;
-    Ok(Detected { encoding, certainty, legacy, mark_length, format })
+    let (format, format_certainty) = format(&text)?;
+    Ok(Detected { encoding, certainty, legacy, mark_length, format, format_certainty })
 }
 
 /// The window as text. A character cut off at its end does not matter here.
@@ -62,10 +67,11 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
     }
 }
 
-fn format(text: &str) -> Result<Format, Error> {
+/// The format, and how sure it is.
+fn format(text: &str) -> Result<(Format, Certainty), Error> {
     let start = text.trim_start();
     if start.starts_with('<') {
-        return xml::detect(start);
+        return Ok((xml::detect(start)?, Certainty::Certain));
     }
     if let Some(name) = foreign::by_start(start) {
         return Err(Error::UnsupportedFormat { name });
@@ -73,30 +79,43 @@ fn format(text: &str) -> Result<Format, Error> {
     if let Some(tagged) = tagged(text) {
         return Ok(tagged);
     }
-    if let Some(delimiter) = header::find(text) {
-        return Ok(Format::Csv { delimiter });
+    if let Some((delimiter, columns)) = header::find(text) {
+        // One column may be a word by chance, three are a table.
+        let certainty = match columns {
+            1 => Certainty::Guess,
+            2 => Certainty::Likely,
+            _ => Certainty::Certain,
+        };
+        return Ok((Format::Csv { delimiter }, certainty));
     }
     match foreign::by_lines(text) {
         Some(name) => Err(Error::UnsupportedFormat { name }),
-        None => Err(Error::UnknownFormat { start: start_of(start) }),
+        None => Err(Error::UnknownFormat { start: start_of(start), closest: closest::guesses(text) }),
     }
 }
 
 /// The first line that begins a record of a tagged format decides; anything may stand before it.
-fn tagged(text: &str) -> Option<Format> {
-    lines::all(text).find_map(|line| {
-        if ris::is_type_line(line.as_bytes()) {
-            Some(Format::Ris)
-        } else if nbib::is_first_line(line.as_bytes()) {
-            Some(Format::Nbib)
-        } else if wos::is_type_line(line.as_bytes()) {
-            Some(Format::WebOfScience)
-        } else if bibtex::is_first_line(line.as_bytes()) {
-            Some(Format::BibTex)
-        } else {
-            None
-        }
-    })
+fn tagged(text: &str) -> Option<(Format, Certainty)> {
+    let lines = lines::all(text).filter(|line| !line.trim().is_empty());
+    let (before, format) =
+        lines.enumerate().find_map(|(at, line)| Some((at, tagged_line(line.as_bytes())?)))?;
+    // After a page of something else the line may be a chance.
+    Some((format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
+}
+
+/// The format of which a line begins a record.
+fn tagged_line(line: &[u8]) -> Option<Format> {
+    if ris::is_type_line(line) {
+        Some(Format::Ris)
+    } else if nbib::is_first_line(line) {
+        Some(Format::Nbib)
+    } else if wos::is_type_line(line) {
+        Some(Format::WebOfScience)
+    } else if bibtex::is_first_line(line) {
+        Some(Format::BibTex)
+    } else {
+        None
+    }
 }
 
 /// The first characters of the file on one line.
@@ -135,6 +154,18 @@ mod tests {
     #[test]
     fn text_of_no_format_shows_how_it_starts() {
         let error = detect(b"Dear all,\nplease find attached", true).unwrap_err();
-        assert_eq!(error, Error::UnknownFormat { start: "Dear all, please find attached".into() });
+        let start = "Dear all, please find attached".to_owned();
+        let closest = vec!["CSV (no column is called title, authors, DOI, PMID or abstract)"];
+        assert_eq!(error, Error::UnknownFormat { start, closest });
+    }
+
+    #[test]
+    fn a_format_is_as_sure_as_what_shows_it() {
+        let sure = |text: &str| detect(text.as_bytes(), true).unwrap().format_certainty;
+        assert_eq!(sure("Record 1\n1.\nTY  - JOUR\n"), Certainty::Certain);
+        assert_eq!(sure(&format!("{}TY  - JOUR\n", "a line\n".repeat(20))), Certainty::Likely);
+        assert_eq!(sure("Title,Year,DOI\na,1999,\n"), Certainty::Certain);
+        assert_eq!(sure("Title,Year\na,1999\n"), Certainty::Likely);
+        assert_eq!(sure("Title\na\n"), Certainty::Guess);
     }
 }

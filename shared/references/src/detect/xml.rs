@@ -1,6 +1,6 @@
 //! Which XML document a file is, from its prolog and root element.
 
-use crate::{Error, Format, split::xml::doctype_length};
+use crate::{Error, Format, split::doctype::external_length};
 
 /// Reads the prolog up to the root element, whose name says what the document is. A document type declaration refuses
 /// the file wherever it stands before the root, comments notwithstanding, but for that of PubMed.
@@ -15,7 +15,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
             after(instruction, "?>")
         } else if is_doctype(rest) {
             doctype = true;
-            external &= doctype_length(rest.as_bytes()).is_some();
+            external &= external_length(rest.as_bytes()).is_some();
             after_doctype(rest)
         } else {
             break;
@@ -35,7 +35,10 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
         _ if pubmed => Ok(Format::PubMedXml),
         (_, Some(name)) => Err(Error::UnsupportedFormat { name }),
-        (_, None) => Err(Error::UnknownFormat { start: super::start_of(text) }),
+        (_, None) => Err(Error::UnknownFormat {
+            start: super::start_of(text),
+            closest: vec!["EndNote XML (its outermost element is <xml>)", "PubMed XML (<PubmedArticleSet>)"],
+        }),
     }
 }
 

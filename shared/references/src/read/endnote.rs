@@ -74,7 +74,6 @@ impl<'a> Visit<'a> for EndNote<'a> {
                     self.0.take_decoded(named, kind);
                 }
             }
-            Field::Extra => self.0.extra.push("url", &text),
             _ => self.0.take_decoded(named, text),
         }
     }

@@ -46,6 +46,9 @@ impl Extra {
 
 /// The tag as a name that every document store accepts: MongoDB gives dots and dollars in names a meaning.
 fn stored(tag: &str) -> String {
+    if tag.is_empty() {
+        return "_".to_owned();
+    }
     tag.replace(['.', '$'], "_").chars().take(MOST_TAG).collect()
 }
 

@@ -161,14 +161,16 @@ impl Header {
     }
 }
 
-/// The delimiter under which the first row of the text names the most columns.
-pub(crate) fn find(text: &str) -> Option<Delimiter> {
+/// The delimiter under which the first row of the text names the most columns, and how many.
+pub(crate) fn find(text: &str) -> Option<(Delimiter, usize)> {
     let candidates = Delimiter::ALL.into_iter().filter_map(|delimiter| {
         let header = Header::of_row(first_row(text, delimiter)?, delimiter)?;
         Some((header.recognised(), delimiter))
     });
     // The first of equals: a single column is a CSV.
-    candidates.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, delimiter)| delimiter)
+    candidates
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .map(|(columns, delimiter)| (delimiter, columns))
 }
 
 fn first_row(text: &str, delimiter: Delimiter) -> Option<&str> {
@@ -198,10 +200,11 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_the_one_that_names_the_most_columns() {
-        assert_eq!(find("Title;Authors;Notes, remarks, more\n"), Some(Delimiter::Semicolon));
-        assert_eq!(find("sep=;\nTitle;Year\n"), Some(Delimiter::Semicolon));
-        assert_eq!(find("\"Article, Title\",x\tAuthors\tDOI"), Some(Delimiter::Tab));
-        assert_eq!(find("PMID\n123\n"), Some(Delimiter::Comma));
+        let delimiter = |text: &str| find(text).map(|(delimiter, _)| delimiter);
+        assert_eq!(delimiter("Title;Authors;Notes, remarks, more\n"), Some(Delimiter::Semicolon));
+        assert_eq!(delimiter("sep=;\nTitle;Year\n"), Some(Delimiter::Semicolon));
+        assert_eq!(delimiter("\"Article, Title\",x\tAuthors\tDOI"), Some(Delimiter::Tab));
+        assert_eq!(delimiter("PMID\n123\n"), Some(Delimiter::Comma));
         assert_eq!(find("name,size\na,1\n"), None);
     }
 

@@ -14,6 +14,9 @@ pub(super) fn pmid(value: &str) -> Option<String> {
 /// take minutes.
 const SEARCHED: usize = 4096;
 
+/// Longest DOI. Real ones stay under 200 bytes, and trimming takes the square of their length.
+const MOST_DOI: usize = 500;
+
 /// The front of a value that is worth searching.
 pub(super) fn front(value: &str) -> &str {
     &value[..value.floor_char_boundary(SEARCHED)]
@@ -22,9 +25,14 @@ pub(super) fn front(value: &str) -> &str {
 /// A DOI without what people put around it, in lower case, because DOIs do not distinguish case.
 pub(super) fn doi(value: &str) -> Option<String> {
     let value = front(value);
-    let found = value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?;
+    let found = if is_doi(value) {
+        value
+    } else {
+        value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?
+    };
     let end = found.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(found.len());
-    let doi = trim_doi(&found[..end]).to_lowercase();
+    let found = found.get(..end).filter(|found| found.len() <= MOST_DOI)?;
+    let doi = trim_doi(found).to_lowercase();
     is_doi(&doi).then_some(doi)
 }
 
@@ -60,6 +68,10 @@ fn trim_doi(mut doi: &str) -> &str {
 
 /// The DOI that a link leads to: a resolver's, or one passed along as `id=doi:`.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
+    // Decoding comes after this look: most links lead to no DOI, and none writes these letters as codes.
+    if !front(url).contains("doi") {
+        return None;
+    }
     let url = percent_decoded(front(url));
     let marks = ["doi.org/", "doi:"];
     let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]))?;

@@ -38,6 +38,9 @@ fn command(text: &str) -> (String, usize) {
     if matches!(first, '&' | '%' | '$' | '#' | '_' | '{' | '}') {
         return (first.to_string(), 2);
     }
+    if !first.is_ascii() {
+        return ("\\".to_owned(), 1);
+    }
     if !first.is_ascii_alphabetic() {
         return accented(text, 2).unwrap_or_else(|| ("\\".to_owned(), 1));
     }
@@ -139,6 +142,7 @@ mod tests {
             (r"\emph{in vivo} and \textit{in vitro}", "in vivo and in vitro"),
             ("1--9 --- well-known", "1–9 — well-known"),
             (r"$\alpha$-test \", r"$\alpha$-test \"),
+            (r#"\ü \"ü \"{ \'"#, r#"\ü \"ü \" \'"#),
         ] {
             assert_eq!(decode(text), decoded);
         }

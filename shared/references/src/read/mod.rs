@@ -13,6 +13,7 @@ mod endnote;
 mod entities;
 mod extra;
 mod field;
+mod found;
 pub(crate) mod header;
 mod identifiers;
 mod latex;

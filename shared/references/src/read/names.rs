@@ -16,12 +16,18 @@ pub(super) fn of_value(value: &str) -> Vec<String> {
 
 /// The names in a value in which nothing is to be decoded any more.
 pub(super) fn of_decoded(value: &str) -> Vec<String> {
+    if !value.contains(';') {
+        return one(value).into_iter().collect();
+    }
     value.split(';').filter_map(one).collect()
 }
 
 /// One name.
 pub(super) fn one(name: &str) -> Option<String> {
     let name = line(name)?;
+    if is_complete(&name) {
+        return Some(name);
+    }
     // EndNote marks a group by a comma at the end of its name.
     if let Some(group) = name.strip_suffix(',').filter(|group| !group.contains(',')) {
         return line(group);
@@ -43,12 +49,18 @@ pub(super) fn one(name: &str) -> Option<String> {
     }
 }
 
+/// Whether a name is `Family, Given` already.
+fn is_complete(name: &str) -> bool {
+    matches!(name.split_once(", "), Some((family, given))
+        if !family.is_empty() && !family.contains(',') && !family.ends_with(' ') && !given.is_empty() && !given.ends_with(','))
+}
+
 /// `"Family, Given"`, or whichever there is.
 pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     match (family.trim(), given.trim()) {
         ("", "") => None,
         (only, "") | ("", only) => Some(only.to_owned()),
-        (family, given) => Some(format!("{family}, {given}")),
+        (family, given) => Some([family, ", ", given].concat()),
     }
 }
 
@@ -143,6 +155,10 @@ mod tests {
             ("van der Berg AB", "van der Berg, AB"),
             ("van der Berg, Anna B.", "van der Berg, Anna B."),
             ("Smith, John, Jr.", "Smith, John, Jr."),
+            ("Smith ,John", "Smith, John"),
+            ("Smith , John", "Smith, John"),
+            ("Smith,  John ,", "Smith, John"),
+            (", John", "John"),
             ("Smith JA Jr", "Smith, JA, Jr"),
             ("Smith J 3rd", "Smith, J, 3rd"),
             ("de la Cruz Núñez J-M", "de la Cruz Núñez, J-M"),

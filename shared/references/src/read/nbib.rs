@@ -34,6 +34,7 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
+    let text = text.trim_start_matches('\u{feff}');
     let mut draft = Draft::default();
     let mut open: Option<(&str, usize)> = None;
     for line in lines::spans(text) {

@@ -7,13 +7,16 @@ pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> 
     let (first, last) = (first.and_then(line), last.and_then(line));
     match (first, last) {
         (Some(first), Some(last)) if first == last || first.contains(['-', '–']) => Some(first),
-        (Some(first), Some(last)) => Some(format!("{first}-{last}")),
+        (Some(first), Some(last)) => Some([first.as_str(), "-", &last].concat()),
         (first, last) => first.or(last),
     }
 }
 
 /// The range with a plain hyphen and both pages in full, when that is not how it is given: `123-9` is `123-129`.
 pub(super) fn normalized(pages: &str) -> Option<String> {
+    if is_plain(pages) {
+        return None;
+    }
     let bare = pages.strip_prefix("pp.").or_else(|| pages.strip_prefix("p.")).unwrap_or(pages).trim();
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
         // BibTeX writes two hyphens.
@@ -36,6 +39,13 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     let range =
         if whole.is_empty() || whole == first { first.to_owned() } else { format!("{first}-{whole}") };
     (range != pages).then_some(range)
+}
+
+/// Two different numbers of as many digits with a hyphen between them, as most ranges are.
+fn is_plain(pages: &str) -> bool {
+    let Some((first, last)) = pages.split_once('-') else { return false };
+    let digits = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit());
+    first.len() == last.len() && first != last && !first.is_empty() && digits(first) && digits(last)
 }
 
 #[cfg(test)]

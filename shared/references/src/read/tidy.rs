@@ -63,6 +63,18 @@ fn append(out: &mut String, part: &str) {
 /// Whether the only white space is single blanks, so that nothing has to be collapsed.
 fn is_tidy(trimmed: &str) -> bool {
     let bytes = trimmed.as_bytes();
+    let Some((_, next)) = bytes.split_first() else { return true };
+    // One pass without branches says for nearly all values that there is nothing to look at. The last byte is no
+    // white space, because the value is trimmed, and begins no character that needs several bytes.
+    let suspicious = bytes.iter().zip(next).fold(0_u8, |found, (&byte, &next)| {
+        let blanks = u8::from(byte == b' ') & u8::from(next == b' ');
+        let wide = u8::from(byte == 0xC2) | u8::from(byte.wrapping_sub(0xE1) < 3);
+        found | u8::from(byte < b' ') | blanks | wide
+    });
+    suspicious == 0 || is_tidy_at_a_closer_look(bytes)
+}
+
+fn is_tidy_at_a_closer_look(bytes: &[u8]) -> bool {
     let mut after_blank = false;
     for (at, &byte) in bytes.iter().enumerate() {
         let blank = byte == b' ';

@@ -39,6 +39,7 @@ const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
+    let text = text.trim_start_matches('\u{feff}');
     let mut draft = Draft::default();
     let mut open: Option<(&str, usize)> = None;
     for line in lines::spans(text) {

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr3};
 
-use super::{Split, Step};
+use super::{Split, Step, lines::unmarked};
 use crate::Delimiter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,13 @@ pub(crate) struct Csv {
     limit: usize,
     at: usize,
     state: State,
-    header_seen: bool,
+    /// The header row, once it was seen.
+    header: Option<Vec<u8>>,
 }
 
 impl Csv {
     pub(crate) fn new(delimiter: Delimiter, limit: usize) -> Self {
-        Self { delimiter: delimiter.byte(), limit, at: 0, state: State::CellStart, header_seen: false }
+        Self { delimiter: delimiter.byte(), limit, at: 0, state: State::CellStart, header: None }
     }
 
     /// The row that ends at `stop` is complete.
@@ -44,12 +45,17 @@ impl Csv {
         let blank = row
             .iter()
             .all(|&byte| byte.is_ascii_whitespace() || matches!(byte, b'"') || byte == self.delimiter);
-        if blank || (!self.header_seen && is_separator_line(row)) {
+        if blank || (self.header.is_none() && is_separator_line(row)) {
             return Step::Skip { consumed: next };
         }
-        if !self.header_seen {
-            self.header_seen = true;
-            return Step::Header { row: 0..stop, consumed: next };
+        match &self.header {
+            None => {
+                self.header = Some(row.to_vec());
+                return Step::Header { row: 0..stop, consumed: next };
+            }
+            // Tables put together repeat it.
+            Some(header) if header == unmarked(row) => return Step::Skip { consumed: next },
+            Some(_) => {}
         }
         Step::Found { record: 0..stop, consumed: next, fault }
     }
@@ -143,6 +149,11 @@ mod tests {
     #[test]
     fn rows_without_content_are_not_records() {
         assert_eq!(rows("sep=,\ntitle,year\n\na,1\n,,\n  ,\"\"\n"), ["a,1"]);
+    }
+
+    #[test]
+    fn a_header_in_the_middle_is_no_record() {
+        assert_eq!(rows("title,year\na,1\n\u{feff}title,year\nb,2\n"), ["a,1", "b,2"]);
     }
 
     #[test]

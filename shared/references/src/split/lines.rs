@@ -72,6 +72,16 @@ pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
     .filter(|line| !line.is_empty())
 }
 
+/// The byte-order mark of UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// How many bytes it takes.
+pub(super) const MARK_LENGTH: usize = MARK.len();
+
+/// The line without a byte-order mark, which stands inside a file where two were put together.
+pub(super) fn unmarked(line: &[u8]) -> &[u8] {
+    line.strip_prefix(MARK).unwrap_or(line)
+}
+
 /// The end of the text within `range` once white space is cut off; none when nothing is left.
 pub(crate) fn trimmed_end(tail: &[u8], range: &Range<usize>) -> Option<usize> {
     let length = tail[range.clone()].trim_ascii_end().len();

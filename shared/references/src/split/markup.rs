@@ -54,19 +54,10 @@ fn tag(tail: &[u8]) -> Markup<'_> {
         }
         Some(_) => {}
     }
-    let mut quote = None;
-    let stop = tail[name_at..].iter().take(MOST_TAG).position(|&byte| match (quote, byte) {
-        (_, b'<') | (None, b'>') => true,
-        (None, b'"' | b'\'') if !closing => {
-            quote = Some(byte);
-            false
-        }
-        (Some(open), _) if open == byte => {
-            quote = None;
-            false
-        }
-        _ => false,
-    });
+    let stop = match plain_end(&tail[name_at..], closing) {
+        Some(stop) => Some(stop),
+        None => quoted_end(&tail[name_at..], closing),
+    };
     let Some(stop) = stop else {
         return if tail.len() - name_at >= MOST_TAG { Markup::Text } else { Markup::Incomplete };
     };
@@ -81,6 +72,34 @@ fn tag(tail: &[u8]) -> Markup<'_> {
     } else {
         Markup::Start { name, length, empty: inner.ends_with(b"/") }
     }
+}
+
+/// Where the tag ends at the first `<` or `>`, when no quote is open there; the usual case, and found fast.
+fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
+    let searched = &inner[..inner.len().min(MOST_TAG)];
+    let stop = memchr::memchr2(b'<', b'>', searched)?;
+    let quotes = || inner[..stop].iter().filter(|&&byte| byte == b'"').count();
+    let plain = closing
+        || inner[stop] == b'<'
+        || (memchr::memchr(b'\'', &inner[..stop]).is_none() && quotes() % 2 == 0);
+    plain.then_some(stop)
+}
+
+/// Where the tag ends, a `>` in quotes passed over.
+fn quoted_end(inner: &[u8], closing: bool) -> Option<usize> {
+    let mut quote = None;
+    inner.iter().take(MOST_TAG).position(|&byte| match (quote, byte) {
+        (_, b'<') | (None, b'>') => true,
+        (None, b'"' | b'\'') if !closing => {
+            quote = Some(byte);
+            false
+        }
+        (Some(open), _) if open == byte => {
+            quote = None;
+            false
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]

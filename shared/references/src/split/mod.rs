@@ -7,6 +7,8 @@
 
 pub(crate) mod bibtex;
 pub(crate) mod csv;
+pub(crate) mod doctype;
+mod layout;
 pub(crate) mod lines;
 pub(crate) mod markup;
 pub(crate) mod nbib;

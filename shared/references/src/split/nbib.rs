@@ -6,11 +6,11 @@
 
 use super::{
     Split, Step,
-    lines::{Lines, over_limit, trimmed_end},
+    lines::{Lines, MARK_LENGTH, over_limit, trimmed_end, unmarked},
 };
 
 /// As many bytes as decide what a line is.
-const TAG_PREFIX: usize = 6;
+const TAG_PREFIX: usize = MARK_LENGTH + 6;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -21,7 +21,7 @@ enum Kind {
 }
 
 fn kind(line: &[u8]) -> Kind {
-    match line.get(..5) {
+    match unmarked(line).get(..5) {
         Some(b"PMID-") => Kind::Pmid,
         Some(b"PMC -" | b"OWN -" | b"STAT-") => Kind::Leading,
         _ => Kind::Other,

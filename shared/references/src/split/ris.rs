@@ -4,12 +4,15 @@
 //! anything may stand (the `1.` of Ovid, the preamble of Cochrane) and is skipped; only a title, author, DOI
 //! or abstract there begins a record too, one that lost its `TY`, because skipping it would lose a study.
 
-use super::tagged::{Kind, Tagged};
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Tagged},
+};
 
 /// Blanks allowed before a tag. Beyond that it is indented text.
 const MOST_INDENT: usize = 16;
 /// As many bytes as decide whether a line is a tag line.
-const TAG_PREFIX: usize = MOST_INDENT + 8;
+const TAG_PREFIX: usize = MARK_LENGTH + MOST_INDENT + 8;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. In prose, two letters and a dash are not rare,
@@ -22,20 +25,25 @@ const SINGLE_BLANK: [&[u8; 2]; 40] = [
 
 /// The tag of a line in upper case, and where its value begins.
 ///
-/// Two blanks and a dash follow a tag; one is tolerated after the usual tags in upper case.
+/// Two blanks and a dash follow a tag, or a tab and a dash; one blank is tolerated after the usual tags in upper case.
 pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
+    let unmarked = unmarked(line);
+    let marked = line.len() - unmarked.len();
+    let line = unmarked;
     let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let rest = line.get(indent..)?;
-    let &[first, second, b' ', third, ..] = rest else { return None };
+    let &[first, second, b' ' | b'\t', third, ..] = rest else { return None };
     if indent > MOST_INDENT || !first.is_ascii_alphabetic() || !second.is_ascii_alphanumeric() {
         return None;
     }
     let width = match (third, rest.get(4)) {
-        (b' ', Some(b'-')) => 5,
+        (b' ' | b'\t', Some(b'-')) => 5,
+        // Some program made the blanks a tab.
+        (b'-', _) if rest[2] == b'\t' => 4,
         (b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if SINGLE_BLANK.contains(&&[first, second]) => 4,
         _ => return None,
     };
-    Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], indent + width))
+    Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
 }
 
 /// Whether a line begins a record.
@@ -94,6 +102,9 @@ mod tests {
         assert_eq!(tag(b"  ty  - jour"), Some((*b"TY", 7)));
         assert_eq!(tag(b"TI - a"), Some((*b"TI", 4)));
         assert_eq!(tag(b"DB  -"), Some((*b"DB", 5)));
+        assert_eq!(tag(b"TI\t- a"), Some((*b"TI", 4)));
+        assert_eq!(tag(b"TI \t-\ta"), Some((*b"TI", 5)));
+        assert_eq!(tag(b"\xEF\xBB\xBFTY  - JOUR"), Some((*b"TY", 8)));
         assert_eq!(tag(b"of - a"), None);
         assert_eq!(tag(b"II - a trial"), None);
         assert_eq!(tag(b"ER-positive"), None);

@@ -3,10 +3,13 @@
 //! A record begins at `PT` and ends at `ER`, at the next `PT`, or with the file. `FN` and `VR` stand before the records
 //! and `EF` after them. Tags fill the first two columns; what continues a value is indented.
 
-use super::tagged::{Kind, Tagged};
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Tagged},
+};
 
 /// As many bytes as decide whether a line begins a record.
-const TAG_PREFIX: usize = 8;
+const TAG_PREFIX: usize = MARK_LENGTH + 8;
 /// Tags that begin a record without `PT`: skipping one would lose a study.
 const UNTYPED_STARTS: [&[u8; 2]; 4] = [b"AU", b"AF", b"TI", b"DI"];
 
@@ -21,7 +24,8 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
 /// `PT J`: the kind of publication in one letter.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     // Only so many bytes: a line may be judged before its end is known.
-    let line = &line[..line.len().min(TAG_PREFIX)];
+    let line = unmarked(&line[..line.len().min(TAG_PREFIX)]);
+    let line = &line[..line.len().min(TAG_PREFIX - MARK_LENGTH)];
     matches!(line.strip_prefix(b"PT ").map(<[u8]>::trim_ascii), Some([kind]) if kind.is_ascii_uppercase())
 }
 
@@ -29,6 +33,7 @@ fn kind(line: &[u8]) -> Kind {
     if is_type_line(line) {
         return Kind::Type;
     }
+    let line = unmarked(line);
     match tag(line) {
         Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => Kind::End,
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => Kind::UntypedStart,

@@ -10,6 +10,8 @@ use memchr::{memchr, memmem};
 
 use super::{
     Split, Step,
+    doctype::{Doctype, doctype},
+    layout::{ENDNOTE, Layout, PUBMED},
     lines::trimmed_end,
     markup::{Markup, markup},
 };
@@ -18,39 +20,6 @@ use super::{
 const MOST_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
-
-/// Longest document type declaration that is stepped over. PubMed's has 150 bytes.
-const MOST_DOCTYPE: usize = 4096;
-
-/// Which elements are records.
-#[derive(Debug)]
-struct Layout {
-    /// The element around the records.
-    parent: &'static [u8],
-    records: &'static [&'static [u8]],
-    /// What is said of a record that lacks its end tag.
-    unclosed: &'static str,
-    /// Whether the document may name an external document type, which is stepped over and never fetched.
-    doctype: bool,
-    /// Whether a record may be the whole document.
-    alone: bool,
-}
-
-const ENDNOTE: Layout = Layout {
-    parent: b"records",
-    records: &[b"record"],
-    unclosed: "it is not closed by </record>",
-    doctype: false,
-    alone: false,
-};
-
-const PUBMED: Layout = Layout {
-    parent: b"PubmedArticleSet",
-    records: &[b"PubmedArticle", b"PubmedBookArticle"],
-    unclosed: "its element is not closed",
-    doctype: true,
-    alone: true,
-};
 
 /// The splitter of XML files.
 #[derive(Debug)]
@@ -144,15 +113,13 @@ impl Xml {
         if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
             return Some(Step::Doctype);
         }
-        match doctype_length(&tail[self.at..]) {
-            Some(length) => {
+        match doctype(&tail[self.at..]) {
+            Doctype::External(length) => {
                 self.at += length;
                 None
             }
-            None if !end && tail.len() - self.at < MOST_DOCTYPE && !has_subset(&tail[self.at..]) => {
-                Some(self.rest(tail, end))
-            }
-            None => Some(Step::Doctype),
+            Doctype::Incomplete if !end => Some(self.rest(tail, end)),
+            Doctype::Incomplete | Doctype::Refused => Some(Step::Doctype),
         }
     }
 
@@ -230,105 +197,5 @@ impl Split for Xml {
     }
 }
 
-/// How long the declaration at the front is, if it is whole and has no internal subset.
-pub(crate) fn doctype_length(declaration: &[u8]) -> Option<usize> {
-    let stop = outside_quotes(declaration)?;
-    (declaration[stop] == b'>').then_some(stop + 1)
-}
-
-fn has_subset(declaration: &[u8]) -> bool {
-    outside_quotes(declaration).is_some_and(|stop| declaration[stop] != b'>')
-}
-
-/// Where the declaration ends or its internal subset begins. A `<` can stand in neither.
-fn outside_quotes(declaration: &[u8]) -> Option<usize> {
-    let mut quote = None;
-    declaration
-        .iter()
-        .take(MOST_DOCTYPE)
-        .skip(1)
-        .position(|&byte| match (quote, byte) {
-            (None, b'>' | b'[' | b'<') => true,
-            (None, b'"' | b'\'') => {
-                quote = Some(byte);
-                false
-            }
-            (Some(open), _) if open == byte => {
-                quote = None;
-                false
-            }
-            _ => false,
-        })
-        .map(|at| at + 1)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::split::cut;
-
-    fn records(inner: &str) -> Vec<String> {
-        cut(&mut Xml::endnote(1000), &format!("<?xml version=\"1.0\"?><xml><records>{inner}</records></xml>"))
-    }
-
-    #[test]
-    fn elements_that_share_a_prefix_are_not_records() {
-        let one = "<record><rec-number>1</rec-number><ref-type name=\"a > b\">17</ref-type></record>";
-        assert_eq!(records(&format!("{one}\n{one}")), [one, one]);
-    }
-
-    #[test]
-    fn comments_and_cdata_hide_what_they_contain() {
-        let one = "<record id='1'><title><![CDATA[</record>]]></title><!-- </record> --></record>";
-        assert_eq!(records(&format!("<!-- <record> -->{one}")), [one]);
-    }
-
-    #[test]
-    fn a_record_that_is_not_closed_costs_only_itself() {
-        let text = "<record><title>a<record><title>b</title></record>";
-        let unclosed = "!it is not closed by </record>";
-        assert_eq!(records(text), [unclosed, "<record><title>b</title></record>"]);
-        assert_eq!(records("<record><title>a"), [unclosed]);
-    }
-
-    #[test]
-    fn a_less_than_sign_in_text_is_text() {
-        let one = "<record><abstract>p < 0.05, n<five</abstract></record>";
-        assert_eq!(records(one), [one]);
-    }
-
-    #[test]
-    fn a_document_cut_short_is_malformed() {
-        let text = "<xml><records><record><title>a</title></record><record>";
-        assert!(cut(&mut Xml::endnote(1000), text)[0].starts_with("Malformed"));
-    }
-
-    #[test]
-    fn a_doctype_is_refused_wherever_it_stands() {
-        assert_eq!(records("<!doctype x>"), ["Doctype"]);
-        assert_eq!(records("<record><!DOCTYPE x></record>"), ["Doctype"]);
-    }
-
-    fn articles(text: &str) -> Vec<String> {
-        cut(&mut Xml::pubmed(1000), text)
-    }
-
-    #[test]
-    fn articles_and_books_are_records_of_pubmed() {
-        let text = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle><PubmedBookArticle/><DeleteCitation/>\
-            </PubmedArticleSet>";
-        assert_eq!(articles(text), ["<PubmedArticle>a</PubmedArticle>", "<PubmedBookArticle/>"]);
-        assert_eq!(articles("<PubmedArticle>a</PubmedArticle>"), ["<PubmedArticle>a</PubmedArticle>"]);
-    }
-
-    #[test]
-    fn an_external_document_type_is_stepped_over_and_an_internal_one_refused() {
-        let set = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle></PubmedArticleSet>";
-        let public = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM>[\" \"https://example.org/a.dtd\">";
-        assert_eq!(articles(&format!("{public}{set}")).len(), 1);
-        for refused in ["<!DOCTYPE a [<!ENTITY b \"c\">]>", "<!DOCTYPE a SYSTEM \"b\" []>", "<!DOCTYPE a"] {
-            assert_eq!(articles(&format!("{refused}{set}")), ["Doctype"], "{refused}");
-        }
-        assert_eq!(articles("<PubmedArticleSet><!DOCTYPE a></PubmedArticleSet>"), ["Doctype"]);
-    }
-}
+mod tests;

@@ -1,10 +1,12 @@
 //! Our own small samples: invented records in the shape of real exports.
 
-use references::{Encoding, Outcome};
+use std::collections::BTreeMap;
+
+use references::{Encoding, Outcome, Reference};
 
 use crate::{read, reference};
 
-fn bundled(name: &str) -> Vec<u8> {
+pub(crate) fn bundled(name: &str) -> Vec<u8> {
     let path = format!("{}/../../tests/samples/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -66,4 +68,32 @@ fn the_broken_record_is_shown_with_its_reason() {
 fn accents_in_windows_1252_are_read() {
     let first = reference(read(&bundled("windows-1252.ris")).unwrap().0.remove(0));
     assert_eq!(first.authors[0], "Müller, Jürgen");
+}
+
+/// What a record says beyond what its format can say: other tags and the words for its type.
+fn common(name: &str) -> Vec<Reference> {
+    let outcomes = read(&bundled(name)).unwrap_or_else(|error| panic!("{name}: {error}")).0;
+    let bare = |found: Reference| Reference { r#type: None, extra: BTreeMap::new(), ..found };
+    outcomes.into_iter().map(reference).map(bare).collect()
+}
+
+#[test]
+fn one_library_gives_the_same_studies_in_every_format() {
+    let first = common("same-library/library.ris");
+    assert_eq!(first.len(), 4);
+    for name in ["library.csv", "library.xml", "library.bib", "library.ciw"] {
+        let mut found = common(&format!("same-library/{name}"));
+        if name == "library.ciw" {
+            // There is no tag for links.
+            found[0].url.clone_from(&first[0].url);
+        }
+        assert_eq!(found, first, "{name}");
+    }
+}
+
+#[test]
+fn one_pubmed_search_gives_the_same_studies_in_both_formats() {
+    let first = common("same-library/pubmed.nbib");
+    assert_eq!(first.len(), 2);
+    assert_eq!(common("same-library/pubmed.xml"), first);
 }

@@ -58,6 +58,7 @@ fn files_that_are_no_text_are_named() {
         (b"PK\x03\x04 a.ris", "a ZIP archive"),
         (b"\x1F\x8B\x08\x00", "a gzip file"),
         (b"ab\0\0\0cd\0", "binary data"),
+        (b"\x00\x01\x02\xff\xfe\x00binary\x00", "binary data"),
     ] {
         assert_eq!(read(bytes).unwrap_err(), Error::Binary { what });
     }
@@ -97,4 +98,27 @@ fn format_and_encoding_are_known_once_the_window_is_full() {
     reader.push(" \n".repeat(40_000).as_bytes()).unwrap();
     assert_eq!((reader.format(), reader.encoding()), (Some(Format::Ris), Some(Encoding::Utf8)));
     assert_eq!(reader.bytes_read(), RIS.len() as u64 + 80_000);
+}
+
+#[test]
+fn files_that_were_put_together_keep_all_their_records() {
+    let mark = "\u{feff}";
+    for (first, second) in [
+        ("TY  - JOUR\nTI  - a\n", "TY  - JOUR\nTI  - b\nER  -\n"),
+        ("PMID- 1\nTI  - a\n", "PMID- 2\nTI  - b\n"),
+        ("PT J\nTI a\nER\nEF\n", "PT J\nTI b\nER\n"),
+        ("Title,Year\na,1999\n", "Title,Year\nb,1999\n"),
+        ("@misc{a, title = {a}}\n", "@misc{b, title = {b}}\n"),
+        (
+            "<xml><records><record><title>a</title></record></records></xml>\n",
+            "<xml><records><record><title>b</title></record></records></xml>",
+        ),
+    ] {
+        for second in [second.to_owned(), format!("{mark}{second}")] {
+            let file = format!("{mark}{first}{second}");
+            let (outcomes, _) = read(file.as_bytes()).unwrap();
+            let titles: Vec<_> = outcomes.into_iter().map(|outcome| reference(outcome).title).collect();
+            assert_eq!(titles, ["a", "b"], "{second}");
+        }
+    }
 }

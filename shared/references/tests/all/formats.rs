@@ -155,3 +155,50 @@ fn a_table_cites_keywords_links_and_pages() {
     assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/z"), Some("42")));
     assert_eq!(found.r#type, None);
 }
+
+#[test]
+fn a_day_of_another_year_is_not_the_day_of_publication() {
+    let dated = |date: &str| {
+        let text = xml(&format!(
+            "<record><title>a</title><dates><year>2020</year><pub-dates><date>{date}</date></pub-dates></dates></record>"
+        ));
+        references(&text).remove(0)
+    };
+    assert_eq!(dated("Apr 5").date.as_deref(), Some("2020-04-05"));
+    assert_eq!(dated("2020-04-05").date.as_deref(), Some("2020-04-05"));
+    assert_eq!((dated("2020").date, dated("2020").extra.len()), (None, 0));
+    let other = dated("2019-12-30");
+    assert_eq!(
+        (other.year, other.date, other.extra["date"].as_slice()),
+        (Some(2020), None, ["2019-12-30".to_owned()].as_slice())
+    );
+}
+
+#[test]
+fn tags_without_a_field_and_values_that_lost_are_kept() {
+    let text = "TY  - JOUR\nTI  - a\nT1  - a\nST  - short\nJO  - J Tests\nT2  - J Tests\nVL  - 1\nVL  - 2\nSN  - 0000-0019\n\
+        ZZ  - x &amp; y\nsn  - 0000-0027\nDO  - 10.5555/a\nDO  - see the publisher\nER  -\n";
+    let extra: Vec<(String, Vec<String>)> = references(text).remove(0).extra.into_iter().collect();
+    let expected = [
+        ("DO", vec!["see the publisher"]),
+        ("SN", vec!["0000-0019", "0000-0027"]),
+        ("ST", vec!["short"]),
+        ("VL", vec!["2"]),
+        ("ZZ", vec!["x & y"]),
+    ];
+    let expected =
+        expected.map(|(tag, values)| (tag.to_owned(), values.into_iter().map(str::to_owned).collect()));
+    assert_eq!(extra, expected);
+}
+
+#[test]
+fn tags_may_be_lower_case_indented_tabbed_or_narrow() {
+    let text = "  ty  - jour\n  ti\t-\ta\n\tau  - Doe, J\n\nER - \nTY - BOOK\nBT - b\nER - \n";
+    let found = references(text);
+    assert_eq!(
+        (found[0].title.as_str(), found[0].authors.as_slice()),
+        ("a", ["Doe, J".to_owned()].as_slice())
+    );
+    assert_eq!(found[0].r#type.as_deref(), Some("Journal Article"));
+    assert_eq!((found[1].title.as_str(), found[1].r#type.as_deref()), ("b", Some("Book")));
+}

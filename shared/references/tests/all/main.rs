@@ -6,8 +6,10 @@
 mod bundled;
 mod files;
 mod formats;
+mod hostile;
 mod limits;
 mod other_formats;
+mod pieces;
 mod properties;
 mod samples;
 

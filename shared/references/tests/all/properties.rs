@@ -3,57 +3,12 @@
 use proptest::prelude::*;
 use references::{DETECTION_WINDOW, Limits, Reader};
 
-use crate::{original, read_in_chunks};
-
-/// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-const PIECES: [&str; 44] = [
-    "TY  - JOUR",
-    "\n",
-    "\r\n",
-    "\r",
-    "ER  - ",
-    "TI  - a title",
-    "AU  - Doe, Jane",
-    "DO  - 10.5555/x",
-    "1.",
-    " ",
-    "  ",
-    "PMID- 1",
-    "PMC - PMC1",
-    "\n\n",
-    "FAU - Doe, Jane",
-    "      more",
-    "AB  - é𝛼",
-    "OWN - NLM",
-    "<xml>",
-    "<records>",
-    "<record>",
-    "</record>",
-    "</records>",
-    "</xml>",
-    "<title>",
-    "</title>",
-    "<!-- ",
-    " -->",
-    "<![CDATA[",
-    "]]>",
-    "<?xml version=\"1.0\"?>",
-    "&amp;",
-    "&x;",
-    "<record/>",
-    "<ref-type name=\"Book\">6</ref-type>",
-    "Title,Year",
-    ",",
-    ";",
-    "\t",
-    "\"",
-    "\"\"",
-    "a < b",
-    "<!DOCTYPE",
-    "sep=;",
-];
-const STARTS: [&str; 6] =
-    ["", "TY  - JOUR\n", "PMID- 1\n", "<xml><records><record>", "Title,Authors,DOI\n", "Title\tYear\r\n"];
+use crate::{
+    bundled::bundled,
+    original,
+    pieces::{BUNDLED, PIECES, STARTS},
+    read_in_chunks,
+};
 
 fn limits() -> Limits {
     Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20 }
@@ -70,20 +25,27 @@ fn encode(text: &str, encoding: u8) -> Vec<u8> {
         0 => text.as_bytes().to_vec(),
         1 => format!("\u{feff}{text}").into_bytes(),
         2 => format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        3 => encoding_rs::MACINTOSH.encode(&text.replace('𝛼', "ü")).0.into_owned(),
         _ => text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect(),
     }
 }
 
 fn encoded() -> impl Strategy<Value = Vec<u8>> {
-    (text(), 0..4_u8).prop_map(|(text, encoding)| encode(&text, encoding))
+    (text(), 0..5_u8).prop_map(|(text, encoding)| encode(&text, encoding))
 }
 
 /// A file whose first record fills the detection window, so that all the rest is split as it streams in.
 fn beyond_window() -> impl Strategy<Value = Vec<u8>> {
-    (1..STARTS.len(), text(), 0..4_u8).prop_map(|(start, tail, encoding)| {
+    (1..STARTS.len(), text(), 0..5_u8).prop_map(|(start, tail, encoding)| {
         let (start, long) = (STARTS[start], "long ".repeat(14_000));
         let filler = match start {
             start if start.starts_with("<xml>") => format!("<title>{long}</title></record>"),
+            start if start.starts_with("<PubmedArticleSet><P") => {
+                format!("<ArticleTitle>{long}</ArticleTitle></PubmedArticle>")
+            }
+            start if start.starts_with("<!") => format!("<PubmedArticle>{long}</PubmedArticle>"),
+            start if start.starts_with("PT") => format!("TI {long}\nER\n"),
+            start if start.starts_with('@') => format!("note = {{{long}}}}}\n"),
             start if start.starts_with("TY") => format!("TI  - {long}\nER  -\n"),
             start if start.starts_with("PMID") => format!("TI  - {long}\n\n"),
             _ => format!("{long}\n"),
@@ -114,6 +76,66 @@ proptest! {
             }
             prop_assert_eq!(report.records, outcomes.len() as u64);
         }
+    }
+
+    #[test]
+    fn a_cut_anywhere_changes_nothing(file in encoded(), at in any::<prop::sample::Index>()) {
+        let (front, back) = file.split_at(at.index(file.len() + 1));
+        let mut reader = Reader::new(limits());
+        let pushed = reader.push(front).and_then(|mut outcomes| {
+            outcomes.extend(reader.push(back)?);
+            let (last, report) = reader.finish()?;
+            outcomes.extend(last);
+            Ok((outcomes, report))
+        });
+        prop_assert_eq!(pushed, read_in_chunks(&file, usize::MAX, limits()));
+    }
+
+    /// Every byte belongs to one outcome or to a gap, and no gap holds what begins a record.
+    #[test]
+    fn gaps_hold_no_records(file in encoded()) {
+        let Ok((outcomes, report)) = read_in_chunks(&file, usize::MAX, limits()) else { return Ok(()) };
+        let starts = match report.format.to_string().as_str() {
+            "RIS" => "TY  - ",
+            "PubMed nbib" => "PMID- ",
+            "Web of Science plain text" => "PT J\n",
+            "EndNote XML" => "<records><record>",
+            _ => return Ok(()),
+        };
+        let mut last = 0;
+        let mut gaps = Vec::new();
+        for outcome in &outcomes {
+            let text = original(&file, outcome);
+            let start = text.as_ptr() as usize - file.as_ptr() as usize;
+            gaps.push(&file[last..start]);
+            last = start + text.len();
+        }
+        gaps.push(&file[last..]);
+        for gap in gaps {
+            let gap = String::from_utf8_lossy(gap);
+            let lost = gap.lines().any(|line| line.starts_with(starts)) && !starts.starts_with('<');
+            prop_assert!(!lost, "{:?} in {:?}", starts, gap);
+        }
+    }
+
+    #[test]
+    fn mutated_exports_cause_no_panic(
+        name in prop::sample::select(BUNDLED.as_slice()),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..12),
+        chunk in 1_usize..5000,
+    ) {
+        let mut file = bundled(name);
+        for (at, byte, change) in changes {
+            let at = at.index(file.len());
+            match change {
+                0 => file[at] = byte,
+                1 => file.insert(at, byte),
+                2 => file.truncate(at.max(1)),
+                _ => drop(file.drain(at..(at + usize::from(byte)).min(file.len() - 1).max(at))),
+            }
+        }
+        let whole = read_in_chunks(&file, usize::MAX, limits());
+        prop_assert_eq!(read_in_chunks(&file, chunk, limits()), whole);
     }
 
     #[test]

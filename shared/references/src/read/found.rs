@@ -1,0 +1,208 @@
+//! Puts each value in its place, and settles what depends on several.
+
+use super::{
+    dates::{self, Date},
+    draft::Value,
+    field::Field,
+    identifiers, pages, tidy,
+};
+use crate::Reference;
+
+/// Values that have found their place, and those that wait until the others have.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    reference: Reference,
+    dates: Vec<Value<'a>>,
+    month_day: Option<Date>,
+    book: Option<Value<'a>>,
+    first_page: Option<Value<'a>>,
+    last_page: Option<Value<'a>>,
+    accession: Option<Value<'a>>,
+    pubmed: bool,
+    types: Vec<String>,
+    doi_in_link: Option<String>,
+}
+
+impl<'a> Found<'a> {
+    /// Puts a value in its place; gives it back when it has none and says something of its own.
+    pub(super) fn place(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+        let reference = &mut self.reference;
+        let slot = match value.field {
+            Field::Title => {
+                let title = wins.then(|| tidy::line(&value.text)).flatten();
+                return match title {
+                    Some(title) if reference.title.is_empty() => {
+                        reference.title = title;
+                        None
+                    }
+                    _ => Some(value),
+                };
+            }
+            Field::Journal => &mut reference.journal,
+            Field::Volume => &mut reference.volume,
+            Field::Issue => &mut reference.issue,
+            Field::Pages => &mut reference.pages,
+            Field::Book => return put(&mut self.book, value, wins),
+            Field::FirstPage => return put(&mut self.first_page, value, wins),
+            Field::LastPage => return put(&mut self.last_page, value, wins),
+            Field::Accession => return put(&mut self.accession, value, wins),
+            Field::Doi => return identify(&mut reference.doi, identifiers::doi(&value.text), value),
+            Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
+            Field::Abstract => return self.paragraph(value, wins),
+            Field::Date => {
+                self.dates.push(value);
+                return None;
+            }
+            Field::MonthDay => return self.month_day(value),
+            Field::Url => return self.link(value, wins),
+            Field::Type => {
+                if wins {
+                    self.types.extend(tidy::line(&value.text));
+                    return None;
+                }
+                return Some(value);
+            }
+            Field::Database => {
+                self.pubmed |= is_pubmed(&value.text);
+                return Some(value);
+            }
+            _ => return Some(value),
+        };
+        if !wins || slot.is_some() {
+            return Some(value);
+        }
+        *slot = tidy::line(&value.text);
+        None
+    }
+
+    /// A whole date where month and day are expected has to agree with the year like any other.
+    fn month_day(&mut self, value: Value<'a>) -> Option<Value<'a>> {
+        let date = dates::date(&value.text);
+        if date.year.is_some() {
+            self.dates.push(Value { rank: u8::MAX, ..value });
+            return None;
+        }
+        if date.month.is_none() || self.month_day.is_some() {
+            return Some(value);
+        }
+        self.month_day = Some(date);
+        None
+    }
+
+    fn paragraph(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+        if !wins {
+            return Some(value);
+        }
+        let text = tidy::text(&value.text)?;
+        match &mut self.reference.r#abstract {
+            Some(before) => {
+                before.push('\n');
+                before.push_str(&text);
+            }
+            None => self.reference.r#abstract = Some(text),
+        }
+        None
+    }
+
+    fn link(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+        self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi_in_url(&value.text));
+        if !wins || self.reference.url.is_some() {
+            return Some(value);
+        }
+        self.reference.url = tidy::line(&value.text);
+        None
+    }
+
+    /// Settles what depends on several values; adds those that found no place to `left`.
+    pub(super) fn complete(mut self, left: &mut Vec<Value<'a>>) -> Reference {
+        let mut reference = std::mem::take(&mut self.reference);
+        if let Some(book) = self.book {
+            if reference.title.is_empty() {
+                reference.title = tidy::line(&book.text).unwrap_or_default();
+            } else if reference.journal.is_none() {
+                reference.journal = tidy::line(&book.text);
+            } else {
+                left.push(book);
+            }
+        }
+        match self.accession {
+            Some(accession) if self.pubmed && reference.pmid.is_none() => {
+                reference.pmid = identifiers::pmid(&accession.text);
+                left.extend(reference.pmid.is_none().then_some(accession));
+            }
+            accession => left.extend(accession),
+        }
+        let pages = self.first_page.into_iter().chain(self.last_page);
+        match reference.pages.as_deref() {
+            // Some databases give the range and its ends.
+            Some(range) => left.extend(pages.filter(|page| !range.contains(page.text.trim()))),
+            None => reference.pages = joined(pages),
+        }
+        reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
+        reference.doi = reference.doi.or(self.doi_in_link);
+        let mut date = settle(self.dates, left);
+        if let (None, Some(Date { month, day, .. })) = (date.month, self.month_day) {
+            (date.month, date.day) = (month, day);
+        }
+        (reference.year, reference.date) = (date.year, date.iso());
+        reference.r#type = (!self.types.is_empty()).then(|| tidy::unique(self.types).join("; "));
+        reference
+    }
+}
+
+/// First and last page as a range.
+fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
+    let (mut first, mut last) = (None, None);
+    for value in values {
+        let page = if value.field == Field::FirstPage { &mut first } else { &mut last };
+        *page = Some(value.text);
+    }
+    pages::joined(first.as_deref(), last.as_deref())
+}
+
+/// The preferred value with a year says the year, and others that agree on it may say the day.
+fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
+    values.sort_by_key(|value| value.rank);
+    let mut settled = Date::default();
+    for value in values {
+        let date = dates::date(&value.text);
+        let more = (settled.month, settled.day) < (date.month.or(settled.month), date.day.or(settled.day));
+        match (settled.year, date.year) {
+            (None, Some(_)) => settled = date,
+            (Some(known), Some(year)) if known == year => {
+                if settled.month.is_none() || (more && settled.month == date.month) {
+                    settled = date;
+                }
+            }
+            _ => left.push(value),
+        }
+    }
+    settled
+}
+
+/// Keeps the first value of the preferred tag.
+fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+    if slot.is_some() || !wins {
+        return Some(value);
+    }
+    *slot = Some(value);
+    None
+}
+
+/// Keeps the first identifier; the same one again says nothing new.
+fn identify<'a>(slot: &mut Option<String>, found: Option<String>, value: Value<'a>) -> Option<Value<'a>> {
+    match (found, slot.as_deref()) {
+        (Some(found), Some(known)) if found == known => None,
+        (Some(found), None) => {
+            *slot = Some(found);
+            None
+        }
+        _ => Some(value),
+    }
+}
+
+/// Whether the numbers of a database are PMIDs.
+fn is_pubmed(database: &str) -> bool {
+    let database = database.trim().to_ascii_lowercase();
+    database == "nlm" || database.contains("pubmed") || database.contains("medline")
+}

@@ -1,0 +1,31 @@
+//! Which elements of XML documents are records.
+
+/// Which elements are records.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The element around the records.
+    pub(super) parent: &'static [u8],
+    pub(super) records: &'static [&'static [u8]],
+    /// What is said of a record that lacks its end tag.
+    pub(super) unclosed: &'static str,
+    /// Whether the document may name an external document type, which is stepped over and never fetched.
+    pub(super) doctype: bool,
+    /// Whether a record may be the whole document.
+    pub(super) alone: bool,
+}
+
+pub(super) const ENDNOTE: Layout = Layout {
+    parent: b"records",
+    records: &[b"record"],
+    unclosed: "it is not closed by </record>",
+    doctype: false,
+    alone: false,
+};
+
+pub(super) const PUBMED: Layout = Layout {
+    parent: b"PubmedArticleSet",
+    records: &[b"PubmedArticle", b"PubmedBookArticle"],
+    unclosed: "its element is not closed",
+    doctype: true,
+    alone: true,
+};
