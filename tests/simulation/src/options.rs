@@ -79,6 +79,8 @@ pub enum Invariant {
     StudiesAreKept,
     /// Only a conflict is tried again in place; everything else goes back to its queue.
     RetriesAreScoped,
+    /// One worker at a time is inside a partition, while its lease lasts.
+    OneInside,
     /// The functions answer each delivery, and never panic.
     Answers,
 }
@@ -97,6 +99,7 @@ impl Invariant {
             Self::SessionIsAtomic => "session",
             Self::StudiesAreKept => "studies",
             Self::RetriesAreScoped => "retries",
+            Self::OneInside => "partition",
             Self::Answers => "answers",
         }
     }

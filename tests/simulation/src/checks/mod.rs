@@ -3,12 +3,14 @@
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
 //! - [`effects`]: each effect performed: I2, I3, I4;
 //! - [`tokens`]: the ledger after each change: I4, I6;
+//! - [`inside`]: one worker at a time in a partition;
 //! - [`rest`]: the end: I3, I6, I7, sessions and studies;
 //! - [`scope`]: what is tried again in place;
 //! - [`stale`]: duplicates that come after the end: I5.
 
 mod documents;
 mod effects;
+mod inside;
 mod rest;
 mod scope;
 mod stale;
@@ -19,7 +21,7 @@ pub(crate) use stale::ages;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use contracts::{FileId, MessageId, SearchId, SessionId};
+use contracts::{AttemptId, FileId, MessageId, SearchId, SessionId};
 use jiff::Timestamp;
 use outbox::{Owner, Queue};
 use worker::Content;
@@ -53,6 +55,8 @@ pub(crate) struct Checks {
     sessions: BTreeMap<SessionId, SearchId>,
     /// The searches that a worker gave up on in the batch it has in hand.
     given_up_by: BTreeSet<(usize, SearchId)>,
+    /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
+    inside: BTreeMap<SearchId, (AttemptId, Timestamp)>,
     /// Every message ever sent, once.
     sent: BTreeMap<MessageId, (Queue, String)>,
 }

@@ -52,6 +52,9 @@ impl World {
             self.items.insert(claim.partition, item);
             self.claimed(claim);
         }
+        if matches!(answer, Admission::Admitted(_)) {
+            self.enter(claim);
+        }
         self.after_claim(claim, &answer);
         self.note(|| {
             let (search, attempt) = (short(&claim.partition), short(&claim.attempt));
@@ -67,6 +70,7 @@ impl World {
     }
 
     fn release(&mut self, release: &Release) -> bool {
+        self.leave(release);
         let release = &self.mutated(release);
         let stored = self.items.get(&release.partition).cloned();
         let next = stored.and_then(|item| item.release(release));
