@@ -10,6 +10,7 @@
 mod crashes;
 mod documents;
 mod hostile;
+mod outbox;
 mod retries;
 mod searches;
 mod sessions;

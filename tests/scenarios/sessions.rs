@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use contracts::ProjectId;
+use contracts::{JobState, ProjectId};
 use embedded::Phase;
 use imports::ReadJobs;
 use outbox::Queue;
-use start_upload::{NewFile, NewSearch};
+use start_upload::{NewFile, NewSearch, Withdrawal};
 
-use crate::world::{CrashAt, World};
+use crate::world::{CrashAt, TWO_RECORDS, World};
 
 fn request() -> NewSearch {
     NewSearch { name: "s".into(), files: vec![NewFile { name: "a.ris".into(), size_bytes: 1 }] }
@@ -61,4 +61,81 @@ async fn an_invalid_manifest_stores_nothing_and_names_every_fault() {
     assert_eq!(faults.len(), 2);
     assert_eq!(world.store().unfinished().await.unwrap(), []);
     assert_eq!(world.take(Queue::Control).await, []);
+}
+
+#[tokio::test]
+async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let search = announced.search_id;
+    assert_eq!(world.functions.start_upload.withdraw(search).await.unwrap(), Withdrawal::Accepted);
+    world.run().await;
+    let ended = world.job(search).await;
+    assert_eq!(ended.state, JobState::Error);
+    assert_eq!(ended.reason.as_deref(), Some("withdrawn before its files were read"));
+
+    world.upload(&announced, 1, TWO_RECORDS).await;
+    world.run().await;
+    assert_eq!(world.job(search).await, ended);
+    assert_eq!(world.parsed(search).await.len(), 0);
+    // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
+    assert_eq!(world.functions.start_upload.withdraw(search).await.unwrap(), Withdrawal::Accepted);
+    assert_eq!(world.take(Queue::Saga).await, []);
+}
+
+#[tokio::test]
+async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let started = world.take(Queue::Saga).await;
+    world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    world.run().await;
+    world.deliver(Queue::Saga, &started).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.name.as_deref()), (JobState::Error, Some("Gambling harms")));
+    assert_eq!(job.files.len(), 1);
+    assert_eq!(world.parsed(announced.search_id).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    // The withdrawal is on its way when the last file arrives.
+    world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    let messages = world.take(Queue::Saga).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.deliver(Queue::Saga, &messages).await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    let late = world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    assert_eq!(late, Withdrawal::TooLate);
+    let unknown = contracts::SearchId::from_uuid(uuid::Uuid::max());
+    assert_eq!(world.functions.start_upload.withdraw(unknown).await.unwrap(), Withdrawal::Unknown);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
+    for (call, phase) in [
+        ("ledger.grant", Phase::After),
+        ("queue.send", Phase::After),
+        ("session.commit", Phase::Before),
+        ("session.commit", Phase::After),
+    ] {
+        let world = World::new();
+        let announced = world.announce(&["a.ris"]).await;
+        world.run().await;
+        let crash = CrashAt::new(call, phase, 1);
+        crash.kill(world.crashing(&crash).start_upload.withdraw(announced.search_id)).await;
+        settle(&world).await;
+        world.run().await;
+        let committed = (call, phase) == ("session.commit", Phase::After);
+        let expected = if committed { JobState::Error } else { JobState::Uploading };
+        assert_eq!(world.job(announced.search_id).await.state, expected, "{call} {phase:?}");
+    }
 }

@@ -9,6 +9,7 @@
 
 pub mod http;
 mod list;
+mod withdraw;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,8 @@ use contracts::manifest::ManifestFault;
 use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
 use contracts::{
-    Body, FileId, Host, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey,
-    ProjectId, Reporter, SearchId, SessionId, StoreError, Token, UploadMetadata,
+    Body, FileId, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey, ProjectId,
+    Reporter, SearchId, SessionId, StoreError, Token, UploadMetadata,
 };
 use dedup::GrantTokens;
 use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
@@ -29,6 +30,8 @@ use outbox::{CommitSession, Owner, SendMessages, Session, StageError, SweepOutbo
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use worker::Dispatcher;
+
+pub use crate::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "start-upload";
@@ -268,8 +271,8 @@ impl StartUpload {
         self.ports.tokens.grant(search_id, &tokens, now).await?;
         let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
         let files = self.presign(&keys, &metadata, now).await?;
-        let message =
-            announcement(project_id, search_id, manifest.clone(), started, self.ports.reporter.host.as_ref());
+        let body = SearchUploadStarted { project_id, manifest: manifest.clone() };
+        let message = self.message(search_id, started, Body::SearchUploadStarted(body));
         let job = new_job(project_id, search_id, &manifest, now);
         Ok(Prepared { announced: Announced { search_id, files }, message, job })
     }
@@ -284,13 +287,32 @@ impl StartUpload {
         let mut session = Session::open(host, id, search_id, self.settings.session.clone());
         session.send(&prepared.message)?;
         session.write(Write::CreateJob(Box::new(prepared.job.clone())));
+        self.commit(session).await
+    }
+
+    async fn commit(&self, session: Session<Write>) -> Result<(), Error> {
         let owner = Owner::Session(session.id());
+        let host = self.ports.reporter.host.as_ref();
         session.commit(host, self.ports.queue.as_ref(), self.ports.sessions.as_ref()).await?;
         // The control message would do it too, only later; whatever goes wrong here is its business.
         if let Err(error) = self.ports.dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
-            tracing::warn!(%search_id, error = chain(&error), "the announcement is left to the control message");
+            tracing::warn!(?owner, error = chain(&error), "the message is left to the control message");
         }
         Ok(())
+    }
+
+    fn message(&self, search_id: SearchId, token: Token, body: Body) -> Message {
+        let host = self.ports.reporter.host.as_ref();
+        Message {
+            id: MessageId::from_uuid(host.fresh_id()),
+            source: FUNCTION.into(),
+            time: host.now(),
+            correlation_id: search_id,
+            causation_id: None,
+            token: Some(token),
+            traceparent: None,
+            body,
+        }
     }
 
     fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {
@@ -336,25 +358,6 @@ impl StartUpload {
             uploads.push(Upload { file_id: key.file, name: key.name.clone(), upload });
         }
         Ok(uploads)
-    }
-}
-
-fn announcement(
-    project_id: ProjectId,
-    search_id: SearchId,
-    manifest: Manifest,
-    token: Token,
-    host: &dyn Host,
-) -> Message {
-    Message {
-        id: MessageId::from_uuid(host.fresh_id()),
-        source: FUNCTION.into(),
-        time: host.now(),
-        correlation_id: search_id,
-        causation_id: None,
-        token: Some(token),
-        traceparent: None,
-        body: Body::SearchUploadStarted(SearchUploadStarted { project_id, manifest }),
     }
 }
 

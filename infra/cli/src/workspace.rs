@@ -63,7 +63,10 @@ impl Workspace {
                     parse_dead: limit,
                     control: limit,
                 };
-                let settings = Settings { receive_limits, ..Settings::with_retention(config.saga_retention) };
+                let settings = Settings {
+                    receive_limits,
+                    ..Settings::with_retention(config.saga_retention, config.outbox.retention)
+                };
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
                 store.recover(&lock).await?;
                 let backend = adapters::embedded(&store, host, store.clone(), config);

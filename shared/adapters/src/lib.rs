@@ -44,7 +44,7 @@ pub async fn open(
 ) -> Result<Backend, OpenError> {
     match config.backend {
         BackendKind::Embedded => {
-            let settings = Settings::with_retention(config.saga_retention);
+            let settings = Settings::with_retention(config.saga_retention, config.outbox.retention);
             let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
             Ok(embedded(&store, host, observer, config))
         }

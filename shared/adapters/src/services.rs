@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use aws_types::SdkConfig;
 use backend::{Backend, Documents, Missing, Partitions};
-use config::{Config, Mode, Services};
+use config::{Config, Mode};
 use contracts::{Host, Observe};
 use dedup::ledger::NoLedger;
 use dynamo::{Ledger, Processed};
@@ -39,7 +39,7 @@ pub(crate) async fn open(
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     let (sdk, documents) = join(aws::config(), documents(&config)).await;
-    let clients = Clients::new(&sdk, &config.services, &host);
+    let clients = Clients::new(&sdk, &config, &host);
     Ok(Backend {
         documents: documents?,
         partitions: match config.mode {
@@ -67,7 +67,8 @@ struct Clients {
 }
 
 impl Clients {
-    fn new(sdk: &SdkConfig, services: &Services, host: &Arc<dyn Host>) -> Self {
+    fn new(sdk: &SdkConfig, config: &Config, host: &Arc<dyn Host>) -> Self {
+        let services = &config.services;
         let dynamo = aws_sdk_dynamodb::Client::new(sdk);
         let s3 = s3::client(sdk);
         let queues = Queues::from_pairs(services.queue_urls.clone());
@@ -88,7 +89,7 @@ impl Clients {
                 .as_ref()
                 .map(|bucket| Uploads::new(s3, sdk, bucket, Arc::clone(host)))
                 .ok_or(BUCKET),
-            sqs: Sqs::new(aws_sdk_sqs::Client::new(sdk), queues, Arc::clone(host)),
+            sqs: Sqs::new(sqs::client(sdk, config.outbox.send_timeout), queues, Arc::clone(host)),
         }
     }
 }
@@ -115,7 +116,8 @@ pub async fn database(config: &Config) -> Result<Mongo, OpenError> {
     let uri = services.mongodb_uri.as_ref().ok_or(DATABASE)?;
     let settings = Settings {
         max_pool_size: services.mongodb_pool_size,
-        retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
+        saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
+        outbox_retention: config.outbox.retention,
         ..Settings::new(Uri::new(uri.expose()), &services.mongodb_database)
     };
     Ok(Mongo::connect(&settings).await?)
@@ -127,7 +129,7 @@ pub async fn database(config: &Config) -> Result<Mongo, OpenError> {
 /// # Errors
 /// With the first setting that is missing or leads nowhere.
 pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError> {
-    let clients = Clients::new(&aws::config().await, &config.services, &host);
+    let clients = Clients::new(&aws::config().await, config, &host);
     clients.uploads?;
     if config.mode == Mode::Ledger {
         clients.ledger?.check().await?;

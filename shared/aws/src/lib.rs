@@ -36,16 +36,20 @@ pub async fn config() -> SdkConfig {
     limited(aws_config::defaults(BehaviorVersion::latest())).load().await
 }
 
+/// The limits above, but for how long a call may take with all its tries.
+pub fn timeouts(operation: Duration) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT.min(operation))
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT.min(operation))
+        .operation_timeout(operation)
+        .build()
+}
+
 /// The limits above, on a configuration that is being built otherwise.
 pub fn limited(loader: aws_config::ConfigLoader) -> aws_config::ConfigLoader {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
-        .operation_timeout(OPERATION_TIMEOUT)
-        .build();
     let retries = RetryConfig::standard()
         .with_max_attempts(MAX_ATTEMPTS)
         .with_initial_backoff(FIRST_BACKOFF)
         .with_max_backoff(LONGEST_BACKOFF);
-    loader.timeout_config(timeouts).retry_config(retries)
+    loader.timeout_config(timeouts(OPERATION_TIMEOUT)).retry_config(retries)
 }

@@ -135,11 +135,14 @@ pub struct Config {
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
-    /// What a failure of an outbox entry leads to:
+    /// The outbox:
     /// - `SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS`: failed attempts after which it is poisoned; 5. With 0 the first one does;
     /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
     /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
-    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100.
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100;
+    /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: how long one call to a queue may take before its messages count
+    ///   as not sent; 15, at most what a claim lasts;
+    /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: how long the record of a session stays once it is settled; 604,800.
     pub outbox: Policy,
     /// `SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS`: how long an announcement may take to be stored before it is given up;
     /// 15, at most 900.
@@ -312,11 +315,22 @@ impl Reader {
         let span = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
         let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
+        let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default.send_timeout.min(stuck_after));
+        if send_timeout > stuck_after {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS must be at most {}, what a claim lasts \
+                 (SEARCH_IMPORT_OUTBOX_STUCK_SECONDS)",
+                stuck_after.as_secs()
+            ));
+        }
+        let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
         Policy {
             max_attempts: self.read("OUTBOX_MAX_ATTEMPTS", default.max_attempts, |_| true, from_0),
             max_delay: span(max_delay),
             stuck_after: span(stuck_after),
             batch: self.read("OUTBOX_BATCH", default.batch, |n| *n > 0, from_1),
+            send_timeout,
+            retention: span(retention),
         }
     }
 
@@ -420,9 +434,15 @@ mod tests {
         let read =
             |name: &str, value: &str| Config::from_pairs(pairs(&[(name, value)])).map(|read| read.outbox);
         let eager = read("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10").unwrap();
-        assert_eq!(eager, Policy { stuck_after: SignedDuration::from_secs(10), ..Policy::default() });
+        let stuck_after = SignedDuration::from_secs(10);
+        let send_timeout = stuck_after.unsigned_abs();
+        assert_eq!(eager, Policy { stuck_after, send_timeout, ..Policy::default() });
         assert_eq!(read("SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS", "0").unwrap().max_attempts, 0);
         assert!(read("SEARCH_IMPORT_OUTBOX_BATCH", "0").is_err());
+        let kept = read("SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
+        assert_eq!(kept.retention, SignedDuration::from_hours(24));
+        let slow = read("SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS", "301").unwrap_err().to_string();
+        assert!(slow.contains("SEND_TIMEOUT_SECONDS must be at most 300"), "{slow}");
     }
 
     #[test]

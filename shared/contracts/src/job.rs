@@ -107,6 +107,12 @@ pub struct Counts {
 }
 
 impl Job {
+    /// Whether its files are being read, or were.
+    pub fn has_started(&self) -> bool {
+        matches!(self.state, JobState::Parsing | JobState::Completed)
+            || self.files.iter().any(|file| file.outcome.is_some())
+    }
+
     /// Studies stored for all files together.
     pub fn studies(&self) -> u64 {
         self.files

@@ -60,6 +60,8 @@ pub enum Body {
     StartParsingFaulted(StartParsingFaulted),
     /// The files of a search did not arrive in time.
     UploadTimeout(UploadTimeout),
+    /// A search was withdrawn by whoever announced it.
+    SearchWithdrawn(SearchWithdrawn),
     /// Command: read one file.
     StartParsing(StartParsing),
     /// Command: bring a transactional session to its end.
@@ -141,6 +143,15 @@ pub struct StartParsingFaulted {
 pub struct UploadTimeout {
     /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
     pub timeout_id: TimeoutId,
+}
+
+/// See [`Body::SearchWithdrawn`]. It may overtake the announcement, and so says itself what was announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchWithdrawn {
+    /// The review.
+    pub project_id: ProjectId,
+    /// What was announced.
+    pub manifest: Manifest,
 }
 
 /// See [`Body::StartParsing`]. It carries all that the parser needs.
@@ -228,6 +239,7 @@ impl Body {
             Self::ReferenceFileFaulted(_) => "ReferenceFileFaulted",
             Self::StartParsingFaulted(_) => "StartParsingFaulted",
             Self::UploadTimeout(_) => "UploadTimeout",
+            Self::SearchWithdrawn(_) => "SearchWithdrawn",
             Self::StartParsing(_) => "StartParsing",
             Self::SettleSession(_) => "SettleSession",
             Self::SearchImportCompleted(_) => "SearchImportCompleted",
@@ -243,7 +255,8 @@ impl Body {
             | Self::ReferenceFileParsingCompleted(_)
             | Self::ReferenceFileFaulted(_)
             | Self::StartParsingFaulted(_)
-            | Self::UploadTimeout(_) => Destination::Saga,
+            | Self::UploadTimeout(_)
+            | Self::SearchWithdrawn(_) => Destination::Saga,
             Self::StartParsing(_) => Destination::Parse,
             Self::SettleSession(_) => Destination::Control,
             Self::SearchImportCompleted(_) | Self::SearchImportFailed(_) => Destination::Events,
@@ -336,13 +349,14 @@ impl Message {
 }
 
 /// The names of all bodies, as [`Body::name`] gives them.
-pub const TYPES: [&str; 10] = [
+pub const TYPES: [&str; 11] = [
     "SearchUploadStarted",
     "SearchUploadSaved",
     "ReferenceFileParsingCompleted",
     "ReferenceFileFaulted",
     "StartParsingFaulted",
     "UploadTimeout",
+    "SearchWithdrawn",
     "StartParsing",
     "SettleSession",
     "SearchImportCompleted",

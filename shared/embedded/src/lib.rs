@@ -61,7 +61,7 @@ pub use log::MAX_DECISIONS;
 pub use objects::{BUCKET, UPLOAD_URL};
 pub use outbox::Outbox;
 pub use pending::{LocalUpload, PendingUpload};
-pub use recover::{Purged, Recovered, SESSION_RETENTION};
+pub use recover::{Purged, Recovered};
 pub use settings::{ReceiveLimits, Settings};
 pub use signal::MessageSignal;
 pub use store::{OpenError, Store};

@@ -12,10 +12,6 @@ use crate::upload::remove;
 use crate::value::nanos;
 use crate::{Lock, Store};
 
-/// How long a settled session is remembered: 7 days. A commit that is repeated later than that does not exist;
-/// nobody waits so long for an answer.
-pub const SESSION_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
-
 /// What a recovery found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
@@ -94,7 +90,8 @@ impl Store {
     /// # Errors
     /// When the store does not answer.
     pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
-        self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now)).await
+        let settled = self.settings().outbox_retention;
+        self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
     }
 }
 
@@ -140,8 +137,8 @@ pub(crate) const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AN
 pub(crate) const PURGE_SESSIONS: &str = "DELETE FROM session WHERE at <= ?1 AND NOT EXISTS
     (SELECT 1 FROM outbox WHERE outbox.owner = 'session' AND outbox.owner_id = session.session_id)";
 
-fn purge(db: &Connection, now: Timestamp) -> Result<Purged, Fault> {
-    let old = now.checked_sub(SESSION_RETENTION).unwrap_or(Timestamp::MIN);
+fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Purged, Fault> {
+    let old = now.checked_sub(settled).unwrap_or(Timestamp::MIN);
     let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute(params![nanos(before)]);
     Ok(Purged {
         sagas: delete(PURGE_SAGAS, now)?,

@@ -1,5 +1,7 @@
 //! What may be set.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use outbox::Queue;
 
@@ -8,22 +10,26 @@ use outbox::Queue;
 pub struct Settings {
     /// How long the document of a search that has ended stays: 7 days, so that late duplicates meet it.
     pub saga_retention: SignedDuration,
+    /// How long the record of a session stays once it is settled: 7 days. A commit that is repeated later than that
+    /// does not exist; nobody waits so long for an answer.
+    pub outbox_retention: SignedDuration,
     /// How often a message is received before its queue gives it up.
     pub receive_limits: ReceiveLimits,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { saga_retention: SignedDuration::from_hours(7 * 24), receive_limits: ReceiveLimits::default() }
+        let week = SignedDuration::from_hours(7 * 24);
+        Self { saga_retention: week, outbox_retention: week, receive_limits: ReceiveLimits::default() }
     }
 }
 
 impl Settings {
-    /// The defaults, but for how long the document of a search that has ended stays.
-    pub fn with_retention(saga_retention: std::time::Duration) -> Self {
+    /// The defaults, but for how long what has ended stays.
+    pub fn with_retention(saga_retention: Duration, outbox_retention: SignedDuration) -> Self {
         // A span beyond what can be represented is as good as for ever.
         let saga_retention = SignedDuration::try_from(saga_retention).unwrap_or(SignedDuration::MAX);
-        Self { saga_retention, ..Self::default() }
+        Self { saga_retention, outbox_retention, ..Self::default() }
     }
 }
 

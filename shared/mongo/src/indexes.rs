@@ -18,16 +18,16 @@ pub(crate) struct Index {
     options: Document,
 }
 
-/// Every index, for a retention of what has ended.
 /// The index of records that have entries.
 pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 
-pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
+/// Every index, for a retention of ended searches and one of settled sessions.
+pub(crate) fn wanted(searches: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
     // The server takes no more than 31 bits.
-    let seconds = i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
+    let seconds = |retention: SignedDuration| i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
     let index = |collection, name, key, options| Index { collection, name, key, options };
     // Expiry only without entries: what was not performed, or is poisoned, is never deleted by the system.
-    let ttl = doc! { "expireAfterSeconds": seconds, "partialFilterExpression": { record::PENDING: 0 } };
+    let ttl = |retention| doc! { "expireAfterSeconds": seconds(retention), "partialFilterExpression": { record::PENDING: 0 } };
     // Only what waits is in it, so that a sweep stays as fast however much has ended. The id makes the answer of a
     // sweep complete without reading a document.
     let ready = doc! { record::READY_AT: 1, record::ID: 1 };
@@ -35,11 +35,11 @@ pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
     let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
     vec![
-        index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl.clone()),
+        index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(searches)),
         index(collections::SAGA, "outbox_ready", ready.clone(), waiting.clone()),
         index(collections::SAGA, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries.clone()),
         index(collections::SESSION, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries),
-        index(collections::SESSION, "ttl_At", doc! { record::AT: 1 }, ttl),
+        index(collections::SESSION, "ttl_At", doc! { record::AT: 1 }, ttl(sessions)),
         index(collections::SESSION, "outbox_ready", ready, waiting),
         index(
             collections::JOB,
@@ -57,7 +57,7 @@ pub(crate) fn wanted(retention: SignedDuration) -> Vec<Index> {
             collections::PROGRESS,
             "ttl_ReportedAt",
             doc! { progress::REPORTED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds },
+            doc! { "expireAfterSeconds": seconds(searches) },
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
@@ -129,7 +129,8 @@ mod tests {
     use super::*;
 
     fn ttl() -> Index {
-        wanted(SignedDuration::from_hours(7 * 24)).remove(0)
+        let days = |days: i64| SignedDuration::from_hours(days * 24);
+        wanted(days(7), days(3)).remove(0)
     }
 
     fn as_listed(index: &Index) -> Document {

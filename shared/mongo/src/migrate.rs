@@ -79,7 +79,7 @@ impl Mongo {
     /// # Errors
     /// When the store does not answer, or forbids it.
     pub async fn ensure_indexes(&self, on_difference: OnDifference) -> Result<Migration, StoreError> {
-        let wanted = wanted(self.retention());
+        let wanted = wanted(self.saga_retention(), self.outbox_retention());
         let ensure = collections::ALL.iter().map(|collection| {
             let indexes: Vec<&Index> =
                 wanted.iter().filter(|index| index.collection == *collection).collect();

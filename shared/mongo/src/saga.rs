@@ -27,7 +27,7 @@ impl ReadSaga for Mongo {
 }
 
 async fn load(mongo: &Mongo, searches: &[SearchId], now: Timestamp) -> Result<Vec<Option<Document>>, Fault> {
-    let expired_until = expired_until(now, mongo.retention());
+    let expired_until = expired_until(now, mongo.saga_retention());
     let mut found: BTreeMap<SearchId, Document> = BTreeMap::new();
     for stored in find(mongo, searches, doc! {}, ReadConcern::majority()).await? {
         if !has_expired(&stored, expired_until) {
@@ -101,7 +101,7 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
     }
     let statements = writes
         .iter()
-        .map(|write| pipeline::persist(write, now, mongo.retention()))
+        .map(|write| pipeline::persist(write, now, mongo.saga_retention()))
         .collect::<Result<Vec<_>, _>>()?;
     let inserts: Vec<bool> = statements.iter().map(|statement| statement.upsert).collect();
     let outcomes = mongo.update(collections::SAGA, statements).await?.outcomes(&inserts);

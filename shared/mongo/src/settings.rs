@@ -52,9 +52,11 @@ pub struct Settings {
     /// driver has no such limit (it refuses `socketTimeoutMS`), so without it a silent network would hold a
     /// function until it is killed.
     pub call_timeout: Duration,
-    /// How long what has ended stays: the document of a search, the record of a session. 7 days, so that late
-    /// duplicates meet it. Whole seconds, the grain of a TTL index.
-    pub retention: SignedDuration,
+    /// How long the document of a search that has ended stays: 7 days, so that late duplicates meet it. Whole
+    /// seconds, the grain of a TTL index, as below.
+    pub saga_retention: SignedDuration,
+    /// How long the record of a session stays once it is settled: 7 days.
+    pub outbox_retention: SignedDuration,
 }
 
 impl Settings {
@@ -67,7 +69,8 @@ impl Settings {
             server_selection_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(10),
-            retention: SignedDuration::from_hours(7 * 24),
+            saga_retention: SignedDuration::from_hours(7 * 24),
+            outbox_retention: SignedDuration::from_hours(7 * 24),
         }
     }
 }

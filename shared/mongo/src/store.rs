@@ -22,7 +22,8 @@ pub struct Mongo {
     client: Client,
     database: Database,
     call_timeout: Duration,
-    retention: SignedDuration,
+    saga_retention: SignedDuration,
+    outbox_retention: SignedDuration,
 }
 
 impl fmt::Debug for Mongo {
@@ -40,7 +41,8 @@ impl Mongo {
             database: client.database(&settings.database),
             client,
             call_timeout: settings.call_timeout,
-            retention: settings.retention,
+            saga_retention: settings.saga_retention,
+            outbox_retention: settings.outbox_retention,
         }
     }
 
@@ -66,8 +68,12 @@ impl Mongo {
         self.database.collection(name)
     }
 
-    pub(crate) fn retention(&self) -> SignedDuration {
-        self.retention
+    pub(crate) fn saga_retention(&self) -> SignedDuration {
+        self.saga_retention
+    }
+
+    pub(crate) fn outbox_retention(&self) -> SignedDuration {
+        self.outbox_retention
     }
 
     /// Waits for one piece of work, for a limited time.

@@ -1,5 +1,7 @@
 //! What a failure leads to.
 
+use std::time::Duration;
+
 use contracts::MessageId;
 use jiff::{SignedDuration, Timestamp};
 
@@ -16,6 +18,11 @@ pub struct Policy {
     pub stuck_after: SignedDuration,
     /// The most records that one look for work returns.
     pub batch: usize,
+    /// How long one call to a queue may take, repetitions included, before its messages count as not sent. It is
+    /// much shorter than `stuck_after`, so nobody takes over what is still being sent.
+    pub send_timeout: Duration,
+    /// How long a record stays once everything in it is done with; one that has poisoned entries stays for good.
+    pub retention: SignedDuration,
 }
 
 impl Default for Policy {
@@ -25,6 +32,8 @@ impl Default for Policy {
             max_delay: SignedDuration::from_mins(5),
             stuck_after: SignedDuration::from_mins(5),
             batch: 100,
+            send_timeout: Duration::from_secs(15),
+            retention: SignedDuration::from_hours(7 * 24),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contracts::manifest::{MAX_FILE_BYTES, MAX_FILES, MetadataError};
-use contracts::message::{SearchUploadSaved, SearchUploadStarted, StartParsing};
+use contracts::message::{SearchUploadSaved, SearchUploadStarted, SearchWithdrawn, StartParsing};
 use contracts::{Manifest, TimeoutId, UploadMetadata};
 use jiff::Timestamp;
 
@@ -21,6 +21,13 @@ pub(crate) fn announce_new(event: &Event, started: &SearchUploadStarted, now: Ti
     fill(&mut import, &started.manifest);
     let note = format!("announced; waiting for {} files", started.manifest.files.len());
     wait(event, import, now, note)
+}
+
+/// What is known of a search whose withdrawal has overtaken its announcement.
+pub(crate) fn announced(withdrawn: &SearchWithdrawn, now: Timestamp) -> Import {
+    let mut import = new_import(withdrawn.project_id, now);
+    fill(&mut import, &withdrawn.manifest);
+    import
 }
 
 /// `SearchUploadStarted` that comes late or again. It may fill gaps; a bad one is no more than a warning,

@@ -3,7 +3,7 @@
 use contracts::manifest::{MAX_FILE_BYTES, MAX_FILES};
 use contracts::message::{
     ReferenceFileFaulted, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted,
-    StartParsingFaulted, UploadTimeout,
+    SearchWithdrawn, StartParsingFaulted, UploadTimeout,
 };
 use contracts::{Body, Message, MessageId, SearchId, UploadMetadata};
 
@@ -18,7 +18,7 @@ pub struct Event {
     pub kind: Kind,
 }
 
-/// The six events.
+/// The seven events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// The search was announced.
@@ -33,6 +33,8 @@ pub enum Kind {
     StartParsingFaulted(StartParsingFaulted),
     /// Its files did not arrive in time.
     UploadTimeout(UploadTimeout),
+    /// Whoever announced it does not want it any more.
+    Withdrawn(SearchWithdrawn),
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Self::Faulted(_) => "ReferenceFileFaulted",
             Self::StartParsingFaulted(_) => "StartParsingFaulted",
             Self::UploadTimeout(_) => "UploadTimeout",
+            Self::Withdrawn(_) => "SearchWithdrawn",
         }
     }
 }
@@ -59,6 +62,7 @@ impl Event {
             Body::ReferenceFileFaulted(body) => Kind::Faulted(body.clone()),
             Body::StartParsingFaulted(body) => Kind::StartParsingFaulted(body.clone()),
             Body::UploadTimeout(body) => Kind::UploadTimeout(body.clone()),
+            Body::SearchWithdrawn(body) => Kind::Withdrawn(body.clone()),
             Body::StartParsing(_)
             | Body::SettleSession(_)
             | Body::SearchImportCompleted(_)
@@ -86,7 +90,8 @@ impl Event {
             | Kind::ParsingCompleted(_)
             | Kind::Faulted(_)
             | Kind::StartParsingFaulted(_)
-            | Kind::UploadTimeout(_) => 0,
+            | Kind::UploadTimeout(_)
+            | Kind::Withdrawn(_) => 0,
         }
     }
 }

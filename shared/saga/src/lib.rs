@@ -6,7 +6,7 @@
 //!
 //! In reading order:
 //! - [`state`]: the six states and what is remembered in each;
-//! - [`event`]: the six events, and the tokens that handling one may need;
+//! - [`event`]: the seven events, and the tokens that handling one may need;
 //! - [`decision`]: what a transition answers: advance with effects, ignore, or reject;
 //! - [`transition()`]: one arm for every pair of state and event;
 //! - [`table`]: the table and the diagram of all this, drawn by running it.

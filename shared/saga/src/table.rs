@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use contracts::job::Counts;
 use contracts::message::{
     ObjectRef, ReferenceFileFaulted, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted,
-    StartParsingFaulted, UploadTimeout,
+    SearchWithdrawn, StartParsingFaulted, UploadTimeout,
 };
 use contracts::{FileId, Manifest, ManifestFile, MessageId, ProjectId, SearchId, TimeoutId, UploadMetadata};
 use jiff::Timestamp;
@@ -141,7 +141,7 @@ fn edges() -> Vec<(&'static str, &'static str, String)> {
 }
 
 fn short(event: &'static str) -> &'static str {
-    event.trim_start_matches("SearchUpload").trim_start_matches("ReferenceFile")
+    event.trim_start_matches("SearchUpload").trim_start_matches("Search").trim_start_matches("ReferenceFile")
 }
 
 fn rank(state: &str) -> usize {
@@ -159,6 +159,7 @@ fn event_rank(event: &str) -> usize {
         "ReferenceFileFaulted",
         "StartParsingFaulted",
         "UploadTimeout",
+        "SearchWithdrawn",
     ];
     names.iter().position(|name| *name == event).unwrap_or(usize::MAX)
 }
@@ -267,6 +268,8 @@ fn events() -> Vec<(&'static str, &'static [Situation], Event)> {
         ("", &[Initial, Parsing, Completed, Error], timeout(true)),
         ("token matches", &[Announced, Uploaded], timeout(true)),
         ("an old token", &[Announced, Uploaded], timeout(false)),
+        ("overtakes the announcement", &[Initial], withdrawn()),
+        ("", &[Announced, Uploaded, Parsing, Completed, Error], withdrawn()),
     ];
     all.into_iter().map(|(when, kinds, kind)| (when, kinds, event(kind))).collect()
 }
@@ -291,10 +294,21 @@ fn name(n: u128) -> String {
     format!("{n}.ris")
 }
 
-fn started(files: &[u128]) -> Kind {
+fn project() -> ProjectId {
+    ProjectId::from_uuid(id(1))
+}
+
+fn manifest(files: &[u128]) -> Manifest {
     let files = files.iter().map(|n| ManifestFile { file_id: file(*n), name: name(*n), size_bytes: 10 });
-    let manifest = Manifest { name: "search".into(), files: files.collect() };
-    Kind::Started(SearchUploadStarted { project_id: ProjectId::from_uuid(id(1)), manifest })
+    Manifest { name: "search".into(), files: files.collect() }
+}
+
+fn started(files: &[u128]) -> Kind {
+    Kind::Started(SearchUploadStarted { project_id: project(), manifest: manifest(files) })
+}
+
+fn withdrawn() -> Kind {
+    Kind::Withdrawn(SearchWithdrawn { project_id: project(), manifest: manifest(&[1, 2]) })
 }
 
 /// A stored file whose upload says how many files there are: none says nothing, 0 is invalid.
@@ -302,7 +316,7 @@ fn saved(n: u128, expected_files: Option<usize>) -> Kind {
     let metadata =
         expected_files.map(|expected_files| UploadMetadata { search_name: "search".into(), expected_files });
     Kind::Saved(SearchUploadSaved {
-        project_id: ProjectId::from_uuid(id(1)),
+        project_id: project(),
         file_id: file(n),
         file_name: name(n),
         object: ObjectRef { bucket: "uploads".into(), key: name(n), version: None, size_bytes: 10 },

@@ -4,7 +4,7 @@ use contracts::message::SearchImportEnded;
 use contracts::{Body, FileId, Outcome};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::collect;
+use crate::collect::{self, announced};
 use crate::decision::{Decision, Effect};
 use crate::event::{Event, Kind};
 use crate::state::{Ended, Import, State};
@@ -23,6 +23,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
         (Initial, Kind::Faulted(_)) => unknown_search(),
         (Initial, Kind::StartParsingFaulted(_)) => unknown_search(),
         (Initial, Kind::UploadTimeout(_)) => unknown_search(),
+        (Initial, Kind::Withdrawn(withdrawn)) => withdraw(event, announced(withdrawn, now), now),
 
         (Uploading(import), Kind::Started(started)) => collect::announce_late(import, started, Uploading),
         (Uploading(import), Kind::Saved(saved)) => collect::receive(event, import, saved, now),
@@ -30,6 +31,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
         (Uploading(_), Kind::Faulted(_)) => not_parsing_yet(),
         (Uploading(_), Kind::StartParsingFaulted(_)) => not_parsing_yet(),
         (Uploading(import), Kind::UploadTimeout(timeout)) => timed_out(event, import, timeout.timeout_id, now),
+        (Uploading(import), Kind::Withdrawn(_)) => withdraw(event, import.clone(), now),
 
         (Uploaded(import), Kind::Started(started)) => collect::announce_awaited(import, started),
         (Uploaded(import), Kind::Saved(saved)) => collect::receive_unannounced(import, saved),
@@ -37,6 +39,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
         (Uploaded(_), Kind::Faulted(_)) => not_parsing_yet(),
         (Uploaded(_), Kind::StartParsingFaulted(_)) => not_parsing_yet(),
         (Uploaded(import), Kind::UploadTimeout(timeout)) => timed_out(event, import, timeout.timeout_id, now),
+        (Uploaded(import), Kind::Withdrawn(_)) => withdraw(event, import.clone(), now),
 
         (Parsing(import), Kind::Started(started)) => collect::announce_late(import, started, Parsing),
         (Parsing(_), Kind::Saved(_)) => Decision::ignore("already Parsing"),
@@ -50,6 +53,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
             record(event, import, reply.file_id, Outcome::Failed { reason: reply.reason.clone() }, now)
         }
         (Parsing(_), Kind::UploadTimeout(_)) => Decision::ignore("all files have arrived; already Parsing"),
+        (Parsing(_), Kind::Withdrawn(_)) => Decision::ignore("too late to withdraw it; already Parsing"),
 
         (Completed(_), Kind::Started(_)) => already_completed(),
         (Completed(_), Kind::Saved(_)) => already_completed(),
@@ -57,6 +61,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
         (Completed(_), Kind::Faulted(_)) => already_completed(),
         (Completed(_), Kind::StartParsingFaulted(_)) => already_completed(),
         (Completed(_), Kind::UploadTimeout(_)) => already_completed(),
+        (Completed(_), Kind::Withdrawn(_)) => already_completed(),
 
         (Error(_), Kind::Started(_)) => already_failed(),
         (Error(_), Kind::Saved(_)) => already_failed(),
@@ -64,6 +69,7 @@ pub fn transition(state: &State, event: &Event, now: Timestamp) -> Decision {
         (Error(_), Kind::Faulted(_)) => already_failed(),
         (Error(_), Kind::StartParsingFaulted(_)) => already_failed(),
         (Error(_), Kind::UploadTimeout(_)) => already_failed(),
+        (Error(_), Kind::Withdrawn(_)) => already_failed(),
     }
 }
 
@@ -94,6 +100,12 @@ fn timed_out(event: &Event, import: &Import, fired: contracts::TimeoutId, now: T
     // The timeout that fired has nothing left to cancel.
     let import = Import { timeout: None, ..import.clone() };
     fail(event, import, format!("upload timed out: {missing}"), now)
+}
+
+/// Ends a search of which nothing has been read. The document stays like that of any search that has ended, so an
+/// announcement or a file that comes after this cannot bring the search about.
+fn withdraw(event: &Event, import: Import, now: Timestamp) -> Decision {
+    fail(event, import, "withdrawn before its files were read".to_owned(), now)
 }
 
 fn record(event: &Event, import: &Import, file: FileId, outcome: Outcome, now: Timestamp) -> Decision {

@@ -23,12 +23,19 @@ use std::time::Duration;
 
 use aws::{Resource, failed};
 use aws_sdk_sqs::Client;
+use aws_types::SdkConfig;
 use contracts::{Host, StoreError};
 use outbox::Queue;
 
 pub use queues::Queues;
 pub use receipt::{MalformedReceipt, Receipt};
 pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
+
+/// The client for a configuration, with a limit of its own for each call, repetitions included.
+pub fn client(config: &SdkConfig, call_timeout: Duration) -> Client {
+    let timeouts = aws::timeouts(call_timeout);
+    Client::from_conf(aws_sdk_sqs::config::Builder::from(config).timeout_config(timeouts).build())
+}
 
 /// The queues, through one client.
 #[derive(Clone)]

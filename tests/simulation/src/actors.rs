@@ -87,14 +87,21 @@ async fn client(port: Port, intent: Intent) {
             world.upload_all(announced, &intent);
         }
     });
-    if function.announce(&prepared).await.is_ok() {
-        port.perform(|world| {
-            world.announced(announced.search_id);
-            if !intent.remembers {
-                world.upload_all(announced, &intent);
-            }
-        });
+    if function.announce(&prepared).await.is_err() {
+        return;
     }
+    port.perform(|world| {
+        world.announced(announced.search_id);
+        if !intent.remembers {
+            world.upload_all(announced, &intent);
+        }
+    });
+    let Some(after_ms) = intent.withdraws_after_ms else { return };
+    let then = port.universe.with(|world| world.now + after_ms);
+    Gate::new(&port, Kind::Call(Call::HostSleep, Phase::Before), then).await;
+    port.perform(|world| world.withdraws(announced.search_id));
+    // What came of it, the client may or may not learn.
+    let _ = function.withdraw(announced.search_id).await;
 }
 
 async fn notify(port: Port) {

@@ -55,6 +55,8 @@ calls! {
     SessionSettle = "session.settle",
     /// Writing jobs.
     JobsWrite = "jobs.write",
+    /// Reading a job.
+    JobsRead = "jobs.read",
     /// Sending messages.
     QueueSend = "queue.send",
     /// Receiving messages.

@@ -40,6 +40,8 @@ pub(crate) struct Truth {
     pub(crate) uploads: usize,
     /// Whether the client was told that it is announced.
     pub(crate) announced: bool,
+    /// Whether the client asked for its withdrawal.
+    pub(crate) withdrawn: bool,
 }
 
 /// What one client is going to do.
@@ -49,6 +51,8 @@ pub(crate) struct Intent {
     pub(crate) begins_ms: u64,
     /// Whether it uploads even when nobody told it that the search is announced.
     pub(crate) remembers: bool,
+    /// How long after the announcement it withdraws the search, if it does.
+    pub(crate) withdraws_after_ms: Option<u64>,
     files: Vec<FileIntent>,
 }
 
@@ -78,6 +82,7 @@ impl Intent {
         Self {
             begins_ms: rng.below(2_000),
             remembers: rng.percent(60),
+            withdraws_after_ms: rng.one_in(5).then(|| rng.below(10_000)),
             files: (0..count).map(|_| FileIntent::draw(rng)).collect(),
         }
     }
@@ -122,6 +127,14 @@ impl World {
     pub(crate) fn announced(&mut self, search: SearchId) {
         if let Some(truth) = self.checks.truth.get_mut(&search) {
             truth.announced = true;
+        }
+    }
+
+    /// The client asks for the search to be withdrawn.
+    pub(crate) fn withdraws(&mut self, search: SearchId) {
+        self.note(|| format!("search {} is to be withdrawn", short(&search)));
+        if let Some(truth) = self.checks.truth.get_mut(&search) {
+            truth.withdrawn = true;
         }
     }
 

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use self::problem::Problem;
 use self::view::{AnnouncedView, SearchList, SearchView};
-use crate::{Keyed, NewSearch, StartUpload};
+use crate::{Keyed, NewSearch, StartUpload, Withdrawal};
 
 /// The largest request body read, in bytes: 50 names of 255 characters fit several times.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -47,7 +47,7 @@ struct Description;
 pub fn router(function: StartUpload) -> Router {
     let (router, mut description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(create_search, list_searches))
-        .routes(routes!(show_search))
+        .routes(routes!(show_search, withdraw_search))
         .with_state(Arc::new(function))
         .split_for_parts();
     // None is given yet, and an empty one is not valid.
@@ -119,7 +119,32 @@ async fn show_search(State(function): Function, search: Result<Path<Uuid>, PathR
     let search = SearchId::from_uuid(id("search", search)?);
     match function.status(search).await.map_err(|error| Problem::unavailable(&error))? {
         Some((job, progress)) => Ok(Json(SearchView::of(job, &progress)).into_response()),
-        None => Err(Problem::new(StatusCode::NOT_FOUND, "there is no such search")),
+        None => Err(Problem::no_such_search()),
+    }
+}
+
+/// Withdraw a search whose files are not being read yet. It ends in `Error`; files that arrive later are not read.
+#[utoipa::path(
+    delete,
+    path = "/searches/{search}",
+    params(("search" = Uuid, Path, description = "The search")),
+    responses(
+        (status = 202, description = "It will end, unless its last file is stored just now; or it has ended before anything was read"),
+        (status = 400, description = "The id is none", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is none", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Its files are being read, or were", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Try again", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+async fn withdraw_search(State(function): Function, search: Result<Path<Uuid>, PathRejection>) -> Answer {
+    let search = SearchId::from_uuid(id("search", search)?);
+    match function.withdraw(search).await? {
+        Withdrawal::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        Withdrawal::TooLate => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "the search has started: its files are being read, or were",
+        )),
+        Withdrawal::Unknown => Err(Problem::no_such_search()),
     }
 }
 

@@ -54,6 +54,10 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    pub(super) fn no_such_search() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such search")
+    }
+
     /// A body that is too large, no JSON, or not the JSON of a search.
     pub(super) fn unreadable(rejection: &JsonRejection) -> Self {
         match rejection.status() {

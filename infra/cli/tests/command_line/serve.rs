@@ -37,6 +37,10 @@ impl Server {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
+    async fn withdraw(&self, search: &str) -> Result<Response, reqwest::Error> {
+        self.client.delete(format!("{}/searches/{search}", self.url)).send().await
+    }
+
     async fn announce(&self, key: Option<&str>, search: &Value) -> Result<Response, reqwest::Error> {
         let url = format!("{}/projects/{PROJECT}/searches", self.url);
         let request =
@@ -152,6 +156,28 @@ async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_withdrawn_until_it_has_started() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let announced = json_of(server.announce(None, &search("withdrawn")).await?).await?;
+    let id = announced["search_id"].as_str().unwrap();
+    assert_eq!(server.withdraw(id).await?.status(), StatusCode::ACCEPTED);
+    let ended = server.until_ended(id).await?;
+    assert_eq!((&ended["state"], &ended["name"]), (&"Error".into(), &"withdrawn".into()), "{ended}");
+    assert!(ended["reason"].as_str().unwrap().starts_with("withdrawn"), "{ended}");
+    assert_eq!(server.withdraw(id).await?.status(), StatusCode::ACCEPTED, "a repeated request");
+
+    let announced = json_of(server.announce(None, &search("read")).await?).await?;
+    let id = announced["search_id"].as_str().unwrap();
+    server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
+    server.until_ended(id).await?;
+    problem(server.withdraw(id).await?, 409).await?;
+    problem(server.withdraw(PROJECT).await?, 404).await?;
+    problem(server.withdraw("42").await?, 400).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_searches_of_a_project_are_listed_in_pages_the_latest_first() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
@@ -252,7 +278,12 @@ async fn the_api_describes_itself() -> Tested {
         .collect();
     assert_eq!(
         operations,
-        ["get /projects/{project}/searches", "post /projects/{project}/searches", "get /searches/{search}"]
+        [
+            "get /projects/{project}/searches",
+            "post /projects/{project}/searches",
+            "delete /searches/{search}",
+            "get /searches/{search}"
+        ]
     );
     Ok(())
 }

@@ -68,7 +68,7 @@ pub struct Scratch {
 /// What a test may change about its database.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// See [`Settings::retention`].
+    /// [`Settings::saga_retention`] and [`Settings::outbox_retention`].
     pub retention: SignedDuration,
     /// See [`Settings::call_timeout`].
     pub call_timeout: Duration,
@@ -104,7 +104,8 @@ impl Scratch {
         let (name, app_name) = (format!("test_{unique}"), format!("adapter-{unique}"));
         let own = Client::with_uri_str(uri).await?;
         let settings = Settings {
-            retention: setup.retention,
+            saga_retention: setup.retention,
+            outbox_retention: setup.retention,
             call_timeout: setup.call_timeout,
             ..Settings::new(Uri::new(with_option(uri, &format!("appName={app_name}"))), &name)
         };

@@ -10,7 +10,11 @@ use crate::options::Invariant;
 use crate::world::{World, short};
 
 /// The messages to the saga that only an outbox may send, as they are on the wire.
-const FROM_OUTBOX: [&str; 2] = ["search-import.SearchUploadStarted.v1", "search-import.UploadTimeout.v1"];
+const FROM_OUTBOX: [&str; 3] = [
+    "search-import.SearchUploadStarted.v1",
+    "search-import.SearchWithdrawn.v1",
+    "search-import.UploadTimeout.v1",
+];
 
 /// Whether only an outbox may send a message. Those from outside and the replies have senders of their own.
 fn needs_outbox(message: &Outgoing) -> bool {
@@ -71,23 +75,28 @@ impl World {
 
     /// Takes note of a committed session.
     pub(crate) fn check_commit(&mut self, record: &SessionRecord, writes: &[Write]) {
-        let Some(Write::CreateJob(job)) = writes.first() else {
-            let detail = || format!("session {} was committed without its data", record.id);
-            return self.violate(Invariant::SessionIsAtomic, detail);
-        };
         if !self.checks.sessions.contains_key(&record.id) {
             let detail =
                 || format!("session {} was committed before its control message was sent", record.id);
             self.violate(Invariant::SessionIsAtomic, detail);
         }
         for entry in &record.entries {
-            let effect = Effect {
-                kind: EffectKind::Started,
-                payload: entry.payload.clone(),
-                performed: 0,
-                cancelled: false,
+            let message = Message::decode(&entry.payload);
+            let search = message.as_ref().ok().map(|message| message.correlation_id);
+            let kind = match (message.map(|message| message.body), writes) {
+                (Ok(Body::SearchUploadStarted(_)), [Write::CreateJob(job)])
+                    if Some(job.search_id) == search =>
+                {
+                    EffectKind::Started
+                }
+                (Ok(Body::SearchWithdrawn(_)), []) => EffectKind::Withdrawn,
+                _ => {
+                    let detail = || format!("session {} was committed without its data", record.id);
+                    return self.violate(Invariant::SessionIsAtomic, detail);
+                }
             };
-            self.checks.effects.insert((job.search_id, entry.id), effect);
+            let effect = Effect { kind, payload: entry.payload.clone(), performed: 0, cancelled: false };
+            self.checks.effects.extend(search.map(|search| ((search, entry.id), effect)));
         }
     }
 

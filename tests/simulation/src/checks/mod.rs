@@ -77,4 +77,5 @@ enum EffectKind {
     Timeout,
     Ended,
     Started,
+    Withdrawn,
 }

@@ -7,7 +7,7 @@ use saga::State;
 
 use super::{Checks, EffectKind};
 use crate::options::Invariant;
-use crate::workload::Quality;
+use crate::workload::{Quality, Truth};
 use crate::world::{World, short};
 
 /// The queues of which nothing may be left.
@@ -80,6 +80,10 @@ impl World {
         if timed_out {
             return Ok(());
         }
+        let withdrawn = ended.reason.as_deref().is_some_and(|reason| reason.starts_with("withdrawn"));
+        if withdrawn {
+            return self.withdrawn_at_rest(search, truth);
+        }
         for (file, known) in &ended.import.files {
             let quality = truth.files.get(file).copied();
             let given_up = self.checks.given_up.contains(&(search, *file));
@@ -94,6 +98,17 @@ impl World {
                 return Err((Invariant::EffectsTakeEffectOnce, detail));
             }
             self.parsed_at_rest(search, *file, known.outcome.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// A search that ended withdrawn was withdrawn by its client, and nothing of it was read.
+    fn withdrawn_at_rest(&self, search: SearchId, truth: &Truth) -> AtRest {
+        let parsed = self.checks.parsed.keys().any(|(of, _)| *of == search);
+        if !truth.withdrawn || parsed {
+            let detail =
+                format!("search {search} ended withdrawn; asked for: {}, read: {parsed}", truth.withdrawn);
+            return Err((Invariant::EffectsTakeEffectOnce, detail));
         }
         Ok(())
     }
@@ -132,7 +147,10 @@ impl World {
         // A copy whose worker crashed may have left what it minted; no message carries it.
         let usable =
             |token: &&contracts::Token| !token.is_from_attempt() || self.checks.was_given_out(search, token);
-        match left.find(usable) {
+        // So may a withdrawal that came to nothing: its client saw the search under way, and was gone once it had
+        // its token.
+        let withdrawals = self.checks.truth.get(&search).map_or(0, |truth| usize::from(truth.withdrawn));
+        match left.by_ref().filter(usable).nth(withdrawals) {
             Some(token) => Err((
                 Invariant::Bounded,
                 format!("search {search} has ended, but token {token} is still there"),

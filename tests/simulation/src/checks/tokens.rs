@@ -55,11 +55,12 @@ impl World {
     /// Checks a document just stored.
     pub(crate) fn check_stored(&mut self, search: SearchId) {
         self.check_tokens(search);
-        let Some(files) = self.checks.truth.get(&search).map(|truth| truth.files.len()) else { return };
+        let Some(truth) = self.checks.truth.get(&search) else { return };
+        let (files, withdrawals) = (truth.files.len(), usize::from(truth.withdrawn));
         let Some(stored) = self.documents.get(&search) else { return };
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
-        // Started and the timeout; the upload and the outcome of each file.
-        let messages = 2 + 2 * files;
+        // Started and the timeout; the upload and the outcome of each file; the withdrawal.
+        let messages = 2 + 2 * files + withdrawals;
         let sizes = [
             ("processed messages", content.processed.len(), messages),
             ("expected messages", content.expected.len(), 1 + files),

@@ -152,11 +152,16 @@ impl World {
     }
 }
 
-/// The simulated functions write jobs and never read them, but for the status page.
+/// The simulated functions write jobs and read one only to withdraw its search.
 #[async_trait]
 impl ReadJobs for Port {
     async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
-        Ok(self.universe.with(|world| world.jobs.get(&search).cloned()))
+        let shown = move |world: &mut World| {
+            let stored = world.documents.get(&search).map(|stored| &stored.document);
+            let of_document = stored.and_then(|document| document.content.state.job(search));
+            of_document.or_else(|| world.jobs.get(&search).cloned())
+        };
+        self.call(Call::JobsRead, shown).await
     }
 
     async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {

@@ -183,7 +183,7 @@ async fn a_creating_write_takes_the_place_of_an_expired_document_and_keeps_its_o
         add: vec![sample::entry(HOST, write.search_id, ended)?],
         ..write.clone()
     };
-    let expiry = ended.checked_add(scratch.settings.retention)?;
+    let expiry = ended.checked_add(scratch.settings.saga_retention)?;
     let early = scratch.mongo.persist(std::slice::from_ref(&again), expiry).await?;
     assert_eq!(early, [Persisted::Conflict], "less than a millisecond early by the stored date");
     assert!(

@@ -10,7 +10,8 @@ use worker::SystemHost;
 use super::{Scratch, Tested};
 
 async fn sagas_on(scratch: &Scratch) -> Tested {
-    let (store, sweep, retention) = (&scratch.mongo, scratch.mongo.saga_outbox(), scratch.settings.retention);
+    let (store, sweep, retention) =
+        (&scratch.mongo, scratch.mongo.saga_outbox(), scratch.settings.saga_retention);
     let ports =
         testing::saga::Ports { read: store, write: store, sweep: &sweep, host: &SystemHost, retention };
     testing::saga::all(&ports).await

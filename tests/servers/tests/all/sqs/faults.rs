@@ -157,3 +157,15 @@ async fn a_foreign_receipt_is_refused() {
     assert!(!error.is_retryable() && error.chain().contains("this is not a receipt"), "{}", error.chain());
     assert_eq!(server.requests(), 0);
 }
+
+#[tokio::test]
+async fn a_queue_that_never_answers_is_given_up_when_the_time_to_send_is_over() {
+    // Connections are accepted, by the kernel alone.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let client = sqs::client(&config_at(&address).await, Duration::from_millis(100));
+    let result =
+        adapter(client, saga_at(&format!("{address}/000000000000/saga"))).send(&[outgoing(1, "x")]).await;
+    let Err(SendError::Store(error)) = &result[0] else { panic!("{result:?}") };
+    assert!(error.is_retryable(), "it may be there later: {}", error.chain());
+}
