@@ -1,11 +1,13 @@
-//! Measures the shipped functions on the embedded stores.
+//! Measures the shipped functions.
 //!
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
-//! - [`searches`]: the searches that are measured, message by message.
+//! - [`searches`]: the searches that are measured, message by message;
+//! - [`sweep`]: what a sweep costs while settled records pile up.
 
 pub mod calls;
 pub mod prices;
 pub mod saga;
 pub mod searches;
+pub mod sweep;

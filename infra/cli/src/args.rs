@@ -290,6 +290,8 @@ pub(crate) enum BenchCommand {
     Calls(BenchOutput),
     /// Work off many searches with duplicates and disorder, durably
     Saga(BenchSaga),
+    /// Sweep the outboxes while settled records pile up
+    Sweep(BenchSweep),
 }
 
 #[derive(Debug, clap::Args)]
@@ -319,6 +321,18 @@ pub(crate) struct BenchSaga {
     /// How the function tells duplicates
     #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
     pub(crate) mode: ModeArg,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSweep {
+    /// How many settled records there are in the end; a thousand to begin with
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    pub(crate) settled: u32,
+    /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendArg>,
     #[command(flatten)]
     pub(crate) output: BenchOutput,
 }

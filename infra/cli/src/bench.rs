@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use bench::calls::{self, Row};
 use bench::prices::{Price, Prices};
-use bench::saga;
+use bench::{saga, sweep};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use config::{BackendKind, Config};
 
-use crate::args::{Bench, BenchCommand, BenchSaga};
+use crate::args::{Bench, BenchCommand, BenchSaga, BenchSweep};
 use crate::output;
 
 /// Measures. `true` when every bound holds.
@@ -16,6 +17,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
     match &args.command {
         BenchCommand::Calls(output) => count_calls(output.json, &folder(output.dir.as_ref())?).await,
         BenchCommand::Saga(args) => work_off(args).await,
+        BenchCommand::Sweep(args) => sweep_outboxes(args).await,
     }
 }
 
@@ -94,4 +96,39 @@ async fn work_off(args: &BenchSaga) -> anyhow::Result<bool> {
         ))?;
     }
     Ok(report.duplicated == 0 && report.lost == 0)
+}
+
+async fn sweep_outboxes(args: &BenchSweep) -> anyhow::Result<bool> {
+    let mut config = Config::from_env()?;
+    config.backend = args.backend.map_or(config.backend, Into::into);
+    let sizes = [1_000, usize::try_from(args.settled)?];
+    let report = match config.backend {
+        BackendKind::Embedded => sweep::in_folder(&folder(args.output.dir.as_ref())?, &sizes).await?,
+        BackendKind::Aws => sweep::in_database(config, &sizes).await?,
+    };
+    if args.output.json {
+        output::line(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        print_sweeps(&report)?;
+    }
+    Ok(report.holds())
+}
+
+fn print_sweeps(report: &sweep::Report) -> anyhow::Result<()> {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header(["settled records", "nothing due, ms", "10 due, ms", "how it looks for them"]);
+    for row in &report.rows {
+        let ms = |us: f64| format!("{:.2}", us / 1e3);
+        table.add_row([row.settled.to_string(), ms(row.idle_us), ms(row.due_us), row.plan.clone()]);
+    }
+    output::line(&table.to_string())?;
+    let verdict = if report.holds() { "holds" } else { "EXCEEDED" };
+    output::line(&format!(
+        "Medians. The last row to the first: {:.2} and {:.2}; at most {}: {verdict}",
+        report.idle_ratio,
+        report.due_ratio,
+        sweep::BOUND
+    ))?;
+    Ok(())
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, Row, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::schema::explain;
 use crate::value::{from_json, json, limit, nanos, parse, timestamp};
 
 /// The outboxes of all records of one kind.
@@ -68,6 +69,11 @@ impl InspectOutbox for Outbox {
         let after = after.map_or_else(String::new, |owner| key(owner).1);
         let doing = format!("listing the outboxes of every {of}");
         self.store.look("outbox.pending", doing, move |db| pending(db, of, &after, limit)).await
+    }
+
+    async fn plan(&self) -> Result<String, StoreError> {
+        let doing = "explaining how due entries are looked for".to_owned();
+        self.store.look("outbox.plan", doing, |db| Ok(explain(db, DUE)?)).await
     }
 }
 

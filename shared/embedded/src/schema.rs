@@ -97,6 +97,13 @@ fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// How SQLite would run a query; whatever its parameters are, the plan is the same.
+pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}"))?;
+    let steps = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
+    Ok(steps.collect::<Result<Vec<_>, _>>()?.join("; "))
+}
+
 /// Whether the file is no database at all.
 pub(crate) fn is_foreign(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::NotADatabase)
@@ -107,19 +114,10 @@ mod tests {
     use super::*;
     use crate::{jobs, outbox, queues, recover};
 
-    /// How SQLite would run a query against the tables as they are.
-    fn plan(query: &str) -> String {
-        let mut db = Connection::open_in_memory().unwrap();
-        migrate(&mut db, 0).unwrap();
-        let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
-        // Whatever the parameters are, the plan is the same.
-        let steps =
-            statement.raw_query().mapped(|row| row.get::<_, String>("detail")).collect::<Result<Vec<_>, _>>();
-        steps.unwrap().join("; ")
-    }
-
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, 0).unwrap();
         for (query, index) in [
             (outbox::DUE, "USING COVERING INDEX outbox_ready (owner=? AND ready_at<?)"),
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
@@ -130,7 +128,7 @@ mod tests {
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {
-            let plan = plan(query);
+            let plan = explain(&db, query).unwrap();
             assert!(plan.contains(index), "{query}: {plan}");
             assert!(
                 !plan.contains("SCAN outbox") && !plan.contains("TEMP B-TREE FOR ORDER BY"),

@@ -77,6 +77,11 @@ impl InspectOutbox for Outbox {
         let doing = format!("listing the outboxes in {}", self.collection);
         self.mongo.call(doing, pending(&self.mongo, self.collection, after, limit)).await
     }
+
+    async fn plan(&self) -> Result<String, StoreError> {
+        let doing = format!("explaining how due entries in {} are looked for", self.collection);
+        self.mongo.call(doing, plan(&self.mongo, self.collection)).await
+    }
 }
 
 async fn pending(
@@ -124,9 +129,9 @@ async fn due(
     }
     let found = mongo
         .collection(collection)
-        .find(doc! { record::READY_AT: { "$lte": nanos(now) } })
-        .projection(doc! { record::ID: 1 })
-        .sort(doc! { record::READY_AT: 1, record::ID: 1 })
+        .find(ready_by(now))
+        .projection(projection())
+        .sort(order())
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
     found
@@ -134,6 +139,39 @@ async fn due(
         .and_then(async |stored: Document| owner(collection, &stored))
         .try_collect()
         .await
+}
+
+fn ready_by(now: Timestamp) -> Document {
+    doc! { record::READY_AT: { "$lte": nanos(now) } }
+}
+
+fn projection() -> Document {
+    doc! { record::ID: 1 }
+}
+
+fn order() -> Document {
+    doc! { record::READY_AT: 1, record::ID: 1 }
+}
+
+async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, Fault> {
+    let find = doc! {
+        "find": collection,
+        "filter": ready_by(Timestamp::UNIX_EPOCH),
+        "projection": projection(),
+        "sort": order(),
+        "limit": 1,
+    };
+    let explained =
+        mongo.database().run_command(doc! { "explain": find, "verbosity": "queryPlanner" }).await?;
+    let planner = explained.get_document("queryPlanner").ok();
+    Ok(planner.and_then(|planner| planner.get_document("winningPlan").ok()).map(stages).unwrap_or_default())
+}
+
+/// The stages of a plan, the outermost first, with the index that is read.
+fn stages(plan: &Document) -> String {
+    let name = |field| plan.get_str(field).ok().map(str::to_owned);
+    let inner = plan.get_document("inputStage").ok().map(stages);
+    [name("stage"), name("indexName"), inner].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Fault> {

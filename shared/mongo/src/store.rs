@@ -56,6 +56,15 @@ impl Mongo {
         Outbox::new(self.clone(), collections::SESSION)
     }
 
+    /// Removes the database and everything in it: for a program that made one for a while.
+    ///
+    /// # Errors
+    /// When the server does not answer, or forbids it.
+    pub async fn drop_database(&self) -> Result<(), StoreError> {
+        let doing = format!("removing database {}", self.database.name());
+        self.call(doing, async { Ok(self.database.drop().await?) }).await
+    }
+
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }

@@ -66,4 +66,11 @@ pub trait InspectOutbox: SweepOutbox {
         after: Option<Owner>,
         limit: usize,
     ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError>;
+
+    /// How the store looks for what is due ([`SweepOutbox::due`]), in the store's own words: with the name of the index
+    /// that it takes.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn plan(&self) -> Result<String, StoreError>;
 }

@@ -144,10 +144,12 @@ pub(crate) fn fail(event: &Event, import: Import, reason: String, now: Timestamp
     end(event, next, Body::SearchImportFailed, note)
 }
 
-fn end(event: &Event, next: State, publish: fn(SearchImportEnded) -> Body, note: String) -> Decision {
+fn end(event: &Event, mut next: State, publish: fn(SearchImportEnded) -> Body, note: String) -> Decision {
     let mut effects = Vec::new();
-    if let (Some(job), State::Completed(ended) | State::Error(ended)) = (next.job(event.search_id), &next) {
-        effects.extend(ended.import.timeout.map(|timeout_id| Effect::CancelTimeout { timeout_id }));
+    if let (Some(job), State::Completed(ended) | State::Error(ended)) = (next.job(event.search_id), &mut next)
+    {
+        let running = ended.import.timeout.take();
+        effects.extend(running.map(|timeout_id| Effect::CancelTimeout { timeout_id }));
         effects.push(Effect::Publish(Box::new(publish(SearchImportEnded {
             project_id: job.project_id,
             studies: job.studies(),

@@ -50,3 +50,17 @@ fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
         assert!(report["messages"].as_u64().unwrap() > 5 * 40, "{report}");
     }
 }
+
+#[test]
+fn a_sweep_is_measured_over_few_records_and_over_many() {
+    let program = Program::new();
+    let folder = program.folder().join("bench");
+    let run =
+        program.run(&["bench", "sweep", "--settled", "2000", "--json", "--dir", folder.to_str().unwrap()]);
+    // Whether it is fast enough is for whoever measures on a machine with nothing else to do.
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["settled"].as_u64().unwrap()).collect::<Vec<_>>(), [1_000, 2_000]);
+    assert!(rows.iter().all(|row| row["plan"].as_str().unwrap().contains("outbox_ready")), "{report}");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "nothing is left");
+}

@@ -17,12 +17,23 @@ use crate::{Checked, sample};
 pub async fn all(ports: &Ports<'_>) -> Checked {
     due_finds_what_is_ready_and_nothing_else(ports).await?;
     due_lists_the_longest_waiting_first_each_once(ports).await?;
+    due_is_served_by_an_index(ports).await?;
     a_claim_takes_every_ready_entry_and_no_other(ports).await?;
     no_entry_is_claimed_by_two_at_once(ports).await?;
     a_stuck_claim_is_taken_over(ports).await?;
     a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await?;
     every_record_with_entries_is_shown_once_with_all_of_them(ports).await?;
     a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports).await
+}
+
+/// The store says so itself.
+///
+/// # Errors
+/// When a port fails.
+pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
+    let plan = ports.sweep.plan().await?;
+    assert!(plan.contains("outbox_ready"), "{plan}");
+    Ok(())
 }
 
 /// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.

@@ -1,0 +1,176 @@
+//! What a sweep of the outboxes costs while settled records pile up: it must not depend on them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use backend::Documents;
+use config::Config;
+use contracts::{Host, Reporter};
+use embedded::{Settings, Store};
+use mongo::OnDifference;
+use outbox::{Outgoing, Policy, SendError, SendMessages, SweepOutbox};
+use serde::Serialize;
+use testing::sample;
+use worker::{Dispatcher, Persist, SystemHost};
+
+/// How much longer a sweep over many settled records may take than one over few, as medians: noise, no more.
+pub const BOUND: f64 = 1.5;
+
+/// How many records one write stores.
+const FILL: usize = 1_000;
+/// How many records are due in a sweep that finds something.
+const DUE: usize = 10;
+/// How many sweeps of each kind are measured.
+const SWEEPS: usize = 51;
+
+/// What sweeps cost over a number of settled records.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// Records without anything left to do.
+    pub settled: usize,
+    /// A sweep that finds nothing; the median, in microseconds.
+    pub idle_us: f64,
+    /// A sweep that finds, performs and settles ten records; the median, in microseconds.
+    pub due_us: f64,
+    /// How the store looked for what was due.
+    pub plan: String,
+}
+
+/// What was measured, from few records to many.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// One for each number of settled records.
+    pub rows: Vec<Row>,
+    /// What an idle sweep over the most costs, in units of one over the fewest.
+    pub idle_ratio: f64,
+    /// The same for a sweep that finds something.
+    pub due_ratio: f64,
+}
+
+impl Report {
+    /// Whether the number of settled records makes no difference.
+    pub fn holds(&self) -> bool {
+        self.idle_ratio <= BOUND && self.due_ratio <= BOUND
+    }
+}
+
+/// Measures SQLite, in a folder of its own below `dir`.
+///
+/// # Errors
+/// When the store does not answer.
+pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
+    let folder = tempfile::tempdir_in(dir)?;
+    let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::default())?);
+    let backend = adapters::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default());
+    measure(backend.documents()?, sizes).await
+}
+
+/// Measures MongoDB, in a database of its own beside the one that is configured; it is removed at the end.
+///
+/// # Errors
+/// When the server does not answer.
+pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Report> {
+    let own = format!("_sweep_{}", SystemHost.fresh_id().simple());
+    config.services.mongodb_database.push_str(&own);
+    let mongo = adapters::services::database(&config).await?;
+    mongo.ensure_indexes(OnDifference::Report).await?;
+    let (sagas, sessions) = (mongo.saga_outbox(), mongo.session_outbox());
+    let report = measure(&Documents::of(Arc::new(mongo.clone()), sagas, sessions), sizes).await;
+    mongo.drop_database().await?;
+    report
+}
+
+/// Fills the stores, which must be empty, up to each of the sizes, in ascending order, and sweeps.
+///
+/// # Errors
+/// When the stores do not answer.
+async fn measure(documents: &Documents, sizes: &[usize]) -> anyhow::Result<Report> {
+    let bench = Bench::new(documents);
+    let (mut stored, mut rows) = (0, Vec::new());
+    for settled in sizes {
+        while stored < *settled {
+            let count = FILL.min(settled - stored);
+            bench.store(count, 0).await?;
+            stored += count;
+        }
+        rows.push(bench.sweeps(*settled).await?);
+    }
+    let ratio = |of: fn(&Row) -> f64| match (rows.first(), rows.last()) {
+        (Some(first), Some(last)) => of(last) / of(first),
+        _ => 1.0,
+    };
+    let (idle_ratio, due_ratio) = (ratio(|row| row.idle_us), ratio(|row| row.due_us));
+    Ok(Report { rows, idle_ratio, due_ratio })
+}
+
+/// Takes every message and keeps none: what is measured is the store.
+struct Nowhere;
+
+#[async_trait]
+impl SendMessages for Nowhere {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        messages.iter().map(|_| Ok(())).collect()
+    }
+}
+
+struct Bench<'a> {
+    documents: &'a Documents,
+    stores: [Arc<dyn SweepOutbox>; 2],
+    dispatcher: Dispatcher,
+}
+
+impl<'a> Bench<'a> {
+    fn new(documents: &'a Documents) -> Self {
+        let dispatcher = Dispatcher {
+            queue: Arc::new(Nowhere),
+            jobs: Arc::clone(&documents.write_jobs),
+            policy: Policy::default(),
+            reporter: Reporter { function: "bench", host: Arc::new(SystemHost), observer: Arc::new(()) },
+        };
+        let stores: [Arc<dyn SweepOutbox>; 2] =
+            [documents.session_outbox.clone(), documents.saga_outbox.clone()];
+        Self { documents, stores, dispatcher }
+    }
+
+    /// Stores the documents of ended searches, each with as many effects that are due.
+    async fn store(&self, count: usize, effects: usize) -> anyhow::Result<()> {
+        let now = SystemHost.now();
+        let document = |_| {
+            let search = sample::search(&SystemHost);
+            let add =
+                (0..effects).map(|_| sample::entry(&SystemHost, search, now)).collect::<Result<_, _>>()?;
+            let write = sample::persist(search, None, sample::ended(&SystemHost, now));
+            anyhow::Ok(Persist { add, ..write })
+        };
+        let writes = (0..count).map(document).collect::<anyhow::Result<Vec<_>>>()?;
+        self.documents.write_sagas.persist(&writes, now).await?;
+        Ok(())
+    }
+
+    async fn sweeps(&self, settled: usize) -> anyhow::Result<Row> {
+        let (mut idle, mut due) = (Vec::new(), Vec::new());
+        for _ in 0..SWEEPS {
+            idle.push(self.sweep(0).await?);
+            self.store(DUE, 1).await?;
+            due.push(self.sweep(DUE).await?);
+        }
+        let plan = self.documents.saga_outbox.plan().await?;
+        Ok(Row { settled, idle_us: median(idle), due_us: median(due), plan })
+    }
+
+    /// Sweeps once, in microseconds.
+    async fn sweep(&self, expected: usize) -> anyhow::Result<f64> {
+        let begun = Instant::now();
+        let performed = worker::sweep(&self.stores, &self.dispatcher).await?;
+        let took = begun.elapsed();
+        anyhow::ensure!(performed == expected, "a sweep performed {performed} effects, not {expected}");
+        Ok(took.as_secs_f64() * 1e6)
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
