@@ -112,7 +112,7 @@ impl RunSaga {
             }
             Err(later) => {
                 let retry = |(message, receive_count)| {
-                    self.reporter.retry(message, later.after.after(receive_count), later.reason.clone())
+                    self.reporter.retry(message, later.backoff.after(receive_count), later.reason.clone())
                 };
                 messages.zip(receive_counts).map(retry).collect()
             }

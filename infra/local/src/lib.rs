@@ -14,4 +14,4 @@ pub mod trial;
 
 pub use functions::Functions;
 pub use runner::{Home, Runner};
-pub use trial::Trial;
+pub use trial::{Copying, Trial};

@@ -28,9 +28,11 @@ const MAX_CRASHES: u32 = 8;
 const MAX_STEPS: u32 = 50;
 
 /// Sends several copies of everything.
-pub(crate) struct Copying {
-    pub(crate) inner: Arc<dyn SendMessages>,
-    pub(crate) copies: u32,
+pub struct Copying {
+    /// Sends one.
+    pub inner: Arc<dyn SendMessages>,
+    /// How many; 0 and 1 mean one.
+    pub copies: u32,
 }
 
 #[async_trait]

@@ -57,8 +57,8 @@ impl Mongo {
     /// With the setting to change.
     pub async fn connect(settings: &Settings) -> Result<Self, ConnectError> {
         check_name(&settings.database)?;
-        let client =
-            Client::with_options(options(settings).await?).map_err(|error| malformed(settings, &error))?;
+        let client = Client::with_options(client_options(settings).await?)
+            .map_err(|error| malformed(settings, &error))?;
         let mongo = Self::new(client, settings);
         let hello =
             tokio::time::timeout(settings.call_timeout, mongo.database().run_command(doc! { "hello": 1 }))
@@ -77,10 +77,6 @@ impl Mongo {
 /// # Errors
 /// When the address is missing or cannot be read.
 pub async fn client_options(settings: &Settings) -> Result<ClientOptions, ConnectError> {
-    options(settings).await
-}
-
-async fn options(settings: &Settings) -> Result<ClientOptions, ConnectError> {
     if settings.uri.expose().trim().is_empty() {
         return Err(ConnectError::NoUri);
     }

@@ -1,6 +1,7 @@
 //! What every adapter has to keep, as tests that any adapter can run.
 //!
 //! - [`host`]: a [`contracts::Host`] whose time a test decides;
+//! - [`Seen`]: a [`contracts::Observe`] that keeps decisions;
 //! - [`sample`]: documents, entries, jobs and studies to store;
 //! - [`saga`], [`jobs`], [`studies`], [`sessions`], [`ledger`], [`processed`], [`queues`], [`objects`]: one suite
 //!   for each group of ports.
@@ -26,10 +27,12 @@ pub mod processed;
 pub mod queues;
 pub mod saga;
 pub mod sample;
+pub mod seen;
 pub mod sessions;
 pub mod studies;
 
 pub use host::ManualHost;
+pub use seen::Seen;
 
 /// How a check ends, unless it panics because a promise is broken: well, or with the error of a port.
 pub type Checked = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -48,7 +48,7 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
     /// When to deliver its messages again.
-    pub after: Backoff,
+    pub backoff: Backoff,
     /// Why.
     pub reason: String,
 }
@@ -120,16 +120,16 @@ impl Worker {
     }
 
     fn out_of_time(&self) -> Later {
-        Later { after: Backoff::NONE, reason: "the function's time is nearly over".to_owned() }
+        Later { backoff: Backoff::NONE, reason: "the function's time is nearly over".to_owned() }
     }
 
     fn busy(&self) -> Later {
         let reason = "another worker is inside the partition".to_owned();
-        Later { after: self.settings.busy_visibility, reason }
+        Later { backoff: self.settings.busy_visibility, reason }
     }
 
     fn failed(&self, reason: String) -> Later {
-        Later { after: self.settings.failure_visibility, reason }
+        Later { backoff: self.settings.failure_visibility, reason }
     }
 
     fn broken_off(&self, group: &Group, reason: String) -> Later {

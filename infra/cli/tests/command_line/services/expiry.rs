@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend::Backend;
 use config::Config;
-use contracts::{Delivery, Destination, Disposition, Host, Observation, Observe, ProjectId, Verdict};
+use contracts::{Delivery, Destination, Disposition, Host, ProjectId, Verdict};
 use local::{Runner, Trial};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
@@ -15,6 +15,7 @@ use run_saga::RunSaga;
 use servers::Tested;
 use servers::mongo::eventually;
 use start_upload::{NewFile, NewSearch, StartUpload};
+use testing::Seen;
 use worker::SystemHost;
 
 use super::{Environment, upload};
@@ -35,16 +36,6 @@ impl SendMessages for Recording {
         let of_saga = messages.iter().filter(|message| message.destination == Destination::Saga);
         self.sent.lock().unwrap().extend(of_saga.cloned());
         self.inner.send(messages).await
-    }
-}
-
-/// Keeps decisions.
-#[derive(Default)]
-struct Seen(Mutex<Vec<Verdict>>);
-
-impl Observe for Seen {
-    fn observe(&self, observation: Observation) {
-        self.0.lock().unwrap().push(observation.verdict);
     }
 }
 
@@ -80,7 +71,7 @@ impl Finished {
         });
         runner.run_until(ended).await??;
         let messages = std::mem::take(&mut *sent.sent.lock().unwrap());
-        seen.0.lock().unwrap().clear();
+        seen.take();
         Ok(Self { backend, messages, sent, seen })
     }
 
@@ -94,7 +85,7 @@ impl Finished {
         let batch: Vec<Delivery> = self.messages.iter().map(again).collect();
         let answers = RunSaga::over(&self.backend)?.handle(&batch, None).await;
         assert!(answers.iter().all(|answer| *answer == Disposition::Acknowledge), "{answers:?}");
-        Ok(std::mem::take(&mut *self.seen.0.lock().unwrap()))
+        Ok(self.seen.take())
     }
 }
 

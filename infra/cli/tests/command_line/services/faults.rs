@@ -5,16 +5,16 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use backend::Backend;
 use config::Config;
 use contracts::{Host, JobState, ProjectId, SearchId};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use local::Copying;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use outbox::{Outgoing, Queue, SendError, SendMessages};
+use outbox::Queue;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use servers::Tested;
@@ -31,7 +31,7 @@ use crate::program::{Program, bundled};
 /// How many searches are imported.
 const SEARCHES: usize = 200;
 /// How often everything is sent.
-const COPIES: usize = 3;
+const COPIES: u32 = 3;
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
@@ -97,21 +97,8 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
 async fn open(environment: &Environment) -> Result<Backend, Box<dyn std::error::Error + Send + Sync>> {
     let config = Config::from_pairs(environment.settings.clone())?;
     let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
-    let queue = Arc::new(Copying(Arc::clone(&backend.queue)));
+    let queue = Arc::new(Copying { inner: Arc::clone(&backend.queue), copies: COPIES });
     Ok(Backend { queue, ..backend })
-}
-
-/// Sends everything several times.
-struct Copying(Arc<dyn SendMessages>);
-
-#[async_trait]
-impl SendMessages for Copying {
-    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        for _ in 1..COPIES {
-            self.0.send(messages).await;
-        }
-        self.0.send(messages).await
-    }
 }
 
 /// Announces the searches and uploads their files, some at a time.

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use contracts::message::{ObjectRef, SearchUploadSaved};
 use contracts::{
-    Body, Delivery, Disposition, FileId, Host, Message, MessageId, Observation, Observe, ProjectId, Reporter,
-    SearchId, StoreError, UploadMetadata, Verdict,
+    Body, Delivery, Disposition, FileId, Host, Message, MessageId, ProjectId, Reporter, SearchId, StoreError,
+    UploadMetadata, Verdict,
 };
 use dedup::ledger::NoLedger;
 use jiff::Timestamp;
 use mongo::Mongo;
 use outbox::{Outgoing, Policy, SendError, SendMessages, Settlement};
 use run_saga::RunSaga;
-use testing::sample;
+use testing::{Seen, sample};
 use tokio::sync::Barrier;
 use worker::document::{Persist, Persisted, ReadSaga, WriteSaga};
 use worker::{Dispatcher, SystemHost, Worker};
@@ -52,16 +52,6 @@ impl SendMessages for Sent {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         self.0.lock().unwrap().extend_from_slice(messages);
         messages.iter().map(|_| Ok(())).collect()
-    }
-}
-
-/// Keeps decisions.
-#[derive(Default)]
-struct Seen(Mutex<Vec<Verdict>>);
-
-impl Observe for Seen {
-    fn observe(&self, observation: Observation) {
-        self.0.lock().unwrap().push(observation.verdict);
     }
 }
 
@@ -135,7 +125,7 @@ async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when
     };
     assert_eq!(*winner.writes.answers.lock().unwrap(), [Persisted::Stored]);
     assert_eq!(*loser.writes.answers.lock().unwrap(), [Persisted::Conflict], "it wrote once, and lost");
-    assert_eq!(*loser.seen.0.lock().unwrap(), [Verdict::Ignored]);
+    assert_eq!(loser.seen.take(), [Verdict::Ignored]);
     assert_eq!(loser.sent.0.lock().unwrap().len(), 0, "its commands never left");
     assert_eq!(winner.sent.0.lock().unwrap().len(), 1, "the file is parsed once");
     let stored = scratch.mongo.load(&[search], SystemHost.now()).await?.remove(0).unwrap();
