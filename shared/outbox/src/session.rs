@@ -117,7 +117,8 @@ impl<W: Sync> Session<W> {
         self.id
     }
 
-    /// Sends a message with the commit.
+    /// Sends a command, or publishes an event, with the commit: what the message says decides where it goes
+    /// ([`Body::destination`]).
     ///
     /// # Errors
     /// When it cannot be encoded; what was staged before stays as it is.
