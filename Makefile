@@ -1,10 +1,17 @@
 # make run          builds the program and imports the bundled samples
 # make test         runs every test, with the real servers that some of them need
 # make lint         formatting, clippy, docs, what the pure crates may depend on, and the deployment's template
+# make build        builds the functions, a zip for each
+# make test-deploy  deploys them to a stand-in for AWS, and puts a file through
 
 CARGO ?= cargo
 SERVICES := python3 infra/services.py
 TOOLS := python3 infra/tools.py
+# The processor that functions are built for: arm64 or x86_64.
+ARCHITECTURE ?= arm64
+# Takes the paths of this machine out of the programs, so that every machine builds the same.
+REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
+FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
@@ -19,8 +26,8 @@ help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
-build: ## Build everything
-	$(CARGO) build --workspace --locked
+build: ## Build the functions for Lambda, a zip for each, and print their sizes
+	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
 run: ## Build, import the bundled samples, show the result
@@ -34,6 +41,11 @@ test: ## Run every test, on real servers that are started for it unless they run
 	else \
 		$(SERVICES) run -- $(CARGO) test --workspace --locked --no-fail-fast; \
 	fi
+
+.PHONY: test-deploy
+test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
+	$(CARGO) build --package cli --locked
+	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
 
 .PHONY: services
 services: ## Start the servers that tests need, and leave them running
