@@ -1,13 +1,23 @@
-# make run   builds the program and imports the bundled samples
-# make test  runs every test, with the real servers that some of them need
-# make lint  formatting, clippy, docs, and what the pure crates may depend on
+# make run          builds the program and imports the bundled samples
+# make test         runs every test, with the real servers that some of them need
+# make lint         formatting, clippy, docs, what the pure crates may depend on, and the deployment's template
+# make build        builds the functions, a zip for each
+# make test-deploy  deploys them to a stand-in for AWS, and puts a file through
 
 CARGO ?= cargo
 SERVICES := python3 infra/services.py
+TOOLS := python3 infra/tools.py
+# The processor that functions are built for: arm64 or x86_64.
+ARCHITECTURE ?= arm64
+# Takes the paths of this machine out of the programs, so that every machine builds the same.
+REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
+FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
+FUNCTIONS := $(notdir $(wildcard functions/*-*))
+OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
 
 .DEFAULT_GOAL := help
 
@@ -16,8 +26,8 @@ help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
-build: ## Build everything
-	$(CARGO) build --workspace --locked
+build: ## Build the functions for Lambda, a zip for each, and print their sizes
+	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
 run: ## Build, import the bundled samples, show the result
@@ -32,6 +42,11 @@ test: ## Run every test, on real servers that are started for it unless they run
 		$(SERVICES) run -- $(CARGO) test --workspace --locked --no-fail-fast; \
 	fi
 
+.PHONY: test-deploy
+test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
+	$(CARGO) build --package cli --locked
+	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
+
 .PHONY: services
 services: ## Start the servers that tests need, and leave them running
 	@$(SERVICES) up
@@ -41,11 +56,24 @@ services-stop: ## Stop them
 	@$(SERVICES) down
 
 .PHONY: lint
-lint: ## Check formatting, lints, docs and the pure crates' dependencies
+lint: ## Check formatting, lints, docs, the pure crates' dependencies and the deployment's template
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure
+	@$(MAKE) --no-print-directory lint-pure lint-tls lint-template
+
+.PHONY: lint-tls
+lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
+	@tree=$$($(CARGO) tree --locked $(addprefix --package ,$(FUNCTIONS)) --edges normal,build --prefix none) || exit 1; \
+		if others=$$(printf '%s\n' "$$tree" | grep -E '^($(OTHER_TLS)) '); then \
+			echo "the functions have a second TLS stack:"; echo "$$others"; exit 1; fi; \
+		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ')"
+
+.PHONY: lint-template
+lint-template: ## Check the deployment's template, by the rules of AWS and against the code
+	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
+	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
+	$(CARGO) run --quiet --package cli --locked -- check-template
 
 .PHONY: lint-pure
 lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store

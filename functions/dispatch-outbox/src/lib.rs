@@ -7,16 +7,24 @@
 
 use std::sync::Arc;
 
-use backend::{Backend, Missing};
+use backend::{Backend, Missing, Service, Uses};
 use contracts::message::SettleSession;
 use contracts::store::chain;
 use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
 use outbox::session::{Found, control_message, next_look};
-use outbox::{Owner, SendError, SendMessages, SettleSessions, SweepOutbox, send_one};
+use outbox::{Owner, Queue, SendError, SendMessages, SettleSessions, SweepOutbox, send_one};
 use worker::Dispatcher;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "dispatch-outbox";
+
+/// What the function works on.
+pub const USES: Uses = Uses {
+    function: FUNCTION,
+    services: &[Service::Database],
+    receives: Some(Queue::Control),
+    sends: &[Queue::Control, Queue::Saga, Queue::Parse, Queue::Events],
+};
 
 /// The function.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
 use config::Config;
 use contracts::store::chain;
-use dispatch_outbox::DispatchOutbox;
+use dispatch_outbox::{DispatchOutbox, USES};
 use lambda::Trigger;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use outbox::Queue;
@@ -17,7 +17,8 @@ use worker::SystemHost;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
-    let backend = &adapters::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
+    let backend =
+        &adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
     let function = &DispatchOutbox::over(backend)?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event.payload);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)

@@ -12,19 +12,23 @@ pub mod notification;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Backend;
+use backend::{Backend, Service, Uses};
 use contracts::message::{ObjectRef, SearchUploadSaved};
 use contracts::store::chain;
 use contracts::{Body, Message, MessageId, ObjectKey, Reporter, StoreError, Verdict};
 use imports::{ObjectFacts, ReadObject};
 use outbox::queue::MAX_BATCH;
-use outbox::{Outgoing, SendError, SendMessages};
+use outbox::{Outgoing, Queue, SendError, SendMessages};
 use uuid::Uuid;
 
 pub use notification::{Notification, NotificationError};
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "notify-upload";
+
+/// What the function works on.
+pub const USES: Uses =
+    Uses { function: FUNCTION, services: &[Service::Objects], receives: None, sends: &[Queue::Saga] };
 
 /// Names messages that report a stored object.
 const STORED_OBJECT: Uuid = Uuid::from_u128(0x6f1c_a0c4_0f65_4c0f_9a3b_5b7a_52b9_d001);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use config::Config;
 use contracts::store::chain;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use notify_upload::{Notification, NotifyUpload};
+use notify_upload::{Notification, NotifyUpload, USES};
 use serde_json::Value;
 use telemetry::{Audience, LogDecisions};
 use worker::SystemHost;
@@ -13,7 +13,8 @@ use worker::SystemHost;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     telemetry::start(Audience::Machine);
-    let backend = adapters::open(Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
+    let backend =
+        adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
     let function = &NotifyUpload::over(&backend);
     let handle = |event: LambdaEvent<Value>| async move { invoke(function, &event.payload).await };
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)

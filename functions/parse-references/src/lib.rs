@@ -12,20 +12,28 @@ pub mod file;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Missing};
+use backend::{Backend, Missing, Service, Uses};
 use contracts::job::Counts;
 use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
 use contracts::store::chain;
 use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
 use dedup::{Filter, ProcessedFilter, Verdict};
 use imports::{ReadObject, ReportProgress, WriteStudies};
-use outbox::{SendError, SendMessages, send_one};
+use outbox::{Queue, SendError, SendMessages, send_one};
 use references::Limits;
 
 use crate::file::FileError;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "parse-references";
+
+/// What the function works on.
+pub const USES: Uses = Uses {
+    function: FUNCTION,
+    services: &[Service::Database, Service::Processed, Service::Objects],
+    receives: Some(Queue::Parse),
+    sends: &[Queue::Saga],
+};
 
 /// The function.
 #[derive(Clone)]

@@ -8,14 +8,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Backend;
+use backend::{Backend, Uses};
 use contracts::message::{StartParsing, StartParsingFaulted};
 use contracts::store::chain;
 use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, Verdict};
-use outbox::{SendError, SendMessages, send_one};
+use outbox::{Queue, SendError, SendMessages, send_one};
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "report-faults";
+
+/// What the function works on.
+pub const USES: Uses =
+    Uses { function: FUNCTION, services: &[], receives: Some(Queue::ParseDead), sends: &[Queue::Saga] };
 
 /// The function.
 #[derive(Clone)]

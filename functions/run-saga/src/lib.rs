@@ -5,16 +5,25 @@
 
 use std::sync::Arc;
 
-use backend::{Backend, Missing};
+use backend::{Backend, Missing, Service, Uses};
 use config::Mode;
 use contracts::store::chain;
 use contracts::{Delivery, Disposition, Message, Reporter, Verdict};
 use jiff::Timestamp;
+use outbox::Queue;
 use saga::Event;
 use worker::{Group, Incoming, Judgement, Later, Worker};
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "run-saga";
+
+/// What the function works on.
+pub const USES: Uses = Uses {
+    function: FUNCTION,
+    services: &[Service::Database, Service::Ledger],
+    receives: Some(Queue::Saga),
+    sends: &[Queue::Saga, Queue::Parse, Queue::Events],
+};
 
 /// The function's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

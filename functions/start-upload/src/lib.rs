@@ -14,7 +14,7 @@ mod withdraw;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Missing};
+use backend::{Backend, Missing, Service, Uses};
 use contracts::manifest::ManifestFault;
 use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
@@ -26,7 +26,7 @@ use dedup::GrantTokens;
 use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
 use jiff::Timestamp;
 use outbox::session::{CommitError, Options};
-use outbox::{CommitSession, Owner, SendMessages, Session, StageError, SweepOutbox};
+use outbox::{CommitSession, Owner, Queue, SendMessages, Session, StageError, SweepOutbox};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use worker::Dispatcher;
@@ -35,6 +35,14 @@ pub use crate::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
 pub const FUNCTION: &str = "start-upload";
+
+/// What the function works on.
+pub const USES: Uses = Uses {
+    function: FUNCTION,
+    services: &[Service::Database, Service::Ledger, Service::Uploads],
+    receives: None,
+    sends: &[Queue::Control, Queue::Saga],
+};
 
 /// The ports of the function.
 #[derive(Clone)]

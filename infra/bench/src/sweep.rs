@@ -74,7 +74,7 @@ pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
 pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Report> {
     let own = format!("_sweep_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
-    let mongo = adapters::services::database(&config).await?;
+    let mongo = adapters::services::database(&config, &aws::config().await).await?;
     mongo.ensure_indexes(OnDifference::Report).await?;
     let (sagas, sessions) = (mongo.saga_outbox(), mongo.session_outbox());
     let report = measure(&Documents::of(Arc::new(mongo.clone()), sagas, sessions), sizes).await;

@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Provision(Provision),
     /// Look at effects that are stored and not performed yet, and put those that were given up back to work
     Outbox(Outbox),
+    /// Check the deployment's template against the code that it deploys
+    CheckTemplate(CheckTemplate),
     /// Draw the state machine from the code
     Diagram(Diagram),
     /// Run the functions through schedules of faults, and check what must hold
@@ -222,6 +224,21 @@ fn bucket_prefix(name: &str) -> Result<String, String> {
     } else {
         Err("must be 1 to 56 lower-case letters, digits and hyphens".to_owned())
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckTemplate {
+    /// The template; a samconfig.toml beside it names the environments to check it for
+    #[arg(value_name = "TEMPLATE", default_value = "template.yaml")]
+    pub(crate) template: PathBuf,
+    /// A parameter's value, in every environment
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Faults to try out.

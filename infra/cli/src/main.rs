@@ -7,6 +7,7 @@
 //! - `show`, `studies`: look at what is stored;
 //! - `migrate`, `provision`: prepare the services of the aws backend;
 //! - `outbox`: effects that are not performed yet;
+//! - `check_template`: the deployment against the code;
 //! - `diagram`: the state machine, drawn from the code;
 //! - `bench`: what the functions cost and how fast they are;
 //! - `simulate`: the functions under faults, from seeds;
@@ -14,6 +15,7 @@
 
 mod args;
 mod bench;
+mod check_template;
 mod diagram;
 mod import;
 mod migrate;
@@ -53,6 +55,7 @@ async fn main() -> ExitCode {
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
+        Command::CheckTemplate(args) => check_template::run(&args),
         Command::Diagram(args) => diagram::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Bench(args) => bench::run(&args).await,

@@ -8,7 +8,7 @@ use crate::output;
 
 /// Builds the indexes that are missing, and those that differ if it is told to. `false` when some differ and stay.
 pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
-    let database = adapters::services::database(&Config::from_env()?).await?;
+    let database = adapters::services::database(&Config::from_env()?, &aws::config().await).await?;
     let on_difference = if args.rebuild { OnDifference::Rebuild } else { OnDifference::Report };
     let migration = database.ensure_indexes(on_difference).await?;
     for index in &migration.indexes {

@@ -2,18 +2,23 @@
 //!
 //! - [`open`]: the backend that the settings name;
 //! - [`embedded()`]: the ports of a data directory that is open already;
+//! - [`open_for`]: the same for one function, which is refused to start without what it uses;
 //! - [`services`]: MongoDB, DynamoDB, SQS and S3.
 
+mod secret;
 pub mod services;
 
 use std::sync::Arc;
 
-use backend::{Backend, Documents, Missing, Partitions};
+use backend::{Backend, Documents, Missing, Partitions, Service, Uses};
 use config::{BackendKind, Config, Mode};
 use contracts::{Host, Observe, StoreError};
 use dedup::ledger::NoLedger;
 use embedded::{Settings, Store};
 use mongo::ConnectError;
+use sqs::Queues;
+
+pub use secret::SecretError;
 
 /// Why a backend cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +35,65 @@ pub enum OpenError {
     /// A service that is not configured.
     #[error(transparent)]
     Missing(#[from] Missing),
+    /// Settings that a function needs.
+    #[error("{function} cannot start: not set are {}", settings.join(", "))]
+    Unset {
+        /// The function.
+        function: &'static str,
+        /// The environment variables.
+        settings: Vec<String>,
+    },
+    /// The secret that holds the database's address.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// The settings that lead to a service. Of a service with several, the first ones are alternatives or have a default.
+pub fn settings(service: Service) -> &'static [&'static str] {
+    match service {
+        Service::Database => {
+            &["MONGODB_URI", secret::SETTING, "MONGODB_DATABASE", "SEARCH_IMPORT_MONGODB_POOL_SIZE"]
+        }
+        Service::Ledger => &[dynamo::LEDGER_TABLE],
+        Service::Processed => &[dynamo::PROCESSED_TABLE],
+        Service::Uploads => &[s3::UPLOAD_BUCKET],
+        Service::Objects => &[],
+    }
+}
+
+/// The settings of `config` that the function needs and that are not there.
+fn unset(uses: &Uses, config: &Config) -> Vec<String> {
+    let services = &config.services;
+    let has = |service: &Service| match service {
+        Service::Database => services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some(),
+        Service::Ledger => services.ledger_table.is_some() || config.mode == Mode::Optimistic,
+        Service::Processed => services.processed_table.is_some(),
+        Service::Uploads => services.upload_bucket.is_some(),
+        Service::Objects => true,
+    };
+    let queues = Queues::from_pairs(services.queue_urls.clone());
+    let of_services =
+        uses.services.iter().filter(|service| !has(service)).map(|service| settings(*service)[0].to_owned());
+    let of_queues = uses.queues().filter(|queue| queues.url(*queue).is_none()).map(Queues::setting);
+    of_services.chain(of_queues).collect()
+}
+
+/// Opens the backend of one function.
+///
+/// # Errors
+/// Like [`open`]; and, on the services of AWS, with every setting that the function needs and does not have. A queue
+/// whose address is missing would otherwise be noticed by the first message for it.
+pub async fn open_for(
+    uses: &Uses,
+    config: Config,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
+) -> Result<Backend, OpenError> {
+    let settings = if config.backend == BackendKind::Aws { unset(uses, &config) } else { Vec::new() };
+    if !settings.is_empty() {
+        return Err(OpenError::Unset { function: uses.function, settings });
+    }
+    open(config, host, observer).await
 }
 
 /// Opens the backend that the settings name. A data directory is opened beside other programs that work in it.

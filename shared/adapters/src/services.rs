@@ -1,7 +1,7 @@
 //! MongoDB, DynamoDB, SQS and S3 behind the ports.
 //!
-//! Every client is built once, while the program starts, and all of them at the same time: what takes long is
-//! connecting to the database. AWS's clients connect when they are first used.
+//! Every client is built once, while the program starts: what takes long is connecting to the database. AWS's clients
+//! connect when they are first used.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use config::{Config, Mode};
 use contracts::{Host, Observe};
 use dedup::ledger::NoLedger;
 use dynamo::{Ledger, Processed};
-use futures::future::{join, try_join_all};
+use futures::future::try_join_all;
 use jiff::SignedDuration;
 use mongo::{Mongo, OnDifference, Settings, Uri};
 use outbox::Queue;
 use s3::{Objects, Uploads};
 use sqs::{Queues, Sqs};
 
-use crate::OpenError;
+use crate::{OpenError, secret};
 
 const DATABASE: Missing =
     Missing { setting: "MONGODB_URI", what: "the address of a MongoDB replica set, credentials included" };
@@ -38,10 +38,11 @@ pub(crate) async fn open(
     host: Arc<dyn Host>,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
-    let (sdk, documents) = join(aws::config(), documents(&config)).await;
+    let sdk = aws::config().await;
+    let documents = documents(&config, &sdk).await?;
     let clients = Clients::new(&sdk, &config, &host);
     Ok(Backend {
-        documents: documents?,
+        documents,
         partitions: match config.mode {
             Mode::Ledger => clients.ledger.map(|ledger| Partitions::of(Arc::new(ledger))),
             Mode::Optimistic => Ok(Partitions::of(Arc::new(NoLedger))),
@@ -95,8 +96,8 @@ impl Clients {
 }
 
 /// The database, with its indexes. One that is not configured is missing; one that does not answer is an error.
-async fn documents(config: &Config) -> Result<Result<Documents, Missing>, OpenError> {
-    let database = match database(config).await {
+async fn documents(config: &Config, sdk: &SdkConfig) -> Result<Result<Documents, Missing>, OpenError> {
+    let database = match database(config, sdk).await {
         Err(OpenError::Missing(missing)) => return Ok(Err(missing)),
         database => database?,
     };
@@ -111,9 +112,13 @@ async fn documents(config: &Config) -> Result<Result<Documents, Missing>, OpenEr
 ///
 /// # Errors
 /// When none is configured, or it does not answer.
-pub async fn database(config: &Config) -> Result<Mongo, OpenError> {
+pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenError> {
     let services = &config.services;
-    let uri = services.mongodb_uri.as_ref().ok_or(DATABASE)?;
+    let uri = match (&services.mongodb_uri, &services.mongodb_uri_secret) {
+        (Some(uri), _) => uri.clone(),
+        (None, Some(arn)) => secret::read(sdk, arn).await?,
+        (None, None) => return Err(DATABASE.into()),
+    };
     let settings = Settings {
         max_pool_size: services.mongodb_pool_size,
         saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),

@@ -1,6 +1,7 @@
 //! What the AWS adapters share.
 //!
 //! - [`config()`]: the configuration that every client of a program is built from, once, at its start;
+//! - `trust`: which certificates a function trusts;
 //! - [`failure`]: the errors of all clients as [`contracts::StoreError`], with the setting to look at.
 //!
 //! Addresses, region and credentials are where every AWS program has them: on Lambda in the environment that Lambda
@@ -8,6 +9,7 @@
 //! of one's own (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
 
 pub mod failure;
+mod trust;
 
 use std::time::Duration;
 
@@ -33,7 +35,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// The configuration of all clients: from the environment, within the limits above.
 pub async fn config() -> SdkConfig {
-    limited(aws_config::defaults(BehaviorVersion::latest())).load().await
+    let loader = aws_config::defaults(BehaviorVersion::latest());
+    let loader = match trust::client() {
+        Some(client) => loader.http_client(client),
+        None => loader,
+    };
+    limited(loader).load().await
 }
 
 /// The limits above, but for how long a call may take with all its tries.

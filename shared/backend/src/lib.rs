@@ -4,6 +4,8 @@
 //! at a program's start, by the `adapters` crate. A function that asks for a service which is not configured says
 //! which setting is missing; one that does not ask needs no such setting.
 
+mod uses;
+
 use std::sync::Arc;
 
 use config::Config;
@@ -14,6 +16,8 @@ use imports::{
 };
 use outbox::{CommitSession, InspectOutbox, ReceiveMessages, SendMessages, SettleSessions};
 use worker::{Dispatcher, ReadSaga, WriteSaga};
+
+pub use uses::{Service, Uses};
 
 /// A service that is not configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 //!
 //! All faults are reported together: whoever corrects a configuration wants to do it once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,6 +14,10 @@ use outbox::Policy;
 
 /// See [`Config::max_record_bytes`].
 const MAX_RECORD_BYTES: usize = 5 << 20;
+
+/// Settings without a meaning on Lambda, where there is no data directory and the queues decide how long a message is
+/// hidden.
+pub const NOT_ON_LAMBDA: [&str; 2] = ["SEARCH_IMPORT_DATA_DIR", "SEARCH_IMPORT_VISIBILITY_SECONDS"];
 
 /// How duplicates are told from new messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,11 @@ impl FromStr for BackendKind {
 pub struct Secret(String);
 
 impl Secret {
+    /// Keeps a text that was read from elsewhere.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
@@ -80,6 +89,8 @@ impl fmt::Debug for Secret {
 pub struct Services {
     /// `MONGODB_URI`: the address of the database, credentials included.
     pub mongodb_uri: Option<Secret>,
+    /// `MONGODB_URI_SECRET_ARN`: the secret of Secrets Manager that holds the address instead.
+    pub mongodb_uri_secret: Option<String>,
     /// `MONGODB_DATABASE`: its name; `search_import`.
     pub mongodb_database: String,
     /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the most connections that one process has to one server; 10. Times the
@@ -99,6 +110,7 @@ impl Default for Services {
     fn default() -> Self {
         Self {
             mongodb_uri: None,
+            mongodb_uri_secret: None,
             mongodb_database: "search_import".to_owned(),
             mongodb_pool_size: 10,
             ledger_table: None,
@@ -209,12 +221,24 @@ impl Config {
     /// # Errors
     /// With every setting that is wrong.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
+        let mut reader = Reader { pairs: pairs.into_iter().collect(), ..Reader::default() };
+        let config = Self::read(&mut reader);
+        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+    }
+
+    /// The names of all settings, as reading them asks for them; those of queues apart, which are one for each queue.
+    pub fn names() -> BTreeSet<String> {
+        let mut reader = Reader::default();
+        Self::read(&mut reader);
+        reader.asked
+    }
+
+    fn read(reader: &mut Reader) -> Self {
         let default = Self::default();
-        let mut reader = Reader { pairs: pairs.into_iter().collect(), faults: Vec::new() };
         let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
         let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
         let (session_max_commit, session_increment) = reader.session(&default);
-        let config = Self {
+        Self {
             backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
             services: reader.services(default.services),
             data_dir: reader.read(
@@ -256,13 +280,15 @@ impl Config {
             visibility: reader.visibility(),
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
-        };
-        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+        }
     }
 }
 
+#[derive(Default)]
 struct Reader {
     pairs: BTreeMap<String, String>,
+    /// The name of every setting that was looked for.
+    asked: BTreeSet<String>,
     faults: Vec<String>,
 }
 
@@ -277,6 +303,7 @@ impl Reader {
                 pool_size,
             ),
             mongodb_uri: self.text("MONGODB_URI").map(Secret),
+            mongodb_uri_secret: self.text("MONGODB_URI_SECRET_ARN"),
             mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
             ledger_table: self.text("SEARCH_IMPORT_LEDGER_TABLE"),
             processed_table: self.text("SEARCH_IMPORT_PROCESSED_TABLE"),
@@ -342,7 +369,8 @@ impl Reader {
         (visibility > 0).then(|| Duration::from_secs(visibility))
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.asked.insert(name.to_owned());
         self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
     }
 
@@ -372,6 +400,7 @@ impl Reader {
 
     fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
         let name = format!("SEARCH_IMPORT_{name}");
+        self.asked.insert(name.clone());
         let Some(text) = self.pairs.get(&name) else {
             return default;
         };
@@ -454,6 +483,15 @@ mod tests {
         assert_eq!(read("30", "30").unwrap().session_increment, Duration::from_secs(30));
         assert!(read("1", "2").unwrap_err().to_string().contains("INCREMENT_SECONDS must be at most 1"));
         assert!(read("901", "2").is_err() && read("15", "0").is_err());
+    }
+
+    #[test]
+    fn every_setting_is_known_by_its_name() {
+        let names = Config::names();
+        for name in ["MONGODB_URI", "MONGODB_DATABASE", "SEARCH_IMPORT_MODE", "SEARCH_IMPORT_OUTBOX_BATCH"] {
+            assert!(names.contains(name), "{names:?}");
+        }
+        assert!(NOT_ON_LAMBDA.iter().all(|name| names.contains(*name)), "{names:?}");
     }
 
     #[test]

@@ -7,6 +7,9 @@
 use contracts::{Observation, Observe, Verdict};
 use tracing_subscriber::EnvFilter;
 
+/// The environment variable that selects what is logged.
+pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
+
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {

@@ -8,4 +8,5 @@
 mod dynamo;
 mod mongo;
 mod s3;
+mod secret;
 mod sqs;

@@ -113,7 +113,8 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
     assert_eq!(index.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     assert_eq!(index.get_document("key")?, &doc! { "CompletedAt": 1 });
 
-    let settings = Settings { saga_retention: SignedDuration::from_secs(60), ..scratch.settings.clone() };
+    let minute = SignedDuration::from_secs(60);
+    let settings = Settings { saga_retention: minute, outbox_retention: minute, ..scratch.settings.clone() };
     let other = Mongo::new(scratch.database.client().clone(), &settings);
     let report = other.ensure_indexes(OnDifference::Report).await?;
     let named: Vec<String> =

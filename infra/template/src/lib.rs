@@ -1,0 +1,33 @@
+//! Checks of the deployment's template against the code that it deploys: what `cfn-lint` and `checkov` cannot know.
+//!
+//! - [`source`]: a template as it is written;
+//! - [`resolve`]: what it says for one choice of its parameters;
+//! - [`environments`]: the choices that `samconfig.toml` makes;
+//! - [`view`]: functions, queues and roles in it;
+//! - [`checks`]: what must hold. Each is a pure function from a template to findings.
+//!
+//! What the functions need is not listed here: their settings come from reading the configuration
+//! ([`config::Config::names`]), their services and queues from what each says it uses ([`backend::Uses`]), which the
+//! adapters refuse to start without.
+
+pub mod checks;
+pub mod environments;
+pub mod resolve;
+pub mod source;
+pub mod view;
+
+use backend::Uses;
+
+pub use checks::{Finding, check};
+pub use resolve::Template;
+pub use source::{Source, SourceError};
+
+/// The functions that the template deploys.
+pub const FUNCTIONS: [Uses; 6] = [
+    start_upload::USES,
+    notify_upload::USES,
+    run_saga::USES,
+    parse_references::USES,
+    dispatch_outbox::USES,
+    report_faults::USES,
+];

@@ -1,0 +1,41 @@
+//! Which certificates are trusted.
+
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+
+/// The roots of Amazon Trust Services, which the endpoints of AWS are signed by; AWS asks to trust these five and no
+/// others (<https://www.amazontrust.com/repository/>). The first of them ends in 2037.
+const AMAZON: &str = include_str!("amazon-roots.pem");
+
+/// A client that trusts the roots of Amazon alone. Otherwise every cold start reads the system's certificates, more than
+/// a hundred, before its first call.
+///
+/// On Lambda that is enough. Elsewhere, endpoints may be of one's own, signed by whom one's system trusts; then there is
+/// no client of ours, and the SDK takes its own.
+pub(crate) fn client() -> Option<SharedHttpClient> {
+    let on_lambda = std::env::var_os("AWS_LAMBDA_FUNCTION_NAME").is_some();
+    let elsewhere =
+        std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("AWS_ENDPOINT_URL"));
+    (on_lambda && !elsewhere).then(trusting_amazon).flatten()
+}
+
+fn trusting_amazon() -> Option<SharedHttpClient> {
+    let roots = TrustStore::empty().with_pem_certificate(AMAZON);
+    // It fails for no trust store; and if it did, the SDK's own client would do.
+    let context = TlsContext::builder().with_trust_store(roots).build().ok()?;
+    Some(Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(context).build_https())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_the_five_roots_of_amazon() {
+        assert_eq!(AMAZON.matches("-----BEGIN CERTIFICATE-----").count(), 5);
+        assert_eq!(AMAZON.matches("-----END CERTIFICATE-----").count(), 5);
+        assert!(trusting_amazon().is_some());
+    }
+}

@@ -1,0 +1,66 @@
+//! The database's address from Secrets Manager.
+
+use adapters::OpenError;
+use aws_sdk_secretsmanager::Client;
+use aws_types::SdkConfig;
+use config::{BackendKind, Config, Services};
+use servers::amazon::{self, Service};
+use servers::{Tested, cleaned_up, unique};
+
+fn config(arn: &str) -> Config {
+    let services = Services { mongodb_uri_secret: Some(arn.to_owned()), ..Services::default() };
+    Config { backend: BackendKind::Aws, services, ..Config::default() }
+}
+
+/// Runs a test with a secret that holds a text.
+async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> Tested) -> Tested {
+    // The server of the queues has Secrets Manager too.
+    let sdk = amazon::config(Service::Sqs).await;
+    let client = Client::new(&sdk);
+    let created = client.create_secret().name(unique("mongodb")).secret_string(text).send().await?;
+    let arn = created.arn.unwrap_or_default();
+    let removed = async {
+        let removed = client.delete_secret().secret_id(&arn).force_delete_without_recovery(true).send().await;
+        assert!(removed.is_ok(), "{removed:?}");
+    };
+    cleaned_up(test(&sdk, &arn), removed).await
+}
+
+/// What connecting with this secret is refused with.
+async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
+    match adapters::services::database(&config(arn), sdk).await {
+        Ok(_) => panic!("it connected"),
+        Err(error @ OpenError::Secret(_)) => error.to_string(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn the_database_is_where_the_secret_says() -> Tested {
+    let text = serde_json::json!({ "uri": servers::mongo::uri() }).to_string();
+    with_secret(&text, async |sdk, arn| {
+        adapters::services::database(&config(arn), sdk).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_secret_of_another_form_is_refused_without_showing_it() -> Tested {
+    with_secret("mongodb://reviewer:hunter2@db.example", async |sdk, arn| {
+        let text = refusal(sdk, arn).await;
+        assert!(text.contains("MONGODB_URI_SECRET_ARN") && text.contains("\"uri\""), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_there_is_named_by_its_setting() -> Tested {
+    let sdk = amazon::config(Service::Sqs).await;
+    let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:nowhere-AbCdEf";
+    let text = refusal(&sdk, arn).await;
+    assert!(text.contains("MONGODB_URI_SECRET_ARN cannot be read"), "{text}");
+    Ok(())
+}
