@@ -10,6 +10,7 @@
 mod crashes;
 mod documents;
 mod hostile;
+mod parsing;
 mod retries;
 mod searches;
 mod sessions;

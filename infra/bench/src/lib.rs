@@ -1,11 +1,13 @@
-//! Measures the shipped functions on the embedded stores.
+//! Measures the shipped functions on the embedded stores, and the readers by themselves.
 //!
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
+//! - [`parse`]: how fast reference files are read, and in how much memory;
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
 //! - [`searches`]: the searches that are measured, message by message.
 
 pub mod calls;
+pub mod parse;
 pub mod prices;
 pub mod saga;
 pub mod searches;
