@@ -84,6 +84,16 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store
 		echo "$$crate: $$(printf '%s\n' "$$tree" | sort -u | wc -l) crates, neither a runtime nor a store"; \
 	done
 
+.PHONY: bench-parse
+bench-parse: ## Measure how fast reference files are read, and in how much memory
+	$(CARGO) build --package cli --release --locked
+	target/release/search-import bench parse
+
+.PHONY: compare-readers
+compare-readers: ## Compare that with other readers, installed below target/
+	$(CARGO) build --package cli --release --locked
+	python3 tests/compare/compare.py target/release/search-import
+
 .PHONY: diagram
 diagram: ## Draw the README's diagram and table from the code
 	$(CARGO) build --package cli --locked

@@ -70,8 +70,13 @@ fn saved(n: u128) -> Body {
 
 /// What the parser answers to a command.
 pub(crate) fn reply(command: &Message, parse: &StartParsing) -> Message {
-    let counts =
-        Counts { format: "RIS".into(), encoding: "UTF-8".into(), records: 1, studies: 1, quarantined: 0 };
+    let counts = Counts {
+        format: "RIS".into(),
+        encoding: "UTF-8".into(),
+        records: 1,
+        studies: 1,
+        ..Counts::default()
+    };
     let body = ReferenceFileParsingCompleted { file_id: parse.file_id, counts };
     Message {
         id: command.id.derive(0),

@@ -11,6 +11,7 @@ mod crashes;
 mod documents;
 mod hostile;
 mod outbox;
+mod parsing;
 mod retries;
 mod searches;
 mod sessions;

@@ -1,19 +1,28 @@
 //! Streaming one file into studies.
 
+use std::collections::VecDeque;
+
 use contracts::message::StartParsing;
 use contracts::{SearchId, StoreError};
 use futures::StreamExt;
 use imports::{Progress, Quarantined, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
-use references::{Outcome, Reader, Report};
+use references::{Known, Outcome, Reader, Report};
 
 use crate::ParseReferences;
 
 /// How many records are stored together.
 const BATCH: usize = 1_000;
 
+/// How much is read of a file before its records are: enough to keep several processors busy with, and little enough
+/// that what comes of it stays small.
+const PUSH_BYTES: usize = 512 * 1024;
+
 /// How often progress is reported at most.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_secs(1);
+
+/// How many unreadable records of a refused file are told of.
+const TOLD: usize = 3;
 
 /// Why a file was not read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -24,40 +33,58 @@ pub(crate) enum FileError {
     /// The file cannot be read; no other try will.
     #[error(transparent)]
     Refused(#[from] references::Error),
+    /// Hardly anything of it can be read, so that it is probably something else than it looks like.
+    #[error("{quarantined} of {records} records cannot be read, more than {percent} in 100: {first}")]
+    Unreadable {
+        quarantined: u64,
+        records: u64,
+        /// The most that a file may have.
+        percent: u8,
+        /// The first of them, with their reasons.
+        first: String,
+    },
     /// There is no such object any more.
     #[error("the uploaded file is gone")]
     Gone,
 }
 
 impl ParseReferences {
+    /// Reads a file into studies, from after what of it is stored.
     pub(crate) async fn parse_file(
         &self,
         search_id: SearchId,
         command: &StartParsing,
     ) -> Result<Report, FileError> {
+        let known = self.stored.stored(search_id, command.file_id).await?;
         let mut stream = self.objects.open(&command.object).await?.ok_or(FileError::Gone)?;
-        let mut reader = Reader::new(self.limits);
-        let mut pending = Pending::new(search_id, command);
-        while let Some(bytes) = stream.next().await {
-            let outcomes = reader.push(&bytes?)?;
-            pending.add(outcomes);
+        let mut reader = Reader::new(self.limits).with_threads(self.threads).after(known);
+        let mut pending = Pending::new(search_id, command, known);
+        let mut bytes = Vec::with_capacity(PUSH_BYTES);
+        while let Some(piece) = stream.next().await {
+            bytes.extend(piece?);
+            if bytes.len() < PUSH_BYTES {
+                continue;
+            }
+            pending.add(reader.push(&bytes)?);
+            bytes.clear();
             self.store(&mut pending, BATCH).await?;
             self.report(&mut pending, reader.bytes_read()).await;
         }
+        pending.add(reader.push(&bytes)?);
         let (outcomes, report) = reader.finish()?;
         pending.add(outcomes);
         self.store(&mut pending, 1).await?;
         pending.reported_at = None;
         self.report(&mut pending, report.bytes).await;
+        self.check(search_id, command, &report).await?;
         Ok(report)
     }
 
-    /// Stores what is pending once it is at least `least` records.
+    /// Stores what is pending, batch by batch, as long as it is at least `least` records.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
-        if pending.studies.len() + pending.quarantined.len() >= least {
-            self.studies.store(&pending.studies, &pending.quarantined).await?;
-            pending.studies.clear();
-            pending.quarantined.clear();
+        while pending.outcomes.len() >= least {
+            let (studies, quarantined) = pending.next_batch();
+            self.studies.store(&studies, &quarantined).await?;
         }
         Ok(())
     }
@@ -73,36 +100,54 @@ impl ParseReferences {
             tracing::warn!(search_id = %pending.search_id, error = error.chain(), "reporting progress failed");
         }
     }
+
+    /// Refuses a file with too many unreadable records.
+    async fn check(
+        &self,
+        search_id: SearchId,
+        command: &StartParsing,
+        report: &Report,
+    ) -> Result<(), FileError> {
+        let &Report { records, quarantined, .. } = report;
+        let percent = self.max_quarantined_percent;
+        if u128::from(quarantined) * 100 <= u128::from(records) * u128::from(percent) {
+            return Ok(());
+        }
+        let first = self.stored.quarantined(search_id, command.file_id, 0, TOLD).await?;
+        let first = first.iter().map(|Quarantined { record, .. }| {
+            format!("record {} (line {}): {}", record.number, record.line, record.reason)
+        });
+        let first = first.collect::<Vec<_>>().join("; ");
+        Err(FileError::Unreadable { quarantined, records, percent, first })
+    }
 }
 
 /// What was read and is not stored yet.
 struct Pending<'a> {
     search_id: SearchId,
     command: &'a StartParsing,
-    studies: Vec<Study>,
-    quarantined: Vec<Quarantined>,
+    outcomes: VecDeque<Outcome>,
     records: u64,
     reported_at: Option<Timestamp>,
 }
 
 impl<'a> Pending<'a> {
-    fn new(search_id: SearchId, command: &'a StartParsing) -> Self {
-        Self {
-            search_id,
-            command,
-            studies: Vec::new(),
-            quarantined: Vec::new(),
-            records: 0,
-            reported_at: None,
-        }
+    fn new(search_id: SearchId, command: &'a StartParsing, known: Known) -> Self {
+        Self { search_id, command, outcomes: VecDeque::new(), records: known.records, reported_at: None }
     }
 
     fn add(&mut self, outcomes: Vec<Outcome>) {
+        self.records += outcomes.len() as u64;
+        self.outcomes.extend(outcomes);
+    }
+
+    /// The next records, as what they are to be stored as.
+    fn next_batch(&mut self) -> (Vec<Study>, Vec<Quarantined>) {
         let (search_id, file_id) = (self.search_id, self.command.file_id);
-        for outcome in outcomes {
-            self.records += 1;
+        let (mut studies, mut quarantined) = (Vec::new(), Vec::new());
+        for outcome in self.outcomes.drain(..BATCH.min(self.outcomes.len())) {
             match outcome {
-                Outcome::Read(record) => self.studies.push(Study {
+                Outcome::Read(record) => studies.push(Study {
                     id: StudyId::of(search_id, file_id, record.number),
                     project_id: self.command.project_id,
                     search_id,
@@ -110,11 +155,13 @@ impl<'a> Pending<'a> {
                     record: record.number,
                     line: record.line,
                     reference: record.reference,
+                    duplicate: None,
                 }),
                 Outcome::Quarantined(record) => {
-                    self.quarantined.push(Quarantined { search_id, file_id, record });
+                    quarantined.push(Quarantined { search_id, file_id, record });
                 }
             }
         }
+        (studies, quarantined)
     }
 }

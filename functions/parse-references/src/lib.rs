@@ -1,14 +1,18 @@
 //! The parser: one `StartParsing` command becomes the studies of one file, and a reply to the saga.
 //!
 //! It may run twice for one command: a study's id is derived from search, file and record, so the second run
-//! stores the same studies again. The filter pair only spares it the work. A file that is refused leaves nothing
-//! behind; no other failure takes anything back, since another copy of the command may have succeeded.
+//! stores the same studies again, or goes on where the first one ended. The filter pair only spares it the work. A file
+//! that is refused leaves nothing behind; no other failure takes anything back, since another copy of the command may
+//! have succeeded.
 //!
 //! - [`ParseReferences::handle`] is the function;
-//! - [`mod@file`] streams one file into studies.
+//! - `file` streams one file into studies;
+//! - `duplicates` marks the studies that are there twice.
 
-pub mod file;
+mod duplicates;
+mod file;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +22,7 @@ use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, St
 use contracts::store::chain;
 use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
 use dedup::{Filter, ProcessedFilter, Verdict};
-use imports::{ReadObject, ReportProgress, WriteStudies};
+use imports::{ReadObject, ReadStudies, ReportProgress, WriteStudies};
 use outbox::{Queue, SendError, SendMessages, send_one};
 use references::Limits;
 
@@ -42,6 +46,8 @@ pub struct ParseReferences {
     pub objects: Arc<dyn ReadObject>,
     /// Stores the studies.
     pub studies: Arc<dyn WriteStudies>,
+    /// Tells what is stored.
+    pub stored: Arc<dyn ReadStudies>,
     /// Is told how far a file is.
     pub progress: Arc<dyn ReportProgress>,
     /// Takes the replies.
@@ -52,6 +58,10 @@ pub struct ParseReferences {
     pub reporter: Reporter,
     /// What a file may be at most.
     pub limits: Limits,
+    /// Of a hundred records so many may be unreadable; a file with more is refused.
+    pub max_quarantined_percent: u8,
+    /// How many records are read at the same time.
+    pub threads: NonZeroUsize,
 }
 
 /// Why a command has to come again.
@@ -74,6 +84,7 @@ impl ParseReferences {
         Ok(Self {
             objects: Arc::clone(&backend.objects),
             studies: Arc::clone(&documents.write_studies),
+            stored: Arc::clone(&documents.read_studies),
             progress: Arc::clone(&documents.progress),
             queue: Arc::clone(&backend.queue),
             filter: Arc::new(filter),
@@ -82,6 +93,9 @@ impl ParseReferences {
                 max_file_bytes: backend.config.max_file_bytes,
                 max_record_bytes: backend.config.max_record_bytes,
             },
+            max_quarantined_percent: backend.config.max_quarantined_percent,
+            // On Lambda that follows from the memory that the function has.
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     }
 
@@ -130,9 +144,12 @@ impl ParseReferences {
         let search_id = message.correlation_id;
         let reason = match self.parse_file(search_id, command).await {
             Ok(report) => {
+                self.finish(search_id, command).await?;
                 let counts = Counts {
                     format: report.format.to_string(),
+                    format_certainty: report.format_certainty.to_string(),
                     encoding: report.encoding.to_string(),
+                    encoding_certainty: report.encoding_certainty.to_string(),
                     records: report.records,
                     studies: report.records - report.quarantined,
                     quarantined: report.quarantined,
@@ -144,12 +161,12 @@ impl ParseReferences {
             }
             Err(FileError::Store(error)) => return Err(error.into()),
             // What it is made of does not change, so no other copy of the command can have read it.
-            Err(FileError::Refused(error)) => {
+            Err(error @ (FileError::Refused(_) | FileError::Unreadable { .. })) => {
                 self.studies.discard(search_id, command.file_id).await?;
                 chain(&error)
             }
             // Another copy may have read it while it was there; then its studies must stay.
-            Err(FileError::Gone) => "the uploaded file is gone".to_owned(),
+            Err(error @ FileError::Gone) => error.to_string(),
         };
         self.reporter.note(Some(message), Decision::Handled, &format!("the file was refused: {reason}"));
         Ok(Body::ReferenceFileFaulted(ReferenceFileFaulted { file_id: command.file_id, reason }))

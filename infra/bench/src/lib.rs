@@ -1,12 +1,14 @@
-//! Measures the shipped functions.
+//! Measures the shipped functions, and the readers by themselves.
 //!
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
+//! - [`parse`]: how fast reference files are read, and in how much memory;
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
 //! - [`searches`]: the searches that are measured, message by message;
 //! - [`sweep`]: what a sweep costs while settled records pile up.
 
 pub mod calls;
+pub mod parse;
 pub mod prices;
 pub mod saga;
 pub mod searches;

@@ -87,7 +87,7 @@ pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Message
         encoding: "UTF-8".to_owned(),
         records: 1,
         studies: 1,
-        quarantined: 0,
+        ..Counts::default()
     };
     Message {
         id: command.id.derive(0),

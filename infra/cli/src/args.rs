@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Show(Inspect),
     /// List the studies of a search
     Studies(Inspect),
+    /// Write the records of a search that could not be read to a file, to mend them and import it
+    Quarantine(Quarantine),
     /// Bring the database of the aws backend up to the indexes it should have
     Migrate(Migrate),
     /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
@@ -70,6 +72,21 @@ pub(crate) struct Inspect {
     /// The search
     #[arg(value_name = "SEARCH_ID")]
     pub(crate) search: SearchId,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Quarantine {
+    /// The search
+    #[arg(value_name = "SEARCH_ID")]
+    pub(crate) search: SearchId,
+    /// Where to write them; with several files to choose from, a folder that is there takes one for each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The reference file whose records are wanted [default: the only one that has any]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) file: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -309,6 +326,21 @@ pub(crate) enum BenchCommand {
     Saga(BenchSaga),
     /// Sweep the outboxes while settled records pile up
     Sweep(BenchSweep),
+    /// Read generated files of every format
+    Parse(BenchParse),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchParse {
+    /// How many records the smaller and the larger files have
+    #[arg(long, num_args = 2, value_names = ["FEWER", "MORE"], default_values_t = bench::parse::RECORDS)]
+    pub(crate) records: Vec<usize>,
+    /// Write the files into a folder instead, for other readers to be compared with
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use bench::calls::{self, Row};
+use bench::parse::{self, GROWTH_BOUND, PEAK_BOUND};
 use bench::prices::{Price, Prices};
 use bench::{saga, sweep};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use config::{BackendKind, Config};
 
-use crate::args::{Bench, BenchCommand, BenchSaga, BenchSweep};
+use crate::args::{Bench, BenchCommand, BenchParse, BenchSaga, BenchSweep};
 use crate::output;
 
 /// Measures. `true` when every bound holds.
@@ -18,6 +19,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::Calls(output) => count_calls(output.json, &folder(output.dir.as_ref())?).await,
         BenchCommand::Saga(args) => work_off(args).await,
         BenchCommand::Sweep(args) => sweep_outboxes(args).await,
+        BenchCommand::Parse(args) => read_files(args),
     }
 }
 
@@ -64,7 +66,7 @@ fn table(rows: &[Row]) -> Table {
             bound,
             sends.to_string(),
             format!("{:.2}", row.dollars_per_million),
-            if row.holds() { "holds" } else { "EXCEEDED" }.to_owned(),
+            verdict(row.holds()).to_owned(),
         ]);
     }
     table
@@ -123,7 +125,7 @@ fn print_sweeps(report: &sweep::Report) -> anyhow::Result<()> {
         table.add_row([row.settled.to_string(), ms(row.idle_us), ms(row.due_us), row.plan.clone()]);
     }
     output::line(&table.to_string())?;
-    let verdict = if report.holds() { "holds" } else { "EXCEEDED" };
+    let verdict = verdict(report.holds());
     output::line(&format!(
         "Medians. The last row to the first: {:.2} and {:.2}; at most {}: {verdict}",
         report.idle_ratio,
@@ -131,4 +133,71 @@ fn print_sweeps(report: &sweep::Report) -> anyhow::Result<()> {
         sweep::BOUND
     ))?;
     Ok(())
+}
+
+fn read_files(args: &BenchParse) -> anyhow::Result<bool> {
+    let sizes = [args.records[0].max(1), args.records[1].max(1)];
+    if let Some(folder) = &args.write {
+        parse::write(folder, sizes)?;
+        return Ok(true);
+    }
+    let report = parse::measure(sizes)?;
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        output::line(&parsing(&report).to_string())?;
+        for file in &report.large {
+            let (megabytes, format, verdict) = (file.megabytes, file.format, verdict(file.holds()));
+            let peak = mib(file.peak_mib);
+            output::line(&format!(
+                "{megabytes:.0} MB of {format}: {peak} MiB at most, bound {PEAK_BOUND}: {verdict}"
+            ))?;
+        }
+        let [fewer, more] = sizes;
+        output::line(&format!(
+            "growth: the time for a record among {more}, divided by that among {fewer}; bound {GROWTH_BOUND}"
+        ))?;
+    }
+    Ok(report.formats.iter().all(parse::Row::holds) && report.large.iter().all(parse::Large::holds))
+}
+
+fn parsing(report: &parse::Report) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    let on_all = format!("on {} cores", report.cores);
+    table.set_header([
+        "format",
+        "records",
+        "MB",
+        "MB/s",
+        "bound",
+        "records/s",
+        &on_all,
+        "growth",
+        "peak MiB",
+        "",
+    ]);
+    for row in &report.formats {
+        table.add_row([
+            row.format.to_owned(),
+            row.records.to_string(),
+            format!("{:.1}", row.megabytes),
+            format!("{:.0}", row.megabytes_per_second),
+            row.bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string()),
+            format!("{:.0}", row.records_per_second),
+            format!("x {:.1}", row.speedup),
+            format!("{:.2}", row.growth),
+            mib(row.peak_mib),
+            verdict(row.holds()).to_owned(),
+        ]);
+    }
+    table
+}
+
+fn mib(peak: Option<f64>) -> String {
+    peak.map_or_else(|| "?".to_owned(), |peak| format!("{peak:.0}"))
+}
+
+fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "EXCEEDED" }
 }

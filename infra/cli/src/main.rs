@@ -5,6 +5,7 @@
 //! - `watch`: waits for a search to end, with a bar for each file;
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
+//! - `quarantine`: the records that could not be read, as files to mend;
 //! - `migrate`, `provision`: prepare the services of the aws backend;
 //! - `outbox`: effects that are not performed yet;
 //! - `check_template`: the deployment against the code;
@@ -22,6 +23,7 @@ mod migrate;
 mod outbox;
 mod output;
 mod provision;
+mod quarantine;
 mod report;
 mod resume;
 mod serve;
@@ -56,6 +58,7 @@ async fn main() -> ExitCode {
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::CheckTemplate(args) => check_template::run(&args),
+        Command::Quarantine(args) => quarantine::run(&args).await,
         Command::Diagram(args) => diagram::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Bench(args) => bench::run(&args).await,

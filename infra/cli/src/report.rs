@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) state: String,
     pub(crate) files: Vec<FileReport>,
     pub(crate) studies: u64,
+    /// How many of them repeat an earlier one.
+    pub(crate) duplicates: u64,
     /// None when only the logs of a deployment could tell.
     pub(crate) messages: Option<Messages>,
     pub(crate) elapsed_ms: u64,
@@ -32,9 +34,12 @@ pub(crate) struct Report {
 pub(crate) struct FileReport {
     pub(crate) name: String,
     pub(crate) format: Option<String>,
+    pub(crate) format_certainty: Option<String>,
     pub(crate) encoding: Option<String>,
+    pub(crate) encoding_certainty: Option<String>,
     pub(crate) records: u64,
     pub(crate) studies: u64,
+    pub(crate) duplicates: u64,
     pub(crate) quarantined: u64,
     pub(crate) outcome: &'static str,
     pub(crate) error: Option<String>,
@@ -62,15 +67,27 @@ impl Report {
         search: SearchId,
         elapsed: Duration,
     ) -> anyhow::Result<Self> {
-        let job = workspace.documents()?.read_jobs.job(search).await?;
+        let documents = workspace.documents()?;
+        let job = documents.read_jobs.job(search).await?;
+        let mut files: Vec<FileReport> = Vec::new();
+        for file in job.iter().flat_map(|job| &job.files) {
+            let duplicates = match file.outcome {
+                Some(Outcome::Completed(_)) => {
+                    documents.read_studies.duplicates(search, file.file_id).await?
+                }
+                Some(Outcome::Failed { .. }) | None => 0,
+            };
+            files.push(FileReport { duplicates, ..FileReport::of(file) });
+        }
         let decisions = workspace.decisions(search).await?;
         let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             search_id: Some(search),
             state: job.as_ref().map_or_else(|| "Initial".to_owned(), |job| job.state.to_string()),
             reason: job.as_ref().and_then(|job| job.reason.clone()),
-            files: job.iter().flat_map(|job| &job.files).map(FileReport::of).collect(),
             studies: job.as_ref().map_or(0, Job::studies),
+            duplicates: files.iter().map(|file| file.duplicates).sum(),
+            files,
             messages: decisions.as_deref().map(Messages::count),
             elapsed_ms,
         })
@@ -83,6 +100,7 @@ impl Report {
             state: "Refused".to_owned(),
             files,
             studies: 0,
+            duplicates: 0,
             messages: Some(Messages::default()),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             reason,
@@ -114,14 +132,24 @@ impl Report {
     fn print_table(&self) -> anyhow::Result<()> {
         let mut table = Table::new();
         table.load_style(UTF8_FULL_CONDENSED);
-        table.set_header(["file", "format", "encoding", "records", "studies", "quarantined", "outcome"]);
+        table.set_header([
+            "file",
+            "format",
+            "encoding",
+            "records",
+            "studies",
+            "duplicates",
+            "quarantined",
+            "outcome",
+        ]);
         for file in &self.files {
             table.add_row([
                 file.name.clone(),
-                file.format.clone().unwrap_or_default(),
-                file.encoding.clone().unwrap_or_default(),
+                with_certainty(file.format.as_deref(), file.format_certainty.as_deref()),
+                with_certainty(file.encoding.as_deref(), file.encoding_certainty.as_deref()),
                 file.records.to_string(),
                 file.studies.to_string(),
+                file.duplicates.to_string(),
                 file.quarantined.to_string(),
                 file.outcome.to_owned(),
             ]);
@@ -130,7 +158,12 @@ impl Report {
         match self.search_id {
             Some(id) => {
                 let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
-                output::line(&format!("search {id}: {}, {} studies{messages}", self.state, self.studies))?;
+                let duplicates = match self.duplicates {
+                    0 => String::new(),
+                    count => format!(", {count} of them duplicates"),
+                };
+                let (state, studies) = (&self.state, self.studies);
+                output::line(&format!("search {id}: {state}, {studies} studies{duplicates}{messages}"))?;
             }
             None => output::line("nothing was imported")?,
         }
@@ -143,8 +176,10 @@ impl FileReport {
         let name = file.name.clone().unwrap_or_else(|| file.file_id.to_string());
         match &file.outcome {
             Some(Outcome::Completed(counts)) => Self {
-                format: Some(counts.format.clone()),
-                encoding: Some(counts.encoding.clone()),
+                format: told(&counts.format),
+                format_certainty: told(&counts.format_certainty),
+                encoding: told(&counts.encoding),
+                encoding_certainty: told(&counts.encoding_certainty),
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
@@ -157,7 +192,32 @@ impl FileReport {
 
     /// A file of which nothing was read.
     pub(crate) fn without_counts(name: String, outcome: &'static str, error: Option<String>) -> Self {
-        Self { name, format: None, encoding: None, records: 0, studies: 0, quarantined: 0, outcome, error }
+        Self {
+            name,
+            format: None,
+            format_certainty: None,
+            encoding: None,
+            encoding_certainty: None,
+            records: 0,
+            studies: 0,
+            duplicates: 0,
+            quarantined: 0,
+            outcome,
+            error,
+        }
+    }
+}
+
+fn told(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// What was detected, and how sure that is unless it is certain.
+fn with_certainty(what: Option<&str>, certainty: Option<&str>) -> String {
+    match (what, certainty) {
+        (Some(what), None | Some("certain")) => what.to_owned(),
+        (Some(what), Some(certainty)) => format!("{what} ({certainty})"),
+        (None, _) => String::new(),
     }
 }
 

@@ -18,6 +18,8 @@ const MAX_QUARANTINED: usize = 100;
 #[derive(Serialize)]
 struct Shown {
     job: Job,
+    /// How many studies repeat an earlier one.
+    duplicates: u64,
     quarantined: Vec<Quarantined>,
     /// None when only the logs of a deployment could tell.
     decisions: Option<Vec<Observation>>,
@@ -31,11 +33,13 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
         anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     };
     let quarantined = quarantined(documents, &job).await?;
-    let shown = Shown { quarantined, decisions: workspace.decisions(args.search).await?, job };
+    let report = Report::of(&workspace, args.search, Duration::ZERO).await?;
+    let decisions = workspace.decisions(args.search).await?;
+    let shown = Shown { job, duplicates: report.duplicates, quarantined, decisions };
     if args.output.json {
         output::line(&serde_json::to_string(&shown)?)?;
     } else {
-        print(&workspace, &shown).await?;
+        print(&report, &shown)?;
     }
     Ok(true)
 }
@@ -43,12 +47,14 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
 async fn quarantined(documents: &Documents, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
     let mut all = Vec::new();
     for file in &job.files {
-        all.extend(documents.read_studies.quarantined(job.search_id, file.file_id, MAX_QUARANTINED).await?);
+        all.extend(
+            documents.read_studies.quarantined(job.search_id, file.file_id, 0, MAX_QUARANTINED).await?,
+        );
     }
     Ok(all)
 }
 
-async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
+fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     let job = &shown.job;
     output::line(&format!(
         "{} (project {}), begun {}",
@@ -56,7 +62,7 @@ async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
         job.project_id,
         job.created_at
     ))?;
-    Report::of(workspace, job.search_id, Duration::ZERO).await?.print(false)?;
+    report.print(false)?;
     for Quarantined { file_id, record, .. } in &shown.quarantined {
         let file = job.files.iter().find(|file| file.file_id == *file_id);
         let name = file.and_then(|file| file.name.clone()).unwrap_or_else(|| file_id.to_string());
@@ -64,6 +70,7 @@ async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
             "not read: {name}, record {}, line {}, bytes {}-{}: {}",
             record.number, record.line, record.bytes.start, record.bytes.end, record.reason
         ))?;
+        output::line(&format!("  {}", in_one_line(&record.excerpt)))?;
     }
     let Some(decisions) = &shown.decisions else { return Ok(()) };
     output::line("")?;
@@ -78,4 +85,9 @@ async fn print(workspace: &Workspace, shown: &Shown) -> anyhow::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// Text from a file as it may go to a terminal.
+fn in_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

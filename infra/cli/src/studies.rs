@@ -1,7 +1,7 @@
 //! Listing the studies of a search.
 
-use contracts::{Job, JobFile, Outcome};
-use imports::{ReadStudies, Study};
+use contracts::{FileId, Job, JobFile, Outcome};
+use imports::{Duplicate, ReadStudies, Study};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -26,12 +26,11 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
 }
 
 async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: bool) -> anyhow::Result<()> {
-    let name = file.name.clone().unwrap_or_else(|| file.file_id.to_string());
     let mut after = 0;
     loop {
         let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
         for study in &page {
-            output::line(&if as_json { object(study, &name)?.to_string() } else { in_one_line(study) })?;
+            output::line(&if as_json { object(study, job)?.to_string() } else { in_one_line(study, job) })?;
         }
         match page.last() {
             Some(last) => after = last.record,
@@ -40,14 +39,23 @@ async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: boo
     }
 }
 
-/// The study's own fields and where it came from.
-fn object(study: &Study, file: &str) -> serde_json::Result<Value> {
+fn name_of(job: &Job, file: FileId) -> String {
+    let file_name = job.files.iter().find(|known| known.file_id == file).and_then(|file| file.name.clone());
+    file_name.unwrap_or_else(|| file.to_string())
+}
+
+/// The study's own fields, where it came from, and which earlier study it repeats.
+fn object(study: &Study, job: &Job) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(&study.reference)?;
+    let file = name_of(job, study.file_id);
     value["source"] = json!({ "file": file, "record": study.record, "line": study.line });
+    if let Some(Duplicate { file_id, record, reason, .. }) = study.duplicate {
+        value["duplicate"] = json!({ "file": name_of(job, file_id), "record": record, "reason": reason });
+    }
     Ok(value)
 }
 
-fn in_one_line(study: &Study) -> String {
+fn in_one_line(study: &Study, job: &Job) -> String {
     let reference = &study.reference;
     let authors = match reference.authors.as_slice() {
         [] => String::new(),
@@ -56,5 +64,9 @@ fn in_one_line(study: &Study) -> String {
     };
     let year = reference.year.map_or_else(String::new, |year| format!(" ({year})"));
     let journal = reference.journal.as_ref().map_or_else(String::new, |journal| format!(". {journal}"));
-    format!("{:>6}  {authors}{}{year}{journal}", study.record, reference.title)
+    let duplicate =
+        study.duplicate.map_or_else(String::new, |Duplicate { file_id, record, reason, .. }| {
+            format!(" [duplicate of record {record} of {}: {reason}]", name_of(job, file_id))
+        });
+    format!("{:>6}  {authors}{}{year}{journal}{duplicate}", study.record, reference.title)
 }

@@ -141,6 +141,9 @@ pub struct Config {
     /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
     /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,
+    /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: a file of which a larger share of the records cannot be read is refused as
+    /// a whole; 50. With 0 a single one refuses it, with 100 none does.
+    pub max_quarantined_percent: u8,
     /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
     pub upload_valid_for: Duration,
     /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
@@ -184,6 +187,7 @@ impl Default for Config {
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
             max_record_bytes: 4 << 20,
+            max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             admit_untokened: false,
             concurrency: 10,
@@ -260,6 +264,12 @@ impl Config {
                 default.max_record_bytes,
                 |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
                 "a number of bytes from 1 to 5242880",
+            ),
+            max_quarantined_percent: reader.read(
+                "MAX_QUARANTINED_PERCENT",
+                default.max_quarantined_percent,
+                |percent| *percent <= 100,
+                "a number from 0 to 100",
             ),
             upload_valid_for: Duration::from_secs(reader.read(
                 "UPLOAD_VALID_SECONDS",
@@ -492,6 +502,16 @@ mod tests {
             assert!(names.contains(name), "{names:?}");
         }
         assert!(NOT_ON_LAMBDA.iter().all(|name| names.contains(*name)), "{names:?}");
+    }
+
+    #[test]
+    fn the_share_of_unreadable_records_is_a_percentage() {
+        let read = |percent: &str| {
+            Config::from_pairs(pairs(&[("SEARCH_IMPORT_MAX_QUARANTINED_PERCENT", percent)]))
+                .map(|config| config.max_quarantined_percent)
+        };
+        assert_eq!((read("0"), read("100")), (Ok(0), Ok(100)));
+        assert!(read("101").unwrap_err().to_string().contains("from 0 to 100"));
     }
 
     #[test]

@@ -92,12 +92,18 @@ pub enum Outcome {
 }
 
 /// What was found in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// The detected format, such as `RIS`.
     pub format: String,
+    /// How sure the format is, such as `certain`; empty in what was written before this was told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format_certainty: String,
     /// The detected encoding, such as `UTF-8`.
     pub encoding: String,
+    /// How sure the encoding is, as with the format.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub encoding_certainty: String,
     /// Records in the file, the unreadable ones included.
     pub records: u64,
     /// Studies stored.

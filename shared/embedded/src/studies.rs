@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use contracts::{FileId, SearchId, StoreError};
-use imports::{Quarantined, ReadStudies, Study, WriteStudies};
+use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
+use references::Known;
 use rusqlite::{Connection, params};
-use serde::de::DeserializeOwned;
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::value::{from_json, int, json, limit};
+use crate::value::{from_json, int, json, limit, uint};
 
 /// A row of either table: search, file, record and the rest as JSON.
 type Row = (String, String, i64, String);
@@ -44,7 +44,7 @@ impl WriteStudies for Store {
     async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let doing = format!("discarding file {file} of search {search}");
         let work = move |db: &Connection| {
-            for table in ["study", "quarantine"] {
+            for table in ["parsed_file", "study", "quarantine"] {
                 let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
                 db.prepare_cached(&sql)?.execute(params![search.to_string(), file.to_string()])?;
             }
@@ -52,7 +52,49 @@ impl WriteStudies for Store {
         };
         self.change("studies.discard", doing, work).await
     }
+
+    async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
+        let doing = format!("remembering that file {} was read", file.file_id);
+        let file = file.clone();
+        let work = move |db: &Connection| {
+            let sql = "INSERT INTO parsed_file VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+            let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
+            db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(&file)?])?;
+            Ok(())
+        };
+        self.change("studies.finish", doing, work).await
+    }
+
+    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let doing = format!("marking {} duplicates", marks.len());
+        let marks = marks.to_vec();
+        let work = move |db: &Connection| {
+            let mut statement = db.prepare_cached(MARK)?;
+            for Mark { search_id, file_id, record, duplicate } in &marks {
+                let (place, earlier) = (int(*record), int(duplicate.record));
+                let (search, file) = (search_id.to_string(), file_id.to_string());
+                statement.execute(params![
+                    search,
+                    file,
+                    place,
+                    json(duplicate)?,
+                    duplicate.position,
+                    earlier
+                ])?;
+            }
+            Ok(())
+        };
+        self.change("studies.mark", doing, work).await
+    }
 }
+
+/// Only a mark of a later study is replaced.
+const MARK: &str = "UPDATE study SET duplicate = ?4, original_position = ?5, original_record = ?6
+    WHERE search_id = ?1 AND file_id = ?2 AND record = ?3
+      AND (duplicate IS NULL OR (original_position, original_record) > (?5, ?6))";
 
 fn study_row(study: &Study) -> Result<Row, Fault> {
     Ok((study.search_id.to_string(), study.file_id.to_string(), int(study.record), json(study)?))
@@ -80,37 +122,102 @@ impl ReadStudies for Store {
         limit: usize,
     ) -> Result<Vec<Study>, StoreError> {
         let doing = format!("reading the studies of file {file} of search {search}");
-        self.look("studies.read", doing, move |db| page(db, STUDIES, (search, file), after, limit)).await
+        self.look("studies.read", doing, move |db| studies(db, (search, file), after, limit)).await
     }
 
     async fn quarantined(
         &self,
         search: SearchId,
         file: FileId,
+        after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
         let doing = format!("reading the quarantined records of file {file} of search {search}");
-        self.look("studies.quarantined", doing, move |db| page(db, QUARANTINED, (search, file), 0, limit))
-            .await
+        let work = move |db: &Connection| {
+            page(db, QUARANTINED, (search, file), after, limit)?
+                .iter()
+                .map(|(text, _)| from_json(text))
+                .collect()
+        };
+        self.look("studies.quarantined", doing, work).await
+    }
+
+    async fn identities(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Identity>, StoreError> {
+        let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
+        let work = move |db: &Connection| {
+            let studies = studies(db, (search, file), after, limit)?;
+            Ok(studies.into_iter().map(|study| Identity::of(study.record, study.reference)).collect())
+        };
+        self.look("studies.identities", doing, work).await
+    }
+
+    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
+        let doing = format!("looking how far file {file} of search {search} is stored");
+        let work = move |db: &Connection| {
+            let key = params![search.to_string(), file.to_string()];
+            let known = db.prepare_cached(STORED)?.query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(Known { records: uint(known.0), quarantined: uint(known.1) })
+        };
+        self.look("studies.stored", doing, work).await
+    }
+
+    async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
+        let doing = format!("reading which files of search {search} were read");
+        let work = move |db: &Connection| {
+            let sql = "SELECT file FROM parsed_file WHERE search_id = ?1 ORDER BY position";
+            let mut statement = db.prepare_cached(sql)?;
+            let texts = statement.query_map([search.to_string()], |row| row.get::<_, String>(0))?;
+            texts.map(|text| from_json(&text?)).collect()
+        };
+        self.look("studies.parsed", doing, work).await
+    }
+
+    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
+        let doing = format!("counting the duplicates of file {file} of search {search}");
+        let work = move |db: &Connection| {
+            let key = params![search.to_string(), file.to_string()];
+            Ok(uint(db.prepare_cached(DUPLICATES)?.query_row(key, |row| row.get(0))?))
+        };
+        self.look("studies.duplicates", doing, work).await
     }
 }
 
-const STUDIES: &str = "SELECT study FROM study
+const STUDIES: &str = "SELECT study, duplicate FROM study
     WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
-const QUARANTINED: &str = "SELECT quarantined FROM quarantine
+const QUARANTINED: &str = "SELECT quarantined, NULL FROM quarantine
     WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
+/// Up to the last study, and how many quarantined records are before it.
+const STORED: &str = "WITH last AS
+      (SELECT coalesce(max(record), 0) AS record FROM study WHERE search_id = ?1 AND file_id = ?2)
+    SELECT last.record, (SELECT count(*) FROM quarantine
+      WHERE search_id = ?1 AND file_id = ?2 AND quarantine.record < last.record) FROM last";
+pub(crate) const DUPLICATES: &str =
+    "SELECT count(*) FROM study WHERE search_id = ?1 AND file_id = ?2 AND duplicate IS NOT NULL";
 
-fn page<T: DeserializeOwned>(
+fn studies(db: &Connection, file: (SearchId, FileId), after: u64, count: usize) -> Result<Vec<Study>, Fault> {
+    let rows = page(db, STUDIES, file, after, count)?;
+    let decoded = rows.iter().map(|(text, duplicate)| {
+        let duplicate = duplicate.as_deref().map(from_json).transpose()?;
+        Ok(Study { duplicate, ..from_json(text)? })
+    });
+    decoded.collect()
+}
+
+fn page(
     db: &Connection,
     sql: &str,
     (search, file): (SearchId, FileId),
     after: u64,
     count: usize,
-) -> Result<Vec<T>, Fault> {
+) -> Result<Vec<(String, Option<String>)>, Fault> {
     let mut statement = db.prepare_cached(sql)?;
-    let texts = statement
-        .query_map(params![search.to_string(), file.to_string(), int(after), limit(count)], |row| {
-            row.get::<_, String>(0)
-        })?;
-    texts.map(|text| from_json(&text?)).collect()
+    let key = params![search.to_string(), file.to_string(), int(after), limit(count)];
+    let rows = statement.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -2,14 +2,17 @@
 //!
 //! - [`jobs`]: the import as its reader sees it, and its progress;
 //! - [`studies`]: the studies and the records that could not be read;
+//! - [`duplicates`]: which studies of a search are there twice;
 //! - [`objects`]: the uploaded files.
 //!
 //! Each module has the types and the ports; the adapters are in crates of their own.
 
+pub mod duplicates;
 pub mod jobs;
 pub mod objects;
 pub mod studies;
 
+pub use duplicates::{Duplicate, Identity, Matcher, Reason};
 pub use jobs::{Cursor, Page, Progress, ReadJobs, ReportProgress, Write, WriteJobs};
 pub use objects::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
-pub use studies::{Quarantined, ReadStudies, Study, StudyId, WriteStudies};
+pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};

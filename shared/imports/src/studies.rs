@@ -1,10 +1,13 @@
 //! Studies, and the records that could not be read.
 
 use async_trait::async_trait;
+use contracts::message::ObjectRef;
 use contracts::{FileId, ProjectId, SearchId, StoreError};
-use references::{Quarantine, Reference};
+use references::{Known, Quarantine, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::duplicates::{Duplicate, Identity};
 
 /// A study's id: derived from search, file and record, so that storing it twice stores it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,6 +44,9 @@ pub struct Study {
     pub line: u64,
     /// What it says.
     pub reference: Reference,
+    /// The study that it repeats, if it does. Not stored with a study, but by [`WriteStudies::mark`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
 }
 
 /// One record that could not be read.
@@ -54,10 +60,39 @@ pub struct Quarantined {
     pub record: Quarantine,
 }
 
+/// A file that was read to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParsedFile {
+    /// The import.
+    pub search_id: SearchId,
+    /// The file.
+    pub file_id: FileId,
+    /// Its place among the files of the search, from 0.
+    pub position: u32,
+    /// Its name.
+    pub name: String,
+    /// Where its bytes are, for as long as they are kept.
+    pub object: ObjectRef,
+}
+
+/// The study to mark, and its mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The import.
+    pub search_id: SearchId,
+    /// The study's file.
+    pub file_id: FileId,
+    /// The study's record.
+    pub record: u64,
+    /// What it repeats.
+    pub duplicate: Duplicate,
+}
+
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// Stores studies and quarantined records, each once, however often it is called with them.
+    /// Stores studies and quarantined records of a file, each once, however often it is called with them. Both are in
+    /// the order of their records, and so are the calls: then a study is stored only once everything before it is.
     ///
     /// # Errors
     /// When the store does not answer; some of them may be stored.
@@ -68,6 +103,19 @@ pub trait WriteStudies: Send + Sync {
     /// # Errors
     /// When the store does not answer; some of it may still be there.
     async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError>;
+
+    /// Remembers that a file was read to its end, once all of it is stored.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
+
+    /// Marks duplicates, at most some thousand. A mark replaces only one of a later study, so marks may come again, in
+    /// any order, and from several workers.
+    ///
+    /// # Errors
+    /// When the store does not answer; some of them may be stored.
+    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError>;
 }
 
 /// Reads what was stored.
@@ -85,7 +133,7 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Study>, StoreError>;
 
-    /// The quarantined records of a file in record order, at most `limit`.
+    /// Up to `limit` quarantined records of a file in record order, after record number `after`.
     ///
     /// # Errors
     /// As [`ReadStudies::studies`].
@@ -93,6 +141,37 @@ pub trait ReadStudies: Send + Sync {
         &self,
         search: SearchId,
         file: FileId,
+        after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError>;
+
+    /// What the studies of a file are recognised by: as [`ReadStudies::studies`], without the rest of them.
+    ///
+    /// # Errors
+    /// As [`ReadStudies::studies`].
+    async fn identities(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Identity>, StoreError>;
+
+    /// How far a file is stored: up to its last study, and everything before that.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError>;
+
+    /// The files of a search that were read to their end, in their order.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a file.
+    async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
+
+    /// How many studies of a file are marked as duplicates.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError>;
 }

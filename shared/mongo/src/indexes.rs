@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{jobs, progress, studies};
+use crate::{files, jobs, progress, studies};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,14 @@ pub(crate) fn wanted(searches: SignedDuration, sessions: SignedDuration) -> Vec<
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
+        // Only marked studies are in it, and they are rare.
+        index(
+            collections::STUDY,
+            "duplicates",
+            doc! { studies::SEARCH: 1, studies::FILE: 1 },
+            doc! { "partialFilterExpression": { studies::DUPLICATE: { "$exists": true } } },
+        ),
+        index(collections::FILE, "by_search", doc! { studies::SEARCH: 1, files::POSITION: 1 }, doc! {}),
     ]
 }
 

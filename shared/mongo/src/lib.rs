@@ -9,7 +9,7 @@
 //! - `pipeline`: the changes of a record with an outbox, as update pipelines;
 //! - `reply`: what the answer to a batch says of each of its statements;
 //! - `fault`: what goes wrong, and whether trying again is of use;
-//! - `saga`, `outbox`, `sessions`, `jobs`, `progress`, `studies`: the ports;
+//! - `saga`, `outbox`, `sessions`, `jobs`, `progress`, `studies`, `files`: the ports;
 //! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
 //!
 //! # What it rests on
@@ -25,6 +25,7 @@ pub mod connect;
 mod document;
 mod entry;
 mod fault;
+mod files;
 mod indexes;
 mod jobs;
 pub mod migrate;

@@ -15,11 +15,13 @@ pub mod collections {
     /// Records that could not be read. Not among the studies: whoever reads `pmStudy` would have to know of them
     /// and leave them out.
     pub const QUARANTINE: &str = "pmStudyQuarantine";
+    /// Files that were read to their end.
+    pub const FILE: &str = "pmStudyFile";
     /// Records of transactional sessions with their outbox.
     pub const SESSION: &str = "pmOutbox";
 
     /// All of them.
-    pub const ALL: [&str; 6] = [SAGA, JOB, PROGRESS, STUDY, QUARANTINE, SESSION];
+    pub const ALL: [&str; 7] = [SAGA, JOB, PROGRESS, STUDY, QUARANTINE, FILE, SESSION];
 }
 
 /// Fields of a record with an outbox: of a saga document and of a session's record.

@@ -1,18 +1,21 @@
 //! Studies and quarantined records, each once: their ids follow from search, file and record.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use contracts::{FileId, SearchId, StoreError};
 use futures::TryStreamExt;
-use futures::future::try_join;
-use imports::{Quarantined, ReadStudies, Study, StudyId, WriteStudies};
+use futures::future::try_join3;
+use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind};
+use references::{Known, Reference};
 use uuid::Uuid;
 
-use crate::Mongo;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::names::collections;
 use crate::value::{Key, count_field, field, int, serde_field, to_bson, uuid};
+use crate::{Mongo, files};
 
 const ID: &str = "_id";
 pub(crate) const SEARCH: &str = "SearchId";
@@ -21,6 +24,8 @@ pub(crate) const RECORD: &str = "Record";
 const PROJECT: &str = "ProjectId";
 const LINE: &str = "Line";
 const REFERENCE: &str = "Reference";
+/// The mark of a study that repeats another; there is no such field in others.
+pub(crate) const DUPLICATE: &str = "Duplicate";
 const QUARANTINE: &str = "Quarantine";
 
 fn encode_study(study: &Study) -> Result<Document, Fault> {
@@ -46,7 +51,22 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
         record,
         line: count_field(stored, LINE)?,
         reference: serde_field(stored, REFERENCE)?,
+        duplicate: stored.get(DUPLICATE).cloned().map(crate::value::from_bson).transpose()?,
     })
+}
+
+/// A study of which only some fields were asked for.
+fn decode_identity(stored: &Document) -> Result<Identity, String> {
+    Ok(Identity::of(count_field(stored, RECORD)?, serde_field::<Reference>(stored, REFERENCE)?))
+}
+
+/// What a study is recognised by, and nothing of the rest, which is most of it.
+fn identity_fields() -> Document {
+    let mut fields = doc! { RECORD: 1, format!("{REFERENCE}.authors"): { "$slice": 1 } };
+    for field in ["title", "year", "doi", "pmid"] {
+        fields.insert(format!("{REFERENCE}.{field}"), 1);
+    }
+    fields
 }
 
 /// A record is a study or quarantined, so the same rule gives an id to both.
@@ -82,12 +102,9 @@ impl WriteStudies for Mongo {
         let work = async {
             let studies = studies.iter().map(encode_study).collect::<Result<Vec<_>, _>>()?;
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
-            try_join(
-                insert(self, collections::STUDY, studies),
-                insert(self, collections::QUARANTINE, quarantined),
-            )
-            .await?;
-            Ok(())
+            // First, so that everything before a stored study is stored.
+            insert(self, collections::QUARANTINE, quarantined).await?;
+            insert(self, collections::STUDY, studies).await
         };
         self.call(doing, work).await
     }
@@ -97,10 +114,20 @@ impl WriteStudies for Mongo {
             self.collection(collection).delete_many(of_file(search, file)).await.map_err(Fault::from)
         };
         let work = async {
-            try_join(delete(collections::STUDY), delete(collections::QUARANTINE)).await?;
+            let forget = files::forget(self, search, file);
+            try_join3(forget, delete(collections::STUDY), delete(collections::QUARANTINE)).await?;
             Ok(())
         };
         self.call(format!("discarding file {file} of search {search}"), work).await
+    }
+
+    async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
+        let doing = format!("remembering that file {} of search {} was read", file.file_id, file.search_id);
+        self.call(doing, files::finish(self, file)).await
+    }
+
+    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
+        self.call(format!("marking {} duplicates", marks.len()), files::mark(self, marks)).await
     }
 }
 
@@ -108,15 +135,36 @@ fn of_file(search: SearchId, file: FileId) -> Document {
     doc! { SEARCH: search.key(), FILE: file.key() }
 }
 
-/// Inserts what is not there yet.
-async fn insert(mongo: &Mongo, collection: &'static str, documents: Vec<Document>) -> Result<(), Fault> {
-    if documents.is_empty() {
-        return Ok(());
+/// Inserts what is not there yet, in its order: whatever stops it, what is stored has no gaps.
+async fn insert(mongo: &Mongo, collection: &'static str, mut documents: Vec<Document>) -> Result<(), Fault> {
+    while !documents.is_empty() {
+        let inserted = mongo.collection(collection).insert_many(&documents).ordered(true).await;
+        match inserted {
+            // An ordered insert ends at the first document that is there. Another copy may be adding more of them
+            // right now, so what is missing has to be looked up each time.
+            Err(error) if is_only_repetition(&error) => {
+                documents = missing(mongo, collection, documents).await?;
+            }
+            inserted => return Ok(inserted.map(|_| ())?),
+        }
     }
-    match mongo.collection(collection).insert_many(documents).ordered(false).await {
-        Err(error) if is_only_repetition(&error) => Ok(()),
-        inserted => Ok(inserted.map(|_| ())?),
-    }
+    Ok(())
+}
+
+/// Those documents that are not stored.
+async fn missing(
+    mongo: &Mongo,
+    collection: &'static str,
+    mut documents: Vec<Document>,
+) -> Result<Vec<Document>, Fault> {
+    let ids: Vec<&Bson> = documents.iter().filter_map(|document| document.get(ID)).collect();
+    let collection = mongo.collection(collection);
+    let stored = collection.find(doc! { ID: { "$in": ids } }).projection(doc! { ID: 1 }).await?;
+    let stored: Vec<Document> = stored.try_collect().await?;
+    let stored: HashSet<String> =
+        stored.iter().filter_map(|found| Some(found.get(ID)?.to_string())).collect();
+    documents.retain(|document| document.get(ID).is_none_or(|id| !stored.contains(&id.to_string())));
+    Ok(documents)
 }
 
 /// Whether nothing is wrong but that some of the documents were stored before.
@@ -145,10 +193,52 @@ impl ReadStudies for Mongo {
         &self,
         search: SearchId,
         file: FileId,
+        after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
-        let work = page(self, &QUARANTINED, (search, file), (0, limit));
+        let work = page(self, &QUARANTINED, (search, file), (after, limit));
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
+    }
+
+    async fn identities(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Identity>, StoreError> {
+        let work = page(self, &IDENTITIES, (search, file), (after, limit));
+        let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
+        self.call(doing, work).await
+    }
+
+    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
+        let work = async {
+            let studies = self.collection(collections::STUDY);
+            let last = studies.find_one(of_file(search, file)).sort(doc! { RECORD: -1 });
+            let Some(last) = last.projection(doc! { RECORD: 1 }).await? else { return Ok(Known::default()) };
+            let records = count_field(&last, RECORD)
+                .map_err(|why| Fault::foreign(collections::STUDY, last.get(ID), "a study", &why))?;
+            let mut before = of_file(search, file);
+            before.insert(RECORD, doc! { "$lt": int(records) });
+            let quarantined = self.collection(collections::QUARANTINE).count_documents(before).await?;
+            Ok(Known { records, quarantined })
+        };
+        self.call(format!("looking how far file {file} of search {search} is stored"), work).await
+    }
+
+    async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
+        self.call(format!("reading which files of search {search} were read"), files::parsed(self, search))
+            .await
+    }
+
+    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
+        let work = async {
+            let mut marked = of_file(search, file);
+            marked.insert(DUPLICATE, doc! { "$exists": true });
+            Ok(self.collection(collections::STUDY).count_documents(marked).await?)
+        };
+        self.call(format!("counting the duplicates of file {file} of search {search}"), work).await
     }
 }
 
@@ -156,12 +246,25 @@ impl ReadStudies for Mongo {
 struct Shelf<T> {
     collection: &'static str,
     what: &'static str,
+    /// All of them when there are none.
+    fields: fn() -> Document,
     decode: fn(&Document) -> Result<T, String>,
 }
 
-const STUDIES: Shelf<Study> = Shelf { collection: collections::STUDY, what: "a study", decode: decode_study };
-const QUARANTINED: Shelf<Quarantined> =
-    Shelf { collection: collections::QUARANTINE, what: "a quarantined record", decode: decode_quarantined };
+const STUDIES: Shelf<Study> =
+    Shelf { collection: collections::STUDY, what: "a study", fields: Document::new, decode: decode_study };
+const IDENTITIES: Shelf<Identity> = Shelf {
+    collection: collections::STUDY,
+    what: "a study",
+    fields: identity_fields,
+    decode: decode_identity,
+};
+const QUARANTINED: Shelf<Quarantined> = Shelf {
+    collection: collections::QUARANTINE,
+    what: "a quarantined record",
+    fields: Document::new,
+    decode: decode_quarantined,
+};
 
 async fn page<T>(
     mongo: &Mongo,
@@ -175,8 +278,9 @@ async fn page<T>(
     }
     let mut filter = of_file(search, file);
     filter.insert(RECORD, doc! { "$gt": int(after) });
-    let found =
-        mongo.collection(shelf.collection).find(filter).sort(doc! { RECORD: 1 }).limit(int(limit)).await?;
+    let collection = mongo.collection(shelf.collection);
+    let found = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });
+    let found = found.limit(int(limit)).await?;
     let foreign =
         |stored: &Document, why: &str| Fault::foreign(shelf.collection, stored.get(ID), shelf.what, why);
     found

@@ -9,7 +9,7 @@ mod legacy;
 mod name;
 mod utf16;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,16 @@ pub enum Certainty {
     Likely,
     /// The file says so: by a byte-order mark, or by how its records begin.
     Certain,
+}
+
+impl fmt::Display for Certainty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Guess => "guess",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        })
+    }
 }
 
 impl Encoding {

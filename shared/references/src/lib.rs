@@ -28,9 +28,13 @@
 //! - `reader`: the public push parser; detects first, then hands over to `stream`.
 //! - `detect` and `encoding`: what the file is and how its bytes become text.
 //! - `stream`: one buffer, one splitter, and positions in the original file.
+//! - `batch`: the records of one push, read on several threads.
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
+//! - `cutting`: some records of a file as a file of their own, to be mended.
 
+mod batch;
+mod cutting;
 mod detect;
 mod encoding;
 mod error;
@@ -42,10 +46,11 @@ mod reference;
 mod split;
 mod stream;
 
+pub use cutting::Cutting;
 pub use detect::DETECTION_WINDOW;
 pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
-pub use reader::{Limits, Reader};
+pub use reader::{Known, Limits, Reader};
 pub use reference::Reference;

@@ -1,5 +1,7 @@
 //! The push parser.
 
+use std::num::NonZeroUsize;
+
 use crate::{
     Encoding, Error, Format, Outcome, Report,
     detect::{DETECTION_WINDOW, detect},
@@ -22,13 +24,30 @@ impl Default for Limits {
     }
 }
 
+/// What was read of a file before, and need not be read again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Known {
+    /// So many records at its beginning.
+    pub records: u64,
+    /// So many of them were quarantined.
+    pub quarantined: u64,
+}
+
+/// How to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) limits: Limits,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) known: Known,
+}
+
 /// Reads one file, pushed in chunks of any size.
 ///
 /// Once an error was returned the file is refused: every later call returns the same error, and outcomes
 /// returned before it belong to a file that should not be kept.
 #[derive(Debug)]
 pub struct Reader {
-    limits: Limits,
+    plan: Plan,
     state: State,
     bytes: u64,
     refused: Option<Error>,
@@ -45,7 +64,24 @@ impl Reader {
     /// A reader at the start of a file.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
+        let plan = Plan { limits, threads: NonZeroUsize::MIN, known: Known::default() };
+        Self { plan, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
+    }
+
+    /// Reads the records of each push on so many threads, the caller's included; the outcomes and their order stay
+    /// the same. It takes pushes of some hundred KiB for more than one thread to be of use.
+    #[must_use]
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.plan.threads = threads;
+        self
+    }
+
+    /// Goes on after records that were read before. They are found again, at the speed of splitting, and counted; there
+    /// are no outcomes for them. To be called before the first push.
+    #[must_use]
+    pub fn after(mut self, known: Known) -> Self {
+        self.plan.known = known;
+        self
     }
 
     /// Takes the next bytes and returns what became complete, in the order of the file.
@@ -77,16 +113,8 @@ impl Reader {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        let mut out = Vec::new();
-        if let State::Detecting(window) = &mut self.state {
-            let window = std::mem::take(window);
-            self.start(&window, true, &mut out)?;
-        }
-        let State::Reading(stream) = &mut self.state else { return Err(Error::Empty) };
-        stream.finish(self.bytes, &mut out)?;
-        if stream.records == 0 {
-            return Err(Error::NoRecords { format: stream.format() });
-        }
+        let (mut out, bytes) = (Vec::new(), self.bytes);
+        let stream = self.end(&mut out)?;
         let (encoding, encoding_certainty) = stream.encoding();
         let report = Report {
             format: stream.format(),
@@ -95,9 +123,23 @@ impl Reader {
             encoding_certainty,
             records: stream.records,
             quarantined: stream.quarantined,
-            bytes: self.bytes,
+            bytes,
         };
         Ok((out, report))
+    }
+
+    /// Reads what is left.
+    pub(crate) fn end(&mut self, out: &mut Vec<Outcome>) -> Result<&Stream, Error> {
+        if let State::Detecting(window) = &mut self.state {
+            let window = std::mem::take(window);
+            self.start(&window, true, out)?;
+        }
+        let State::Reading(stream) = &mut self.state else { return Err(Error::Empty) };
+        stream.finish(self.bytes, out)?;
+        if stream.records == 0 {
+            return Err(Error::NoRecords { format: stream.format() });
+        }
+        Ok(stream)
     }
 
     /// The format, once it is known.
@@ -118,7 +160,7 @@ impl Reader {
         self.bytes
     }
 
-    fn stream(&self) -> Option<&Stream> {
+    pub(crate) fn stream(&self) -> Option<&Stream> {
         match &self.state {
             State::Detecting(_) => None,
             State::Reading(stream) => Some(stream),
@@ -128,12 +170,12 @@ impl Reader {
     /// The bytes up to the limit are read before the excess is refused, so that which fault is reported does
     /// not depend on the chunking.
     fn push_within_limit(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
-        let left = self.limits.max_file_bytes - self.bytes;
+        let left = self.plan.limits.max_file_bytes - self.bytes;
         let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
         self.bytes += taken as u64;
         self.take(&bytes[..taken], out)?;
         if taken < bytes.len() {
-            return Err(Error::TooLarge { limit: self.limits.max_file_bytes });
+            return Err(Error::TooLarge { limit: self.plan.limits.max_file_bytes });
         }
         Ok(())
     }
@@ -161,7 +203,7 @@ impl Reader {
     fn start(&mut self, window: &[u8], end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let detected = detect(window, end)?;
         let mark_length = detected.mark_length;
-        let mut stream = Box::new(Stream::new(detected, self.limits));
+        let mut stream = Box::new(Stream::new(detected, self.plan));
         let pushed = stream.push(&window[mark_length..], out);
         self.state = State::Reading(stream);
         pushed

@@ -5,11 +5,12 @@ use std::ops::Range;
 use memchr::{memchr, memchr2_iter};
 
 use crate::{
-    Error, Format, Limits, Outcome, Quarantine, Record,
+    Error, Format, Outcome,
+    batch::{Batch, Found},
     detect::Detected,
-    encoding::{Certainty, Encoding, Utf16, decode, decode_for_display, utf16_units},
-    outcome::{EXCERPT_CHARS, REASON_CHARS},
+    encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
     read,
+    reader::Plan,
     split::{Split, Step, splitter},
 };
 
@@ -59,23 +60,35 @@ pub(crate) struct Stream {
     position: Position,
     splitter: Box<dyn Split>,
     header: Option<read::Header>,
-    limits: Limits,
+    plan: Plan,
+    /// What is around the records; known from the first one on.
+    pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
     pub(crate) quarantined: u64,
 }
 
+/// What is around the records of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Where the first record begins, in the original file.
+    pub(crate) first: u64,
+    /// What closes that which is open around it.
+    pub(crate) closing: Vec<u8>,
+}
+
 impl Stream {
-    pub(crate) fn new(detected: Detected, limits: Limits) -> Self {
+    pub(crate) fn new(detected: Detected, plan: Plan) -> Self {
         let utf16 = detected.encoding.is_utf16();
         Self {
             transcoder: utf16.then(|| Utf16::new(detected.encoding)),
             buffer: Vec::new(),
             position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false, utf16 },
-            splitter: splitter(detected.format, limits.max_record_bytes),
+            splitter: splitter(detected.format, plan.limits.max_record_bytes),
             header: None,
-            limits,
+            plan,
+            frame: None,
             records: 0,
-            quarantined: 0,
+            quarantined: plan.known.quarantined,
             detected,
         }
     }
@@ -109,7 +122,7 @@ impl Stream {
 
     fn split(&mut self, end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        let mut front = 0;
+        let (mut front, mut found) = (0, Vec::new());
         loop {
             let tail = &buffer[front..];
             // How far the position has moved on already, and how far it has to.
@@ -117,11 +130,13 @@ impl Stream {
                 Step::More => break,
                 Step::Skip { consumed } => (0, consumed),
                 Step::Header { row, consumed } => {
+                    // What was found before it belongs to the header before it.
+                    self.read(&buffer, &mut found, out);
                     self.header = self.header(&tail[row]);
                     (0, consumed)
                 }
                 Step::Found { record, consumed, fault } => {
-                    out.push(self.outcome(tail, record.clone(), fault));
+                    found.extend(self.found(&buffer, front, record.clone(), fault));
                     (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
@@ -129,6 +144,7 @@ impl Stream {
             self.position = self.position.advanced(&tail[known..consumed]);
             front += consumed;
         }
+        self.read(&buffer, &mut found, out);
         self.buffer = buffer;
         self.buffer.drain(..front);
         Ok(())
@@ -140,29 +156,44 @@ impl Stream {
         read::Header::of_row(&decode(row, self.detected.legacy.decoder()).ok()?, delimiter)
     }
 
-    /// The outcome of a record; the position moves to its end.
-    fn outcome(&mut self, tail: &[u8], record: Range<usize>, fault: Option<&'static str>) -> Outcome {
-        let start = self.position.advanced(&tail[..record.start]);
-        let stop = start.advanced(&tail[record.clone()]);
-        self.position = stop;
-        let text = &tail[record];
+    /// A record, unless it is known; the position moves to its end.
+    fn found(
+        &mut self,
+        buffer: &[u8],
+        front: usize,
+        record: Range<usize>,
+        fault: Option<&'static str>,
+    ) -> Option<Found> {
+        let start = self.position.advanced(&buffer[front..front + record.start]);
+        let text = front + record.start..front + record.end;
+        self.position = start.advanced(&buffer[text.clone()]);
         self.records += 1;
-        let (number, line, bytes) = (self.records, start.line, start.byte..stop.byte);
-        let read = match fault {
-            Some(fault) => Err(fault.to_owned()),
-            None => decode(text, self.detected.legacy.learn(text))
-                .map_err(str::to_owned)
-                .and_then(|text| read::read(self.detected.format, self.header.as_ref(), &text)),
-        };
-        match read {
-            Ok(reference) => Outcome::Read(Record { number, line, bytes, reference }),
-            Err(reason) => {
-                self.quarantined += 1;
-                let reason = reason.chars().take(REASON_CHARS).collect();
-                let excerpt = excerpt(text, self.detected.legacy.decoder());
-                Outcome::Quarantined(Quarantine { number, line, bytes, reason, excerpt })
-            }
+        if self.frame.is_none() {
+            self.frame = Some(Frame { first: start.byte, closing: self.splitter.closing() });
         }
+        // A known record teaches what it taught when it was read.
+        let legacy = match fault {
+            Some(_) => self.detected.legacy.decoder(),
+            None => self.detected.legacy.learn(&buffer[text.clone()]),
+        };
+        let (line, bytes) = (start.line, start.byte..self.position.byte);
+        let found = Found { number: self.records, line, bytes, text, fault, legacy };
+        (self.records > self.plan.known.records).then_some(found)
+    }
+
+    /// Reads what was found, and forgets it.
+    fn read(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
+        let batch = Batch {
+            format: self.detected.format,
+            header: self.header.as_ref(),
+            buffer,
+            threads: self.plan.threads,
+        };
+        let before = out.len();
+        batch.read(found, out);
+        let unreadable = out[before..].iter().filter(|outcome| matches!(outcome, Outcome::Quarantined(_)));
+        self.quarantined += unreadable.count() as u64;
+        found.clear();
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {
@@ -172,7 +203,7 @@ impl Stream {
             Step::TooLarge { start } => Error::RecordTooLarge {
                 number: self.records + 1,
                 line: line_at(start),
-                limit: self.limits.max_record_bytes as u64,
+                limit: self.plan.limits.max_record_bytes as u64,
             },
             _ => Error::Doctype { name: None },
         }
@@ -189,15 +220,4 @@ impl Stream {
     pub(crate) fn format(&self) -> Format {
         self.detected.format
     }
-}
-
-/// The beginning of a record's text. Only as many bytes are decoded as its characters can take.
-fn excerpt(text: &[u8], legacy: &'static encoding_rs::Encoding) -> String {
-    let start = &text[..text.len().min(4 * EXCERPT_CHARS)];
-    // A character cut in half at that point would make the whole look like another encoding.
-    let start = match std::str::from_utf8(start) {
-        Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
-        _ => start,
-    };
-    decode_for_display(start, legacy).chars().take(EXCERPT_CHARS).collect()
 }

@@ -325,8 +325,13 @@ fn saved(n: u128, expected_files: Option<usize>) -> Kind {
 }
 
 fn read(n: u128) -> Kind {
-    let counts =
-        Counts { format: "RIS".into(), encoding: "UTF-8".into(), records: 1, studies: 1, quarantined: 0 };
+    let counts = Counts {
+        format: "RIS".into(),
+        encoding: "UTF-8".into(),
+        records: 1,
+        studies: 1,
+        ..Counts::default()
+    };
     Kind::ParsingCompleted(ReferenceFileParsingCompleted { file_id: file(n), counts })
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use ::saga::state::{Ended, Import, State};
-use contracts::message::UploadTimeout;
+use contracts::message::{ObjectRef, UploadTimeout};
 use contracts::{
     AttemptId, Body, FileId, Host, Job, JobState, Message, MessageId, ProjectId, SearchId, TimeoutId,
 };
-use imports::{Quarantined, Study, StudyId};
+use imports::{ParsedFile, Quarantined, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
 use outbox::{Entry, StageError};
 use references::{Quarantine, Reference};
@@ -117,6 +117,7 @@ pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
         record,
         line: record * 10,
         reference: Reference { title: format!("Study {record}: Ärzte"), ..Reference::default() },
+        duplicate: None,
     }
 }
 
@@ -130,4 +131,16 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
         excerpt: "TY  - ???".to_owned(),
     };
     Quarantined { search_id, file_id, record }
+}
+
+/// A file that was read to its end.
+pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile {
+    let name = format!("file {position}.ris");
+    let object = ObjectRef {
+        bucket: "uploads".to_owned(),
+        key: format!("uploads/{file_id}/{name}"),
+        version: Some("v1".to_owned()),
+        size_bytes: 100,
+    };
+    ParsedFile { search_id, file_id, position, name, object }
 }

@@ -1,7 +1,8 @@
 //! What [`WriteStudies`] and [`ReadStudies`] promise.
 
-use contracts::Host;
-use imports::{ReadStudies, WriteStudies};
+use contracts::{FileId, Host, SearchId};
+use imports::{Duplicate, Identity, Mark, ReadStudies, Reason, StudyId, WriteStudies};
+use references::{Known, Reference};
 
 use crate::{Checked, sample};
 
@@ -23,6 +24,10 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     storing_twice_stores_once(ports).await?;
     pages_follow_the_records_whatever_the_order_of_storing(ports).await?;
     quarantined_records_are_listed_in_order_and_once(ports).await?;
+    what_is_stored_of_a_file_is_known(ports).await?;
+    what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
+    files_that_were_read_are_listed_in_their_order(ports).await?;
+    a_mark_replaces_only_that_of_a_later_study(ports).await?;
     discarding_a_file_leaves_its_neighbours(ports).await
 }
 
@@ -75,9 +80,122 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
     reversed.reverse();
     ports.write.store(&[], &reversed).await?;
     ports.write.store(&[], &records).await?;
-    assert_eq!(ports.read.quarantined(search, file, 100).await?, records);
-    assert_eq!(ports.read.quarantined(search, file, 2).await?, records.split_at(2).0);
+    assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
+    assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
+    assert_eq!(ports.read.quarantined(search, file, 2, 2).await?, records.split_at(1).1);
     Ok(())
+}
+
+/// Up to the last study, with the quarantined records before it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_stored_of_a_file_is_known(ports: &Ports<'_>) -> Checked {
+    let (search, file, other) =
+        (sample::search(ports.host), sample::file(ports.host), sample::file(ports.host));
+    assert_eq!(ports.read.stored(search, file).await?, Known::default());
+    let unread = [2, 3, 6].map(|number| sample::quarantined(search, file, number));
+    ports.write.store(&[], &unread[..2]).await?;
+    assert_eq!(ports.read.stored(search, file).await?, Known::default(), "no study is stored");
+    let studies = [1, 4, 5].map(|record| sample::study(search, file, record));
+    ports.write.store(&studies, &unread).await?;
+    ports.write.store(&[sample::study(search, other, 9)], &[]).await?;
+    assert_eq!(ports.read.stored(search, file).await?, Known { records: 5, quarantined: 2 });
+    Ok(())
+}
+
+/// In pages, as the studies themselves.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::search(ports.host), sample::file(ports.host));
+    let text = |text: &str| Some(text.to_owned());
+    let mut full = sample::study(search, file, 1);
+    full.reference = Reference {
+        authors: vec!["Müller, J.".to_owned(), "Berg, A.".to_owned()],
+        year: Some(2019),
+        doi: text("10.5555/a"),
+        pmid: text("7"),
+        r#abstract: text("long"),
+        ..full.reference
+    };
+    ports.write.store(&[full, sample::study(search, file, 2), sample::study(search, file, 5)], &[]).await?;
+    let page = ports.read.identities(search, file, 0, 2).await?;
+    let first = Identity {
+        record: 1,
+        title: "Study 1: Ärzte".to_owned(),
+        year: Some(2019),
+        first_author: text("Müller, J."),
+        doi: text("10.5555/a"),
+        pmid: text("7"),
+    };
+    let title_only =
+        |record| Identity { record, title: format!("Study {record}: Ärzte"), ..Identity::default() };
+    assert_eq!(page, [first, title_only(2)]);
+    assert_eq!(ports.read.identities(search, file, 2, 2).await?, [title_only(5)]);
+    Ok(())
+}
+
+/// Each once, and no other search's.
+///
+/// # Errors
+/// When a port fails.
+pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -> Checked {
+    let (search, other) = (sample::search(ports.host), sample::search(ports.host));
+    let files: Vec<_> = (0..3).map(|n| sample::parsed(search, sample::file(ports.host), n)).collect();
+    for n in [1, 2, 0, 1] {
+        ports.write.finish(&files[n]).await?;
+    }
+    ports.write.finish(&sample::parsed(other, sample::file(ports.host), 0)).await?;
+    assert_eq!(ports.read.parsed(search).await?, files);
+    ports.write.discard(search, files[1].file_id).await?;
+    assert_eq!(ports.read.parsed(search).await?, [files[0].clone(), files[2].clone()]);
+    Ok(())
+}
+
+/// So marks may come in any order; storing a study again leaves its mark.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Checked {
+    let search = sample::search(ports.host);
+    let (first, second) = (sample::file(ports.host), sample::file(ports.host));
+    let studies = [1, 2, 3].map(|record| sample::study(search, second, record));
+    ports.write.store(&studies, &[]).await?;
+    let duplicate = |file_id, position, record| {
+        let of = StudyId::of(search, file_id, record);
+        Duplicate { of, file_id, position, record, reason: Reason::Doi }
+    };
+    let mark = |record, duplicate| Mark { search_id: search, file_id: second, record, duplicate };
+    let marks = async || marks(ports, search, second).await;
+    assert_eq!((marks().await?, ports.read.duplicates(search, second).await?), (vec![None; 3], 0));
+    let steps = [
+        (duplicate(second, 1, 2), duplicate(second, 1, 2)),
+        (duplicate(first, 0, 9), duplicate(first, 0, 9)),
+        (duplicate(second, 1, 1), duplicate(first, 0, 9)),
+        (duplicate(first, 0, 10), duplicate(first, 0, 9)),
+        (duplicate(first, 0, 4), duplicate(first, 0, 4)),
+    ];
+    for (new, then) in steps {
+        ports.write.mark(&[mark(3, new), mark(77, new)]).await?;
+        assert_eq!(marks().await?, [None, None, Some(then)], "after {new:?}");
+    }
+    ports.write.store(&studies, &[]).await?;
+    ports.write.mark(&[]).await?;
+    assert_eq!(marks().await?[2], Some(duplicate(first, 0, 4)));
+    let count = async |file| ports.read.duplicates(search, file).await;
+    assert_eq!((count(second).await?, count(first).await?), (1, 0));
+    Ok(())
+}
+
+async fn marks(
+    ports: &Ports<'_>,
+    search: SearchId,
+    file: FileId,
+) -> Result<Vec<Option<Duplicate>>, contracts::StoreError> {
+    let studies = ports.read.studies(search, file, 0, 100).await?;
+    Ok(studies.iter().map(|study| study.duplicate).collect())
 }
 
 /// A refused file leaves nothing, and may be stored again.
@@ -93,9 +211,9 @@ pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Check
     ports.write.discard(search, file).await?;
     ports.write.discard(search, file).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
-    assert_eq!(ports.read.quarantined(search, file, 10).await?, []);
+    assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [sample::study(search, kept, 1)]);
-    assert_eq!(ports.read.quarantined(search, kept, 10).await?.len(), 1);
+    assert_eq!(ports.read.quarantined(search, kept, 0, 10).await?.len(), 1);
     ports.write.store(&[sample::study(search, file, 1)], &[]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     Ok(())

@@ -69,6 +69,14 @@ calls! {
     ObjectsOpen = "objects.open",
     /// Storing studies.
     StudiesStore = "studies.store",
+    /// Asking how far a file is stored.
+    StudiesStored = "studies.stored",
+    /// Remembering that a file was read to its end.
+    StudiesFinish = "studies.finish",
+    /// Reading which files were, and what their studies are recognised by.
+    StudiesRead = "studies.read",
+    /// Marking duplicates.
+    StudiesMark = "studies.mark",
     /// Removing the studies of a file.
     StudiesDiscard = "studies.discard",
     /// Asking whether a message was processed.

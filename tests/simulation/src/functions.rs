@@ -1,5 +1,6 @@
 //! The shipped functions, over the ports of one worker.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use config::Config;
@@ -86,11 +87,14 @@ pub(crate) fn parse_references(port: &Port) -> ParseReferences {
     ParseReferences {
         objects: Arc::new(port.clone()),
         studies: Arc::new(port.clone()),
+        stored: Arc::new(port.clone()),
         progress: Arc::new(port.clone()),
         queue: Arc::new(port.clone()),
         filter: Arc::new(filter),
         reporter: reporter(port, function),
         limits: Limits::default(),
+        max_quarantined_percent: 50,
+        threads: NonZeroUsize::MIN,
     }
 }
 

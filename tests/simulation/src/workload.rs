@@ -17,7 +17,7 @@ pub(crate) const KEY_PREFIX: &str = "uploads/";
 /// Just before and after the search times out.
 const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
 
-const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
+const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
 const NO_RECORD: &[u8] = b"no reference at all";
 
 /// What is in a file.

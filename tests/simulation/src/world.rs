@@ -17,6 +17,7 @@ use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Stats, Violation};
 use crate::point::{Kind, Points};
 use crate::ports::queues::Queues;
+use crate::ports::studies::Recognised;
 use crate::rng::Rng;
 use crate::workload::Upload;
 
@@ -96,6 +97,7 @@ pub(crate) struct World {
     pub(crate) jobs: BTreeMap<SearchId, Job>,
     pub(crate) objects: Vec<StoredObject>,
     pub(crate) studies: BTreeMap<(SearchId, FileId), usize>,
+    pub(crate) recognised: Recognised,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
 
@@ -128,6 +130,7 @@ impl World {
             jobs: BTreeMap::new(),
             objects: Vec::new(),
             studies: BTreeMap::new(),
+            recognised: Recognised::default(),
             processed: BTreeMap::new(),
             queues: Queues::default(),
             checks: Checks::default(),

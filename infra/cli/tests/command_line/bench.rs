@@ -64,3 +64,15 @@ fn a_sweep_is_measured_over_few_records_and_over_many() {
     assert!(rows.iter().all(|row| row["plan"].as_str().unwrap().contains("outbox_ready")), "{report}");
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "nothing is left");
 }
+
+#[test]
+fn every_format_is_measured_and_its_files_can_be_had() {
+    let program = Program::new();
+    let folder = program.folder().join("files");
+    let sizes = ["--records", "5", "40"];
+    let run = program.run(&[&["bench", "parse", "--write", folder.to_str().unwrap()], &sizes[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2 * 7);
+    let (report, _) = program.import(&[folder.join("40.ris"), folder.join("5.endnote.xml")], &[]);
+    assert_eq!(report["studies"], 45);
+}

@@ -13,6 +13,7 @@ mod faults;
 mod inspect;
 mod outbox;
 mod program;
+mod quarantine;
 mod readme;
 mod samples;
 mod serve;

@@ -44,13 +44,18 @@ pub(crate) enum Step {
 pub(crate) trait Split: fmt::Debug + Send {
     /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
+
+    /// What closes that which is open around the records.
+    fn closing(&self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// The splitter of a format.
 pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),
-        Format::Nbib => Box::new(nbib::Nbib::new(limit)),
+        Format::Nbib => Box::new(nbib::splitter(limit)),
         Format::EndNoteXml => Box::new(xml::Xml::endnote(limit)),
         Format::PubMedXml => Box::new(xml::Xml::pubmed(limit)),
         Format::BibTex => Box::new(bibtex::BibTex::new(limit)),

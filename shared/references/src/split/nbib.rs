@@ -5,26 +5,26 @@
 //! always begins a record: no record has two.
 
 use super::{
-    Split, Step,
-    lines::{Lines, MARK_LENGTH, over_limit, trimmed_end, unmarked},
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Open, Rules, Tagged},
 };
 
 /// As many bytes as decide what a line is.
 const TAG_PREFIX: usize = MARK_LENGTH + 6;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Pmid,
-    /// A tag that begins a record only after a blank line.
-    Leading,
-    Other,
-}
-
 fn kind(line: &[u8]) -> Kind {
     match unmarked(line).get(..5) {
-        Some(b"PMID-") => Kind::Pmid,
-        Some(b"PMC -" | b"OWN -" | b"STAT-") => Kind::Leading,
+        Some(b"PMID-") => Kind::Type,
+        Some(b"PMC -" | b"OWN -" | b"STAT-") => Kind::UntypedStart,
         _ => Kind::Other,
+    }
+}
+
+fn begins_next(open: &Open, kind: Kind) -> bool {
+    match kind {
+        Kind::Type => open.typed || open.after_blank,
+        Kind::UntypedStart => open.after_blank,
+        Kind::End | Kind::Other => false,
     }
 }
 
@@ -34,100 +34,17 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
 }
 
 /// The splitter of nbib files.
-#[derive(Debug)]
-pub(crate) struct Nbib {
-    limit: usize,
-    lines: Lines,
-    open: Option<Open>,
-}
-
-/// A record whose end is not known yet.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    start: usize,
-    /// End of its last text so far.
-    last: usize,
-    has_pmid: bool,
-    after_blank: bool,
-}
-
-impl Nbib {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, lines: Lines::default(), open: None }
-    }
-
-    fn found(&mut self, open: Open, consumed: usize) -> Step {
-        self.open = None;
-        self.lines.consume(consumed);
-        Step::Found { record: open.start..open.last, consumed, fault: None }
-    }
-
-    /// Nothing more can be told from the tail as it is.
-    fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        match self.open {
-            Some(open) if end => self.found(open, tail.len()),
-            _ => Step::More,
-        }
-    }
-
-    fn begins(&self, kind: Kind) -> bool {
-        match (self.open, kind) {
-            // The line that opened the record, seen again now that it is complete.
-            (Some(open), _) if open.start == self.lines.at => false,
-            (_, Kind::Other) => false,
-            (None, _) => true,
-            (Some(open), Kind::Pmid) => open.has_pmid || open.after_blank,
-            (Some(open), Kind::Leading) => open.after_blank,
-        }
-    }
-}
-
-impl Split for Nbib {
-    fn step(&mut self, tail: &[u8], end: bool) -> Step {
-        loop {
-            let at = self.lines.at;
-            let line = self.lines.current(tail, end);
-            let text = line.as_ref().map_or(at..tail.len(), |line| line.text.clone());
-            // A line is judged early, by its first bytes, so that a chunk's end changes nothing.
-            let judged = match &line {
-                Some(line) => &tail[line.text.clone()],
-                None if text.len() >= TAG_PREFIX => &tail[at..at + TAG_PREFIX],
-                None => return self.rest(tail, end),
-            };
-            let kind = kind(judged);
-            if self.begins(kind) {
-                if let Some(open) = self.open {
-                    return self.found(open, at);
-                }
-                self.open = Some(Open { start: at, last: at, has_pmid: false, after_blank: false });
-            }
-            let start = self.open.map_or(at, |open| open.start);
-            if over_limit(tail, start..text.end, self.limit) {
-                return Step::TooLarge { start };
-            }
-            // The record learns from a line only once it is complete: until then the line is seen again.
-            let Some(line) = line else { return self.rest(tail, end) };
-            if let Some(open) = &mut self.open {
-                let last = trimmed_end(tail, &line.text);
-                open.has_pmid |= kind == Kind::Pmid;
-                open.after_blank = last.is_none();
-                open.last = last.unwrap_or(open.last);
-                self.lines.advance(line.next);
-            } else {
-                self.lines = Lines::default();
-                return Step::Skip { consumed: line.next };
-            }
-        }
-    }
+pub(crate) fn splitter(limit: usize) -> Tagged {
+    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::cut;
+    use crate::split::{Split, Step, cut};
 
     fn records(text: &str) -> Vec<String> {
-        cut(&mut Nbib::new(1000), text)
+        cut(&mut splitter(1000), text)
     }
 
     #[test]
@@ -148,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_line_seen_in_parts_is_one_line() {
-        let mut nbib = Nbib::new(1000);
+        let mut nbib = splitter(1000);
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", false), Step::More);
         let found = Step::Found { record: 0..17, consumed: 17, fault: None };
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", true), found);

@@ -6,7 +6,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Tagged},
+    tagged::{Kind, Rules, Tagged},
 };
 
 /// Blanks allowed before a tag. Beyond that it is indented text.
@@ -63,7 +63,8 @@ fn kind(line: &[u8]) -> Kind {
 
 /// The splitter of RIS files.
 pub(crate) fn splitter(limit: usize) -> Tagged {
-    Tagged::new(kind, TAG_PREFIX, limit)
+    let begins_next = |_: &_, kind| kind == Kind::Type;
+    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]

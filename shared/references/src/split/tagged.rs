@@ -1,7 +1,8 @@
 //! Where records begin and end in formats of tagged lines.
 //!
 //! A record begins at a line that says so and ends at the line that ends it, before the next that begins one, or with
-//! the file. Between records anything may stand and is skipped.
+//! the file. Between records anything may stand and is skipped. Which lines begin a record while another is open is
+//! what the formats differ in.
 
 use super::{
     Split, Step,
@@ -11,21 +12,29 @@ use super::{
 /// What a line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Begins a record wherever it stands.
+    /// What every record should have once, at its beginning.
     Type,
     /// Ends the record; it belongs to it.
     End,
-    /// Begins a record where none is open.
+    /// Begins a record where none is open: one that lost its beginning.
     UntypedStart,
     Other,
+}
+
+/// How the lines of a format are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) kind: fn(&[u8]) -> Kind,
+    /// As many bytes of a line as decide its kind.
+    pub(crate) prefix: usize,
+    /// Whether a line of a kind ends the open record and begins the next.
+    pub(crate) begins_next: fn(&Open, Kind) -> bool,
 }
 
 /// The splitter of formats whose records begin and end at tags.
 #[derive(Debug)]
 pub(crate) struct Tagged {
-    kind: fn(&[u8]) -> Kind,
-    /// As many bytes of a line as decide whether it begins a record.
-    prefix: usize,
+    rules: Rules,
     limit: usize,
     lines: Lines,
     open: Option<Open>,
@@ -33,15 +42,19 @@ pub(crate) struct Tagged {
 
 /// A record whose end is not known yet.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+pub(crate) struct Open {
     start: usize,
     /// End of its last text so far.
     last: usize,
+    /// It has a line of [`Kind::Type`].
+    pub(crate) typed: bool,
+    /// The line before was blank.
+    pub(crate) after_blank: bool,
 }
 
 impl Tagged {
-    pub(crate) fn new(kind: fn(&[u8]) -> Kind, prefix: usize, limit: usize) -> Self {
-        Self { kind, prefix, limit, lines: Lines::default(), open: None }
+    pub(crate) fn new(rules: Rules, limit: usize) -> Self {
+        Self { rules, limit, lines: Lines::default(), open: None }
     }
 
     fn found(&mut self, open: Open, consumed: usize) -> Step {
@@ -58,11 +71,11 @@ impl Tagged {
         }
     }
 
-    fn begins(&self, kind: &Kind) -> bool {
+    fn begins(&self, kind: Kind) -> bool {
         match self.open {
             // The line that opened the record, seen again now that it is complete.
             Some(open) if open.start == self.lines.at => false,
-            Some(_) => matches!(kind, Kind::Type),
+            Some(open) => (self.rules.begins_next)(&open, kind),
             None => matches!(kind, Kind::Type | Kind::UntypedStart),
         }
     }
@@ -77,26 +90,30 @@ impl Split for Tagged {
             // A line is judged early, by its first bytes, so that a chunk's end changes nothing.
             let judged = match &line {
                 Some(line) => &tail[line.text.clone()],
-                None if text.len() >= self.prefix => &tail[at..at + self.prefix],
+                None if text.len() >= self.rules.prefix => &tail[at..at + self.rules.prefix],
                 None => return self.rest(tail, end),
             };
-            let kind = (self.kind)(judged);
-            if self.begins(&kind) {
+            let kind = (self.rules.kind)(judged);
+            if self.begins(kind) {
                 if let Some(open) = self.open {
                     return self.found(open, at);
                 }
-                self.open = Some(Open { start: at, last: at });
+                self.open = Some(Open { start: at, last: at, typed: false, after_blank: false });
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
                 return Step::TooLarge { start };
             }
+            // The record learns from a line only once it is complete: until then the line is seen again.
             let Some(line) = line else { return self.rest(tail, end) };
             if let Some(open) = &mut self.open {
-                open.last = trimmed_end(tail, &line.text).unwrap_or(open.last);
+                let last = trimmed_end(tail, &line.text);
+                open.typed |= kind == Kind::Type;
+                open.after_blank = last.is_none();
+                open.last = last.unwrap_or(open.last);
             }
             match self.open {
-                Some(open) if matches!(kind, Kind::End) => return self.found(open, line.next),
+                Some(open) if kind == Kind::End => return self.found(open, line.next),
                 Some(_) => self.lines.advance(line.next),
                 None => {
                     self.lines = Lines::default();

@@ -5,7 +5,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Tagged},
+    tagged::{Kind, Rules, Tagged},
 };
 
 /// As many bytes as decide whether a line begins a record.
@@ -43,7 +43,8 @@ fn kind(line: &[u8]) -> Kind {
 
 /// The splitter of Web of Science files.
 pub(crate) fn splitter(limit: usize) -> Tagged {
-    Tagged::new(kind, TAG_PREFIX, limit)
+    let begins_next = |_: &_, kind| kind == Kind::Type;
+    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]

@@ -195,6 +195,10 @@ impl Split for Xml {
             }
         }
     }
+
+    fn closing(&self) -> Vec<u8> {
+        self.around.iter().rev().flat_map(|name| [b"</".as_slice(), name, b">"].concat()).collect()
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod bundled;
+mod cutting;
 mod files;
 mod formats;
 mod hostile;
@@ -12,6 +13,7 @@ mod other_formats;
 mod pieces;
 mod properties;
 mod samples;
+mod threads;
 
 use references::{Error, Limits, Outcome, Reader, Reference, Report};
 

@@ -1,7 +1,7 @@
 //! Chunks change nothing, and no bytes cause a panic.
 
 use proptest::prelude::*;
-use references::{DETECTION_WINDOW, Limits, Reader};
+use references::{DETECTION_WINDOW, Known, Limits, Outcome, Reader};
 
 use crate::{
     bundled::bundled,
@@ -89,6 +89,22 @@ proptest! {
             Ok((outcomes, report))
         });
         prop_assert_eq!(pushed, read_in_chunks(&file, usize::MAX, limits()));
+    }
+
+    /// Whoever has read some records before gets the others, as they are, and the same report.
+    #[test]
+    fn reading_on_gives_the_rest(file in encoded(), known in any::<prop::sample::Index>(), chunk in 1_usize..40) {
+        let Ok((outcomes, report)) = read_in_chunks(&file, usize::MAX, limits()) else { return Ok(()) };
+        let (before, rest) = outcomes.split_at(known.index(outcomes.len() + 1));
+        let quarantined = before.iter().filter(|outcome| matches!(outcome, Outcome::Quarantined(_))).count() as u64;
+        let mut reader = Reader::new(limits()).after(Known { records: before.len() as u64, quarantined });
+        let mut found = Vec::new();
+        for chunk in file.chunks(chunk) {
+            found.extend(reader.push(chunk).unwrap());
+        }
+        let (last, again) = reader.finish().unwrap();
+        found.extend(last);
+        prop_assert_eq!((found.as_slice(), again), (rest, report));
     }
 
     /// Every byte belongs to one outcome or to a gap, and no gap holds what begins a record.

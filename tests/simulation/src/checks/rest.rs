@@ -1,6 +1,7 @@
 //! What must hold when everything has come to rest.
 
 use contracts::{FileId, JobState, Outcome, SearchId};
+use imports::Matcher;
 use outbox::Queue;
 use outbox::session::Found;
 use saga::State;
@@ -68,6 +69,7 @@ impl World {
             return Err((Invariant::Quiescence, format!("search {search} keeps {count} outbox entries")));
         }
         self.outcome_at_rest(search, state)?;
+        self.duplicates_at_rest(search)?;
         self.job_at_rest(search, state, document.version)?;
         self.tokens_at_rest(search)
     }
@@ -126,6 +128,32 @@ impl World {
                 short(&file)
             );
             return Err((Invariant::StudiesAreKept, detail));
+        }
+        Ok(())
+    }
+
+    /// Whatever the order in which its files were read, a search has the marks that all of them together give.
+    fn duplicates_at_rest(&self, search: SearchId) -> AtRest {
+        // A command that was given up may have got no further than to what it marks by.
+        if self.checks.given_up.iter().any(|(of, _)| *of == search) {
+            return Ok(());
+        }
+        let mut matcher = Matcher::default();
+        for file in self.recognised.files_of(search) {
+            let studies = self.recognised.studies.get(&(search, file.file_id));
+            for (record, study) in studies.into_iter().flatten() {
+                let expected =
+                    matcher.look(file.position, study).map(|(position, record, _)| (position, record));
+                let found = self.recognised.marks.get(&(search, file.file_id, *record)).copied();
+                if found != expected {
+                    let detail = format!(
+                        "record {record} of file {} of search {search} is marked as a duplicate of {found:?}, not of \
+                         {expected:?}",
+                        short(&file.file_id)
+                    );
+                    return Err((Invariant::StudiesAreKept, detail));
+                }
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Objects, studies, and the memory of processed commands.
+//! Objects, progress, and the memory of processed commands.
 
 use async_trait::async_trait;
 use contracts::message::ObjectRef;
@@ -7,15 +7,12 @@ use dedup::RememberProcessed;
 use futures::StreamExt;
 use futures::stream;
 use imports::objects::ObjectStream;
-use imports::{
-    ObjectFacts, PresignUpload, PresignedPost, Progress, Quarantined, ReadObject, ReportProgress, Study,
-    UploadGrant, WriteStudies,
-};
+use imports::{ObjectFacts, PresignUpload, PresignedPost, Progress, ReadObject, ReportProgress, UploadGrant};
 use jiff::Timestamp;
 
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::{StoredObject, World, short};
+use crate::world::{StoredObject, World};
 
 #[async_trait]
 impl ReadObject for Port {
@@ -52,30 +49,6 @@ impl World {
         let is =
             |stored: &&StoredObject| stored.object.key == key && stored.object.version.as_deref() == version;
         self.objects.iter().find(is)
-    }
-}
-
-#[async_trait]
-impl WriteStudies for Port {
-    async fn store(&self, studies: &[Study], _: &[Quarantined]) -> Result<(), StoreError> {
-        let ids: Vec<(SearchId, FileId)> =
-            studies.iter().map(|study| (study.search_id, study.file_id)).collect();
-        let store = move |world: &mut World| {
-            for (search, file) in &ids {
-                world.studies.insert((*search, *file), ids.len());
-            }
-            let count = ids.len();
-            world.note(|| format!("studies.store    {count} studies"));
-        };
-        self.call(Call::StudiesStore, store).await
-    }
-
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let discard = move |world: &mut World| {
-            let found = world.studies.remove(&(search, file)).unwrap_or(0);
-            world.note(|| format!("studies.discard  file {} of {}: {found}", short(&file), short(&search)));
-        };
-        self.call(Call::StudiesDiscard, discard).await
     }
 }
 

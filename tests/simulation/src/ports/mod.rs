@@ -7,3 +7,4 @@ pub(crate) mod ledger;
 pub(crate) mod outboxes;
 pub(crate) mod queues;
 pub(crate) mod sessions;
+pub(crate) mod studies;

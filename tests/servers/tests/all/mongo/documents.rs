@@ -222,7 +222,8 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
         (collections::JOB, scratch.mongo.unfinished().await.err()),
         (collections::PROGRESS, scratch.mongo.progress(search).await.err()),
         (collections::STUDY, scratch.mongo.studies(search, file, 0, 10).await.err()),
-        (collections::QUARANTINE, scratch.mongo.quarantined(search, file, 10).await.err()),
+        (collections::QUARANTINE, scratch.mongo.quarantined(search, file, 0, 10).await.err()),
+        (collections::FILE, scratch.mongo.parsed(search).await.err()),
         (collections::SESSION, scratch.mongo.find(session).await.err()),
         (collections::SESSION, scratch.mongo.bury(session, now).await.err()),
     ];

@@ -1,5 +1,6 @@
 //! Studies beyond the contract suite: what is refused is not mistaken for what was there already.
 
+use futures::future::try_join3;
 use imports::{ReadStudies, WriteStudies};
 use mongodb::bson::doc;
 use testing::sample;
@@ -36,7 +37,24 @@ async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tes
     fault.off().await?;
     scratch.mongo.store(&studies, &unread).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
-    assert_eq!(scratch.mongo.quarantined(search, file, 10_000).await?, unread);
+    assert_eq!(scratch.mongo.quarantined(search, file, 0, 10_000).await?, unread);
+    scratch.end().await
+}
+
+/// An ordered insert ends at the first study that the other copy was quicker with; it has to go on behind it.
+#[tokio::test]
+async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search, file) = (sample::search(HOST), sample::file(HOST));
+    let studies: Vec<_> = (1..=3_000).map(|record| sample::study(search, file, record)).collect();
+    let copy = async || {
+        for batch in studies.chunks(1_000) {
+            scratch.mongo.store(batch, &[]).await?;
+        }
+        Ok::<_, contracts::StoreError>(())
+    };
+    try_join3(copy(), copy(), copy()).await?;
+    assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
     scratch.end().await
 }
 

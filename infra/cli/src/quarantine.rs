@@ -1,0 +1,132 @@
+//! The records that could not be read, as files to mend and import again.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use backend::Backend;
+use contracts::SearchId;
+use futures::StreamExt;
+use imports::ParsedFile;
+use references::{Cutting, Limits};
+use serde::Serialize;
+
+use crate::args;
+use crate::output;
+use crate::workspace::{self, Workspace};
+
+/// How many records are asked for at a time.
+const PAGE: usize = 1_000;
+
+/// A reference file with records that could not be read.
+struct Unread {
+    file: ParsedFile,
+    records: Vec<Range<u64>>,
+}
+
+/// A file that was written.
+#[derive(Serialize)]
+struct Written {
+    name: String,
+    records: usize,
+    out: PathBuf,
+}
+
+/// Writes the unreadable records of one reference file to a file, or those of each to a folder.
+pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    if workspace.documents()?.read_jobs.job(args.search).await?.is_none() {
+        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
+    }
+    let mut written = Vec::new();
+    for (unread, out) in choose(unread(&workspace.backend, args.search).await?, args)? {
+        export(&workspace.backend, &unread, &out).await?;
+        written.push(Written { name: unread.file.name, records: unread.records.len(), out });
+    }
+    if args.output.json {
+        output::line(&serde_json::to_string(&written)?)?;
+    } else if written.is_empty() {
+        output::line("every record was read; nothing was written")?;
+    }
+    for Written { name, records, out } in written.iter().filter(|_| !args.output.json) {
+        output::line(&format!("{records} records of {name} written to {}", out.display()))?;
+    }
+    Ok(true)
+}
+
+async fn unread(backend: &Backend, search: SearchId) -> anyhow::Result<Vec<Unread>> {
+    let studies = &backend.documents()?.read_studies;
+    let mut found = Vec::new();
+    for file in studies.parsed(search).await? {
+        let (mut records, mut after) = (Vec::new(), 0);
+        loop {
+            let page = studies.quarantined(search, file.file_id, after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.record.number;
+            records.extend(page.into_iter().map(|quarantined| quarantined.record.bytes));
+        }
+        if !records.is_empty() {
+            found.push(Unread { file, records });
+        }
+    }
+    Ok(found)
+}
+
+/// Which of them are wanted, and where to.
+fn choose(found: Vec<Unread>, args: &args::Quarantine) -> anyhow::Result<Vec<(Unread, PathBuf)>> {
+    let names = found.iter().map(|unread| unread.file.name.clone()).collect::<Vec<_>>().join(", ");
+    let is_wanted = |unread: &Unread| args.file.as_ref().is_none_or(|name| *name == unread.file.name);
+    let wanted: Vec<Unread> = found.into_iter().filter(is_wanted).collect();
+    if let (Some(name), true) = (&args.file, wanted.is_empty()) {
+        anyhow::bail!("{name} has no records that could not be read; those that have: {names}");
+    }
+    if args.out.is_dir() {
+        // Names of reference files have no folder in them.
+        let within = |unread: Unread| {
+            let out = args.out.join(&unread.file.name);
+            (unread, out)
+        };
+        return Ok(wanted.into_iter().map(within).collect());
+    }
+    if wanted.len() > 1 {
+        anyhow::bail!(
+            "several files have records that could not be read ({names}); choose one with --file, or let --out be a \
+             folder that is there"
+        );
+    }
+    Ok(wanted.into_iter().map(|unread| (unread, args.out.clone())).collect())
+}
+
+/// Writes a file that was not there before; one that cannot be finished is not left behind.
+async fn export(backend: &Backend, unread: &Unread, out: &Path) -> anyhow::Result<()> {
+    let name = &unread.file.name;
+    let file = OpenOptions::new().write(true).create_new(true).open(out);
+    let mut file = file.with_context(|| format!("{} cannot be created", out.display()))?;
+    let copied = copy(backend, unread, &mut file).await;
+    if copied.is_err() {
+        // What is wrong is told below; a leftover would only add to it.
+        let _ = fs::remove_file(out);
+    }
+    copied.with_context(|| format!("writing the records of {name} to {} failed", out.display()))
+}
+
+async fn copy(backend: &Backend, unread: &Unread, out: &mut impl Write) -> anyhow::Result<()> {
+    let object = &unread.file.object;
+    let facts = backend.objects.head(&object.bucket, &object.key, object.version.as_deref()).await?;
+    match facts.map(|facts| facts.size_bytes) {
+        None => anyhow::bail!("the uploaded file is gone"),
+        Some(size) if size != object.size_bytes => anyhow::bail!("the uploaded file was replaced"),
+        Some(_) => {}
+    }
+    let mut stream = backend.objects.open(object).await?.context("the uploaded file is gone")?;
+    // It was within the limits when it was read, whatever they are now.
+    let limits = Limits { max_file_bytes: u64::MAX, ..Limits::default() };
+    let mut cutting = Cutting::new(limits, unread.records.iter().cloned());
+    while let Some(bytes) = stream.next().await {
+        out.write_all(&cutting.push(&bytes?)?)?;
+    }
+    out.write_all(&cutting.finish()?)?;
+    Ok(out.flush()?)
+}

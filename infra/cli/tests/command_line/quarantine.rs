@@ -1,0 +1,70 @@
+//! Records that could not be read, as files to mend.
+
+use serde_json::json;
+
+use crate::program::{Program, Run, bundled};
+
+const TABLE: &[u8] = b"Title;Year\na;2001\nb;2002;too;many\n";
+
+fn export(program: &Program, search: &str, out: &str, more: &[&str]) -> Run {
+    program.run(&[&["quarantine", search, "--out", out], more].concat())
+}
+
+#[test]
+fn unreadable_records_are_written_mended_and_imported() {
+    let program = Program::new();
+    let (report, _) = program.import(&[bundled("broken.ris")], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let out = program.folder().join("mend.ris");
+    let run = export(&program, search, out.to_str().unwrap(), &["--json"]);
+    assert_eq!(run.json(), json!([{ "name": "broken.ris", "records": 1, "out": out }]));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let record = "######## export interrupted, record 2 of 3 not transferred ########";
+    assert_eq!(text, format!("TY  - JOUR\n{record}\nER  -\n\n"));
+    std::fs::write(&out, text.replace(record, "TI  - Mended")).unwrap();
+    let (mended, _) = program.import(&[out], &[]);
+    assert_eq!((&mended["state"], &mended["studies"]), (&json!("Completed"), &json!(1)));
+}
+
+#[test]
+fn nothing_that_is_there_is_overwritten() {
+    let program = Program::new();
+    let (report, _) = program.import(&[bundled("broken.ris")], &[]);
+    let there = program.file("there.ris", b"mine");
+    let run = export(&program, report["search_id"].as_str().unwrap(), there.to_str().unwrap(), &[]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("there.ris cannot be created"), "{}", run.stderr);
+    assert_eq!(std::fs::read(there).unwrap(), b"mine");
+}
+
+#[test]
+fn of_several_files_one_is_chosen_or_a_folder_takes_all() {
+    let program = Program::new();
+    let table = program.file("table.csv", TABLE);
+    let (report, _) = program.import(&[bundled("broken.ris"), bundled("psycinfo.ris"), table], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let out = |name: &str| program.folder().join(name).to_str().unwrap().to_owned();
+    let run = export(&program, search, &out("one.csv"), &[]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("(broken.ris, table.csv); choose one with --file"), "{}", run.stderr);
+    let run = export(&program, search, &out("one.csv"), &["--file", "psycinfo.ris"]);
+    assert!(run.code == Some(1) && run.stderr.contains("psycinfo.ris has no records"), "{}", run.stderr);
+    assert_eq!(export(&program, search, &out("one.csv"), &["--file", "table.csv"]).code, Some(0));
+    assert_eq!(std::fs::read(out("one.csv")).unwrap(), b"Title;Year\nb;2002;too;many\n");
+    std::fs::create_dir(out("all")).unwrap();
+    assert_eq!(export(&program, search, &out("all"), &[]).code, Some(0));
+    let mut names: Vec<_> =
+        std::fs::read_dir(out("all")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["broken.ris", "table.csv"]);
+}
+
+#[test]
+fn a_search_without_such_records_writes_nothing() {
+    let program = Program::new();
+    let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
+    let out = program.folder().join("none.ris");
+    let run = export(&program, report["search_id"].as_str().unwrap(), out.to_str().unwrap(), &[]);
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "every record was read; nothing was written"));
+    assert!(!out.exists());
+}

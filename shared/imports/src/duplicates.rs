@@ -1,0 +1,259 @@
+//! Which studies of a search are there twice.
+//!
+//! Two records are taken for the same work when they have the same DOI, or the same PMID, or, unless both have DOIs that
+//! differ, the same title, year and first author, compared without case, accents and punctuation. The later one, in the
+//! order of files and records, is marked as a duplicate of the earliest that it matches. It stays: which of the two a
+//! review keeps is for the reviewer to say.
+//!
+//! Adding studies can only give a study a mark or move its mark to an earlier one. So files may be looked at in any
+//! order and by several workers at once: whoever stores a mark only has to leave one that names an earlier study.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use contracts::FileId;
+use references::Reference;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::StudyId;
+
+/// What a study is recognised by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Its place among the file's records.
+    pub record: u64,
+    /// Its title; empty when it has none.
+    pub title: String,
+    /// Its year.
+    pub year: Option<i32>,
+    /// Its first author, `Family, Given`.
+    pub first_author: Option<String>,
+    /// Its DOI in lower case.
+    pub doi: Option<String>,
+    /// Its PubMed identifier.
+    pub pmid: Option<String>,
+}
+
+impl Identity {
+    /// Of record `record` of a file.
+    pub fn of(record: u64, reference: Reference) -> Self {
+        Self {
+            record,
+            title: reference.title,
+            year: reference.year,
+            first_author: reference.authors.into_iter().next(),
+            doi: reference.doi,
+            pmid: reference.pmid,
+        }
+    }
+}
+
+/// By what two records were taken for the same work, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The same DOI.
+    Doi,
+    /// The same PubMed identifier.
+    Pmid,
+    /// The same title, year and first author.
+    TitleYearAuthor,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Doi => "the same DOI",
+            Self::Pmid => "the same PMID",
+            Self::TitleYearAuthor => "the same title, year and first author",
+        })
+    }
+}
+
+/// The mark of a study that is there before. Of two marks the one of the earlier study stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicate {
+    /// The study that it repeats.
+    pub of: StudyId,
+    /// That study's file.
+    pub file_id: FileId,
+    /// The place of that file among those of the search, from 0.
+    pub position: u32,
+    /// That study's record.
+    pub record: u64,
+    /// Why they are taken for the same.
+    pub reason: Reason,
+}
+
+/// Where a study is: by this order the earliest is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    position: u32,
+    record: u64,
+}
+
+/// The earliest studies of a title, year and first author.
+#[derive(Debug, Clone, Copy)]
+struct Works {
+    any: Place,
+    without_doi: Option<Place>,
+}
+
+/// Finds the duplicates among studies that it is shown in the order of files and records.
+///
+/// Identifiers are kept as hashes of 64 bits: some 25 bytes for each, whatever its length. Among a million studies two
+/// different ones have the same hash once in ten million searches, and the mark that this leads to removes nothing.
+#[derive(Debug, Default)]
+pub struct Matcher {
+    dois: HashMap<u64, Place>,
+    pmids: HashMap<u64, Place>,
+    works: HashMap<u64, Works>,
+}
+
+impl Matcher {
+    /// The earliest study that is the same work, as its file's position and its record, and why it is; none for one
+    /// that is new. Studies are shown in the order of files and records.
+    pub fn look(&mut self, position: u32, study: &Identity) -> Option<(u32, u64, Reason)> {
+        let here = Place { position, record: study.record };
+        let earliest = |known: &mut HashMap<u64, Place>, text: &Option<String>| {
+            let first = *known.entry(hash(text.as_deref()?)).or_insert(here);
+            (first != here).then_some(first)
+        };
+        let by_doi = earliest(&mut self.dois, &study.doi);
+        let by_pmid = earliest(&mut self.pmids, &study.pmid);
+        let found = [
+            (by_doi, Reason::Doi),
+            (by_pmid, Reason::Pmid),
+            (self.same_work(here, study), Reason::TitleYearAuthor),
+        ];
+        let found = found.into_iter().filter_map(|(place, reason)| Some((place?, reason)));
+        found.min().map(|(place, reason)| (place.position, place.record, reason))
+    }
+
+    fn same_work(&mut self, here: Place, study: &Identity) -> Option<Place> {
+        let without_doi = study.doi.is_none().then_some(here);
+        let works = self.works.entry(work(study)?).or_insert(Works { any: here, without_doi });
+        let found = if study.doi.is_none() { Some(works.any) } else { works.without_doi };
+        works.without_doi = works.without_doi.or(without_doi);
+        found.filter(|found| *found != here)
+    }
+}
+
+/// Title, year and first author; none when one of them is missing, since the other two do not make a work.
+fn work(study: &Identity) -> Option<u64> {
+    let title = folded(&study.title);
+    let author = study.first_author.as_deref()?;
+    // Databases abbreviate given names, each in its own way.
+    let family = folded(author.split(',').next().unwrap_or(author));
+    if title.is_empty() || family.is_empty() {
+        return None;
+    }
+    Some(hash(&(title, study.year?, family)))
+}
+
+/// Letters and digits alone, without accents, in lower case.
+fn folded(text: &str) -> String {
+    let base = text.nfkd().filter(|c| !is_combining_mark(*c));
+    base.filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn hash(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(record: u64, title: &str, author: &str, doi: &str, pmid: &str) -> Identity {
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Identity {
+            record,
+            title: title.to_owned(),
+            year: Some(2020),
+            first_author: given(author),
+            doi: given(doi),
+            pmid: given(pmid),
+        }
+    }
+
+    fn marks(studies: &[Identity]) -> Vec<Option<(u64, Reason)>> {
+        let mut matcher = Matcher::default();
+        studies
+            .iter()
+            .map(|study| matcher.look(0, study).map(|(_, record, reason)| (record, reason)))
+            .collect()
+    }
+
+    #[test]
+    fn each_identifier_is_a_reason_and_the_surest_is_given() {
+        let studies = [
+            study(1, "A", "X", "10.1/a", "7"),
+            study(2, "B", "Y", "10.1/a", ""),
+            study(3, "C", "Z", "", "7"),
+            study(4, "a.", "X, Anna", "", ""),
+            study(5, "A", "X", "10.1/a", "7"),
+            study(6, "D", "X", "", ""),
+        ];
+        let (doi, pmid, work) = (Reason::Doi, Reason::Pmid, Reason::TitleYearAuthor);
+        let first = |reason| Some((1, reason));
+        assert_eq!(marks(&studies), [None, first(doi), first(pmid), first(work), first(doi), None]);
+    }
+
+    #[test]
+    fn case_accents_and_punctuation_make_no_difference() {
+        let same = [
+            study(1, "Überleben: eine Studie", "Müller, Jürgen", "", ""),
+            study(2, "uberleben – eine studie.", "MULLER, J", "", ""),
+        ];
+        assert_eq!(marks(&same), [None, Some((1, Reason::TitleYearAuthor))]);
+    }
+
+    #[test]
+    fn what_is_missing_matches_nothing() {
+        let same = [study(1, "A", "", "", ""), study(2, "A", "", "", ""), study(3, "!", "X", "", "")];
+        let undated = Identity { year: None, ..study(4, "B", "X", "", "") };
+        let undated_too = Identity { record: 5, ..undated.clone() };
+        assert_eq!(
+            marks(&[&same[..], &[study(6, "?", "X", "", ""), undated, undated_too]].concat()),
+            [None; 6]
+        );
+    }
+
+    #[test]
+    fn different_dois_are_different_works_whatever_the_title() {
+        let studies = [
+            study(1, "Editorial", "X", "10.1/a", ""),
+            study(2, "Editorial", "X", "10.1/b", ""),
+            study(3, "Editorial", "X", "", ""),
+            study(4, "Editorial", "X", "10.1/c", ""),
+        ];
+        let work = |record| Some((record, Reason::TitleYearAuthor));
+        assert_eq!(marks(&studies), [None, None, work(1), work(3)]);
+    }
+
+    #[test]
+    fn more_studies_only_add_marks_or_move_them_to_earlier_ones() {
+        let all = [
+            study(1, "A", "X", "", "7"),
+            study(2, "A", "X", "10.1/a", ""),
+            study(3, "B", "Y", "10.1/a", "7"),
+            study(4, "B", "Y", "", ""),
+            study(5, "A", "X", "10.1/b", "7"),
+        ];
+        let complete = marks(&all);
+        for chosen in 0_u32..1 << all.len() {
+            let some: Vec<_> =
+                all.iter().filter(|study| chosen & (1 << (study.record - 1)) != 0).cloned().collect();
+            for (study, mark) in some.iter().zip(marks(&some)) {
+                let final_mark = complete[usize::try_from(study.record).unwrap() - 1];
+                assert!(mark.is_none() || final_mark <= mark, "{study:?}: {mark:?}, then {final_mark:?}");
+                assert!(mark.is_none() || final_mark.is_some());
+            }
+        }
+    }
+}

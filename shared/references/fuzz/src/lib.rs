@@ -1,0 +1,36 @@
+//! What has to hold for any file; the targets differ in how they come by one.
+
+use references::{Error, Limits, Outcome, Reader};
+
+/// Reads the bytes whole and cut in two, at a place that they choose themselves, and checks it.
+///
+/// # Panics
+/// When it does not hold.
+pub fn check(file: &[u8]) {
+    let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16 };
+    let read = |chunks: &[&[u8]]| {
+        let mut reader = Reader::new(limits);
+        let mut outcomes = Vec::new();
+        for chunk in chunks {
+            outcomes.extend(reader.push(chunk)?);
+        }
+        let (last, report) = reader.finish()?;
+        outcomes.extend(last);
+        Ok::<_, Error>((outcomes, report))
+    };
+    let sum: usize = file.iter().map(|&byte| usize::from(byte)).sum();
+    let (front, back) = file.split_at(sum % (file.len() + 1));
+    let whole = read(&[file]);
+    assert_eq!(read(&[front, back]), whole);
+    let Ok((outcomes, report)) = whole else { return };
+    assert_eq!(report.records, outcomes.len() as u64);
+    let mut last = 0;
+    for outcome in outcomes {
+        let range = match outcome {
+            Outcome::Read(record) => record.bytes,
+            Outcome::Quarantined(quarantine) => quarantine.bytes,
+        };
+        assert!(last <= range.start && range.start < range.end && range.end <= file.len() as u64);
+        last = range.end;
+    }
+}

@@ -1,0 +1,84 @@
+//! Records that could not be read, as files to mend and read again.
+
+use references::{Cutting, Encoding, Format, Limits, Outcome};
+
+use crate::{bundled::bundled, pieces::BUNDLED, read};
+
+/// The records of a file that `wanted` chooses, as a file of their own.
+fn cut(file: &[u8], chunk: usize, wanted: impl Fn(&Outcome) -> bool) -> Vec<u8> {
+    let (outcomes, _) = read(file).unwrap();
+    let places = outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| match outcome {
+        Outcome::Read(record) => record.bytes.clone(),
+        Outcome::Quarantined(quarantine) => quarantine.bytes.clone(),
+    });
+    let mut cutting = Cutting::new(Limits::default(), places);
+    let mut out = Vec::new();
+    for chunk in file.chunks(chunk) {
+        out.extend(cutting.push(chunk).unwrap());
+    }
+    out.extend(cutting.finish().unwrap());
+    out
+}
+
+fn quarantined(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Quarantined(_))
+}
+
+/// What outcomes say, without where they stand.
+fn contents(file: &[u8]) -> (Format, Encoding, Vec<String>) {
+    let (outcomes, report) = read(file).unwrap();
+    let said = outcomes.into_iter().map(|outcome| match outcome {
+        Outcome::Read(record) => format!("{:?}", record.reference),
+        Outcome::Quarantined(quarantine) => quarantine.reason,
+    });
+    (report.format, report.encoding, said.collect())
+}
+
+#[test]
+fn all_records_of_a_file_make_the_same_file_again_in_any_chunks() {
+    for name in BUNDLED {
+        let file = bundled(name);
+        let again = cut(&file, usize::MAX, |_| true);
+        assert_eq!(contents(&again), contents(&file), "{name}");
+        assert_eq!(cut(&file, 7, |_| true), again, "{name}");
+    }
+}
+
+#[test]
+fn a_table_keeps_its_header() {
+    let file = b"sep=;\nTitle;Year\na;2001\nb;2002;too;many\nc;2003\n";
+    assert_eq!(cut(file, 3, quarantined), b"sep=;\nTitle;Year\nb;2002;too;many\n");
+}
+
+#[test]
+fn xml_keeps_what_is_around_its_records() {
+    let file = "<?xml version=\"1.0\"?><xml><records><record><title>a</title></record><record><title>b</record>\
+                <record><title>c</title></record></records></xml>";
+    let broken = "<?xml version=\"1.0\"?><xml><records><record><title>b</record>\n</records></xml>";
+    assert_eq!(String::from_utf8(cut(file.as_bytes(), 10, quarantined)).unwrap(), broken);
+    assert_eq!(contents(broken.as_bytes()).2.len(), 1);
+}
+
+#[test]
+fn a_mended_file_is_read() {
+    let file = "TY  - JOUR\nTI  - a\nER  - \n\nTY  - JOUR\nER  - \n\nTY  - JOUR\nTI  - c\nER  - \n";
+    let export = String::from_utf8(cut(file.as_bytes(), 100, quarantined)).unwrap();
+    assert_eq!(export, "TY  - JOUR\nER  -\n\n");
+    let mended = export.replace("ER  -", "TI  - b\nER  -");
+    let (outcomes, report) = read(mended.as_bytes()).unwrap();
+    assert_eq!((outcomes.len(), report.quarantined), (1, 0));
+}
+
+#[test]
+fn an_encoding_stays_as_it_is() {
+    let text = "\u{feff}Title\tYear\nä\t2001\nö\t2002\t\tü\n";
+    let file: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let wanted: Vec<u8> =
+        "\u{feff}Title\tYear\nö\t2002\t\tü\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    assert_eq!(cut(&file, 5, quarantined), wanted);
+}
+
+#[test]
+fn a_file_without_records_is_refused() {
+    assert!(Cutting::new(Limits::default(), []).finish().is_err());
+}

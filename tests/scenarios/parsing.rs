@@ -1,0 +1,272 @@
+//! One file: read again, read on, and read by two at once.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use contracts::{Delivery, Disposition, FileId, Host, JobState, Outcome, SearchId, StoreError};
+use dedup::RememberProcessed;
+use futures::future::join;
+use imports::{
+    Duplicate, Mark, ParsedFile, Progress, Quarantined, ReadStudies, Reason, ReportProgress, Study,
+    WriteStudies,
+};
+use outbox::{Queue, Received};
+use parse_references::ParseReferences;
+use start_upload::Announced;
+
+use crate::world::{TWO_RECORDS, World};
+
+/// Remembers what it is asked to store, and may fail.
+struct Recording {
+    store: Arc<dyn WriteStudies>,
+    /// The records of each call.
+    calls: Mutex<Vec<Vec<u64>>>,
+    /// The call that fails, from 0.
+    fails: Option<usize>,
+}
+
+#[async_trait]
+impl WriteStudies for Recording {
+    async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError> {
+        let mut records: Vec<u64> = studies.iter().map(|study| study.record).collect();
+        records.extend(quarantined.iter().map(|quarantined| quarantined.record.number));
+        let call = {
+            let mut calls = self.calls.lock().unwrap();
+            calls.push(records);
+            calls.len() - 1
+        };
+        if self.fails == Some(call) {
+            return Err(StoreError::unavailable("storing studies", "cut off"));
+        }
+        self.store.store(studies, quarantined).await
+    }
+
+    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        self.store.discard(search, file).await
+    }
+
+    async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
+        self.store.finish(file).await
+    }
+
+    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
+        self.store.mark(marks).await
+    }
+}
+
+/// Counts reports.
+struct Counting(Mutex<Vec<Progress>>);
+
+#[async_trait]
+impl ReportProgress for Counting {
+    async fn report(&self, _: SearchId, _: FileId, progress: Progress) -> Result<(), StoreError> {
+        self.0.lock().unwrap().push(progress);
+        Ok(())
+    }
+}
+
+fn recording(world: &World, fails: Option<usize>) -> (ParseReferences, Arc<Recording>) {
+    let mut function = world.functions.parse_references.clone();
+    let recording = Arc::new(Recording { store: function.studies.clone(), calls: Mutex::default(), fails });
+    function.studies = recording.clone();
+    (function, recording)
+}
+
+/// A search whose parse commands are there.
+async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Received>) {
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let announced = world.announce(&names).await;
+    for (index, (_, content)) in files.iter().enumerate() {
+        world.upload(&announced, index, content).await;
+    }
+    for queue in [Queue::Uploads, Queue::Saga] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    (announced, world.take(Queue::Parse).await)
+}
+
+fn deliveries(batch: &[Received]) -> Vec<Delivery> {
+    batch.iter().map(|received| received.delivery.clone()).collect()
+}
+
+fn is_retried(answers: &[Disposition]) -> bool {
+    matches!(answers, [Disposition::Retry { .. }])
+}
+
+/// Whether the filter's store has anything of a command.
+async fn is_remembered(world: &World, command: &Received) -> bool {
+    let message = contracts::Message::decode(&command.delivery.body).unwrap();
+    let key = format!("{}:{}", parse_references::FUNCTION, message.id);
+    world.store().is_remembered(&key, world.host.now()).await.unwrap()
+}
+
+fn many_records(count: usize) -> String {
+    let mut file = String::new();
+    for n in 1..=count {
+        write!(file, "TY  - JOUR\nTI  - Study {n}\nER  - \n\n").unwrap();
+    }
+    file
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_leaves_no_trace_in_the_store_and_runs_again() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let (failing, _) = recording(&world, Some(0));
+    assert!(is_retried(&failing.handle(&deliveries(&batch)).await));
+    assert!(!is_remembered(&world, &batch[0]).await);
+    assert_eq!(
+        world.functions.parse_references.handle(&deliveries(&batch)).await,
+        [Disposition::Acknowledge]
+    );
+    assert!(is_remembered(&world, &batch[0]).await);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_command_that_was_handled_is_acknowledged_without_running_the_handler() {
+    let world = World::new();
+    let (_, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let (function, recording) = recording(&world, None);
+    for _ in 0..2 {
+        assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+    }
+    assert_eq!(*recording.calls.lock().unwrap(), [[1, 2]]);
+}
+
+#[tokio::test]
+async fn two_copies_at_once_store_the_studies_once() {
+    let world = World::new();
+    let file = many_records(2_500);
+    let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
+    let batch = deliveries(&batch);
+    let function = &world.functions.parse_references;
+    let (one, other) = join(function.handle(&batch), function.handle(&batch)).await;
+    assert_eq!([one, other].concat(), vec![Disposition::Acknowledge; 2]);
+    let file_id = announced.files[0].file_id;
+    let studies = world.store().studies(announced.search_id, file_id, 0, 10_000).await.unwrap();
+    assert_eq!(studies.iter().map(|study| study.record).collect::<Vec<_>>(), (1..=2_500).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_parse_that_was_broken_off_goes_on_from_the_last_stored_record() {
+    let world = World::new();
+    let file = many_records(2_500);
+    let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
+    let (failing, before) = recording(&world, Some(2));
+    assert!(is_retried(&failing.handle(&deliveries(&batch)).await));
+    let sizes: Vec<usize> = before.calls.lock().unwrap().iter().map(Vec::len).collect();
+    assert_eq!(sizes, [1_000, 1_000, 500]);
+    let (function, after) = recording(&world, None);
+    assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+    assert_eq!(*after.calls.lock().unwrap(), [(2_001..=2_500).collect::<Vec<_>>()]);
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 2_500));
+}
+
+#[tokio::test]
+async fn progress_is_reported_once_a_second_and_at_the_end() {
+    let world = World::new();
+    let file = many_records(40_000);
+    let (_, batch) = commands(&world, &[("a.ris", &file)]).await;
+    let mut function = world.functions.parse_references.clone();
+    let counting = Arc::new(Counting(Mutex::default()));
+    function.progress = counting.clone();
+    // The clock stands still, and there are three looks at it.
+    assert!(file.len() > 2 * (512 << 10));
+    assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+    let reports = counting.0.lock().unwrap().clone();
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    assert!(0 < reports[0].records && reports[0].records < 40_000);
+    assert_eq!(reports[1], Progress { records: 40_000, bytes: file.len() as u64 });
+}
+
+const TWO_BAD: &str = "TY  - JOUR\nER  - \n\nTY  - JOUR\nTI  - Good\nER  - \n\nTY  - JOUR\nER  - \n";
+
+#[tokio::test]
+async fn a_file_with_more_bad_than_good_records_fails_with_the_first_reasons() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_BAD).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    let Some(Outcome::Failed { reason }) = &job.files[0].outcome else { panic!("{job:?}") };
+    assert!(
+        reason.starts_with("2 of 3 records cannot be read, more than 50 in 100: record 1 (line 1): "),
+        "{reason}"
+    );
+    assert!(reason.contains("; record 3 (line 8): "), "{reason}");
+    assert!(world.studies(announced.search_id).await.is_empty());
+}
+
+#[tokio::test]
+async fn how_many_records_may_be_bad_is_a_setting() {
+    let config = config::Config { max_quarantined_percent: 70, ..config::Config::default() };
+    let world = World::with(config);
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_BAD).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+const FIRST: &str = "TY  - JOUR\nTI  - Early mobilisation\nAU  - Müller, Jürgen\nPY  - 2019\nDO  - 10.5555/a\nER  - \n\n\
+                     TY  - JOUR\nTI  - Another\nC2  - 77\nER  - \n";
+const SECOND: &str = "TY  - JOUR\nTI  - EARLY MOBILISATION.\nAU  - Muller, J\nPY  - 2019\nER  - \n\n\
+                      TY  - JOUR\nTI  - New\nER  - \n\n\
+                      TY  - JOUR\nTI  - Anders\nC2  - 77\nER  - \n\n\
+                      TY  - JOUR\nTI  - New\nDO  - https://doi.org/10.5555/A\nER  - \n";
+
+/// For each study of the second file the record of the first that it repeats, and why.
+async fn marks(world: &World, announced: &Announced) -> Vec<Option<(u64, Reason)>> {
+    let (first, second) = (announced.files[0].file_id, announced.files[1].file_id);
+    let studies = world.studies(announced.search_id).await;
+    assert!(studies.iter().filter(|study| study.file_id == first).all(|study| study.duplicate.is_none()));
+    let count = world.store().duplicates(announced.search_id, second).await.unwrap();
+    assert_eq!(count, 3);
+    let marked = studies.iter().filter(|study| study.file_id == second).map(|study| {
+        let Duplicate { file_id, record, reason, .. } = study.duplicate?;
+        assert_eq!(file_id, first);
+        Some((record, reason))
+    });
+    marked.collect()
+}
+
+#[tokio::test]
+async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
+    let expected =
+        [Some((1, Reason::TitleYearAuthor)), None, Some((2, Reason::Pmid)), Some((1, Reason::Doi))];
+    let files = [("a.ris", FIRST), ("b.ris", SECOND)];
+    for order in [[0, 1], [1, 0]] {
+        let world = World::new();
+        let (announced, batch) = commands(&world, &files).await;
+        for index in order {
+            world.deliver(Queue::Parse, &batch[index..=index]).await;
+        }
+        world.run().await;
+        assert_eq!(marks(&world, &announced).await, expected, "{order:?}");
+    }
+    let world = World::new();
+    let (announced, batch) = commands(&world, &files).await;
+    let (one, other) = (deliveries(&batch[..1]), deliveries(&batch[1..]));
+    let function = &world.functions.parse_references;
+    join(function.handle(&one), function.handle(&other)).await;
+    world.run().await;
+    assert_eq!(marks(&world, &announced).await, expected);
+}
+
+#[tokio::test]
+async fn a_refused_file_leaves_no_mark_behind() {
+    let world = World::new();
+    let refused = format!("{FIRST}\nTY  - JOUR\nTI  - {}\nER  - \n", "x".repeat(5 << 20));
+    let files = [("a.ris", refused.as_str()), ("b.ris", SECOND)];
+    let (announced, batch) = commands(&world, &files).await;
+    world.deliver(Queue::Parse, &batch).await;
+    world.run().await;
+    let second = announced.files[1].file_id;
+    let studies = world.store().studies(announced.search_id, second, 0, 10).await.unwrap();
+    assert_eq!(studies.len(), 4);
+    assert!(studies.iter().all(|study| study.duplicate.is_none()), "{studies:?}");
+}
