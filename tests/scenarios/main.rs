@@ -13,4 +13,5 @@ mod hostile;
 mod retries;
 mod searches;
 mod sessions;
+mod traces;
 mod world;

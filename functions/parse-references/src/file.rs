@@ -1,7 +1,7 @@
 //! Streaming one file into studies.
 
 use contracts::message::StartParsing;
-use contracts::{SearchId, StoreError};
+use contracts::{Message, MessageId, SearchId, StoreError};
 use futures::StreamExt;
 use imports::{Progress, Quarantined, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
@@ -32,12 +32,12 @@ pub(crate) enum FileError {
 impl ParseReferences {
     pub(crate) async fn parse_file(
         &self,
-        search_id: SearchId,
+        message: &Message,
         command: &StartParsing,
     ) -> Result<Report, FileError> {
         let mut stream = self.objects.open(&command.object).await?.ok_or(FileError::Gone)?;
         let mut reader = Reader::new(self.limits);
-        let mut pending = Pending::new(search_id, command);
+        let mut pending = Pending::new(message, command);
         while let Some(bytes) = stream.next().await {
             let outcomes = reader.push(&bytes?)?;
             pending.add(outcomes);
@@ -70,7 +70,7 @@ impl ParseReferences {
         pending.reported_at = Some(now);
         let progress = Progress { records: pending.records, bytes };
         if let Err(error) = self.progress.report(pending.search_id, pending.command.file_id, progress).await {
-            tracing::warn!(search_id = %pending.search_id, error = error.chain(), "reporting progress failed");
+            self.warn(pending.search_id, pending.message_id, &error, "reporting progress failed");
         }
     }
 }
@@ -78,6 +78,7 @@ impl ParseReferences {
 /// What was read and is not stored yet.
 struct Pending<'a> {
     search_id: SearchId,
+    message_id: MessageId,
     command: &'a StartParsing,
     studies: Vec<Study>,
     quarantined: Vec<Quarantined>,
@@ -86,9 +87,10 @@ struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    fn new(search_id: SearchId, command: &'a StartParsing) -> Self {
+    fn new(message: &Message, command: &'a StartParsing) -> Self {
         Self {
-            search_id,
+            search_id: message.correlation_id,
+            message_id: message.id,
             command,
             studies: Vec::new(),
             quarantined: Vec::new(),

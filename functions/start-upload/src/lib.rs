@@ -19,7 +19,7 @@ use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
 use contracts::{
     Body, FileId, Host, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey,
-    ProjectId, Reporter, SearchId, SessionId, StoreError, Token, UploadMetadata,
+    ProjectId, Reporter, SearchId, SessionId, StoreError, Token, Traceparent, UploadMetadata, Verdict,
 };
 use dedup::GrantTokens;
 use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
@@ -286,9 +286,13 @@ impl StartUpload {
         session.write(Write::CreateJob(Box::new(prepared.job.clone())));
         let owner = Owner::Session(session.id());
         session.commit(host, self.ports.queue.as_ref(), self.ports.sessions.as_ref()).await?;
+        let why = "announced the search, and gave out its uploads";
+        self.ports.reporter.note(Some(&prepared.message), Verdict::Handled, why);
         // The control message would do it too, only later; whatever goes wrong here is its business.
         if let Err(error) = self.ports.dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
-            tracing::warn!(%search_id, error = chain(&error), "the announcement is left to the control message");
+            let (function, message_id) = (FUNCTION, prepared.message.id);
+            let error = chain(&error);
+            tracing::warn!(function, correlation_id = %search_id, %message_id, error, "the announcement is left to the control message");
         }
         Ok(())
     }
@@ -346,14 +350,15 @@ fn announcement(
     token: Token,
     host: &dyn Host,
 ) -> Message {
+    let id = MessageId::from_uuid(host.fresh_id());
     Message {
-        id: MessageId::from_uuid(host.fresh_id()),
+        id,
         source: FUNCTION.into(),
         time: host.now(),
         correlation_id: search_id,
         causation_id: None,
         token: Some(token),
-        traceparent: None,
+        traceparent: Some(Traceparent::of(search_id, id.derive(0)).to_string()),
         body: Body::SearchUploadStarted(SearchUploadStarted { project_id, manifest }),
     }
 }

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use bench::calls::{self, Row};
+use bench::cold_start;
 use bench::prices::{Price, Prices};
 use bench::saga;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
+use config::{BackendKind, Config};
 
-use crate::args::{Bench, BenchCommand, BenchSaga};
+use crate::args::{Bench, BenchColdStart, BenchCommand, BenchSaga};
 use crate::output;
 
 /// Measures. `true` when every bound holds.
@@ -16,6 +18,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
     match &args.command {
         BenchCommand::Calls(output) => count_calls(output.json, &folder(output.dir.as_ref())?).await,
         BenchCommand::Saga(args) => work_off(args).await,
+        BenchCommand::ColdStart(args) => start_cold(args).await,
     }
 }
 
@@ -94,4 +97,56 @@ async fn work_off(args: &BenchSaga) -> anyhow::Result<bool> {
         ))?;
     }
     Ok(report.duplicated == 0 && report.lost == 0)
+}
+
+async fn start_cold(args: &BenchColdStart) -> anyhow::Result<bool> {
+    let options = cold_start::Options {
+        dir: args.functions.clone(),
+        runs: usize::try_from(args.runs)?,
+        // Where they are is in the environment, whatever the program itself works on.
+        services: Config::from_env()?.backend == BackendKind::Aws,
+    };
+    let rows = cold_start::measure(&folder(args.output.dir.as_ref())?, &options).await?;
+    if args.output.json {
+        output::line(&serde_json::to_string_pretty(&rows)?)?;
+    } else {
+        output::line(&cold_starts(&rows).to_string())?;
+    }
+    Ok(rows.iter().all(cold_start::Row::holds))
+}
+
+fn cold_starts(rows: &[cold_start::Row]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header([
+        "program",
+        "stores",
+        "first poll, ms",
+        "bound",
+        "first answer, ms",
+        "peak, MiB",
+        "size, MiB",
+        "",
+    ]);
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+    for row in rows {
+        table.add_row([
+            row.program.clone(),
+            row.stores.to_owned(),
+            format!("{:.1}", row.first_poll_ms),
+            optional(row.bound_ms),
+            format!("{:.1}", row.first_answer_ms),
+            optional(row.peak_mib),
+            optional(row.size_mib),
+            if row.bound_ms.is_none() {
+                ""
+            } else if row.holds() {
+                "holds"
+            } else {
+                "EXCEEDED"
+            }
+            .to_owned(),
+        ]);
+    }
+    table
 }

@@ -6,6 +6,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
 //! - `migrate`, `provision`: prepare the services of the aws backend;
+//! - `pump`: event sources for functions under a Lambda emulator;
 //! - `outbox`: effects that are not performed yet;
 //! - `diagram`: the state machine, drawn from the code;
 //! - `bench`: what the functions cost and how fast they are;
@@ -20,6 +21,7 @@ mod migrate;
 mod outbox;
 mod output;
 mod provision;
+mod pump;
 mod report;
 mod resume;
 mod serve;
@@ -50,6 +52,7 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args).await,
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Provision(args) => provision::run(&args).await,
+        Command::Pump(args) => pump::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
