@@ -61,9 +61,11 @@ const FUNCTIONS: [(&str, &str); 6] = [
 ];
 /// Ten messages that are none: all of them are read, and nothing is stored.
 const HOSTILE: &str = include_str!("../../../tests/events/sqs-saga-hostile.json");
-/// Interpreters, and what they run.
-const COMPARED: [(&str, &str); 2] =
-    [("node", "tests/compare/handler.mjs"), ("python3", "tests/compare/handler.py")];
+/// Interpreters, how each is asked where it is (a wrapper in its place would be measured too), and what it runs.
+const COMPARED: [(&str, [&str; 2], &str); 2] = [
+    ("node", ["-p", "process.execPath"], "tests/compare/handler.mjs"),
+    ("python3", ["-c", "import sys; print(sys.executable)"], "tests/compare/handler.py"),
+];
 /// Where functions are built, by `cargo lambda build` and by `cargo build --release`.
 const BUILT: [&str; 2] = ["target/lambda", "target/release"];
 
@@ -96,15 +98,16 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> 
             rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms: Some(bound), ..row });
         }
     }
-    for (interpreter, script) in COMPARED {
-        if is_installed(interpreter).await && Path::new(script).exists() {
-            let command = || {
-                let mut command = Command::new(interpreter);
-                command.arg(script);
-                command
-            };
-            rows.push(repeat(interpreter, command, HOSTILE, options.runs).await?);
-        }
+    for (name, question, script) in COMPARED {
+        let Some(interpreter) = installed(name, question).await.filter(|_| Path::new(script).exists()) else {
+            continue;
+        };
+        let command = || {
+            let mut command = Command::new(&interpreter);
+            command.arg(script);
+            command
+        };
+        rows.push(repeat(name, command, HOSTILE, options.runs).await?);
     }
     Ok(rows)
 }
@@ -118,8 +121,11 @@ fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     })
 }
 
-async fn is_installed(program: &str) -> bool {
-    Command::new(program).arg("--version").output().await.is_ok_and(|output| output.status.success())
+/// Where an interpreter is; none when it is not installed.
+async fn installed(name: &str, question: [&str; 2]) -> Option<PathBuf> {
+    let output = Command::new(name).args(question).output().await.ok()?;
+    let place = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| PathBuf::from(place.trim()))
 }
 
 /// One start.

@@ -50,3 +50,11 @@ fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
         assert!(report["messages"].as_u64().unwrap() > 5 * 40, "{report}");
     }
 }
+
+#[test]
+fn a_function_that_is_not_built_cannot_be_started_cold() {
+    let program = Program::new();
+    let run = program.run(&["bench", "cold-start", "--functions", program.folder().to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("start-upload is not built"), "{}", run.stderr);
+}
