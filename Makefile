@@ -55,6 +55,37 @@ services: ## Start the servers that tests need, and leave them running
 services-stop: ## Stop them
 	@$(SERVICES) down
 
+# cargo-lambda of this version, from PyPI with the compiler that it cross-compiles with, unless there is one already.
+LAMBDA_VERSION := 1.9.2
+LAMBDA_VENV := target/cargo-lambda-$(LAMBDA_VERSION)
+LAMBDA_BIN := $(shell command -v cargo-lambda 2>/dev/null || echo $(LAMBDA_VENV)/bin/cargo-lambda)
+LAMBDA = PATH="$(dir $(abspath $(LAMBDA_BIN))):$$PATH" $(CARGO) lambda
+
+$(LAMBDA_VENV)/bin/cargo-lambda:
+	python3 -m venv $(LAMBDA_VENV)
+	$(LAMBDA_VENV)/bin/pip install --quiet --disable-pip-version-check cargo-lambda==$(LAMBDA_VERSION) ziglang==0.17.0
+
+.PHONY: watch
+watch: $(LAMBDA_BIN) ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
+	$(CARGO) build --workspace --bins --locked
+	@eval "$$($(SERVICES) env)" && eval "$$(target/debug/search-import provision)" && \
+		$(LAMBDA) watch --ignore-changes --invoke-address 127.0.0.1 --invoke-port 9000
+
+.PHONY: pump
+pump: ## Deliver queues and the schedule to the functions of `make watch`
+	@eval "$$($(SERVICES) env)" && eval "$$(target/debug/search-import provision)" && target/debug/search-import pump
+
+.PHONY: invoke
+invoke: $(LAMBDA_BIN) ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload
+	@test -n "$(EVENT)" || { echo "EVENT names the file with the event, such as tests/events/s3-put.json"; exit 2; }
+	@$(LAMBDA) invoke $(or $(FUNCTION),$(call function-of,$(notdir $(EVENT)))) \
+		--invoke-address 127.0.0.1 --invoke-port 9000 --data-file $(EVENT)
+
+# The function that the sample events of a kind are for.
+function-of = $(strip $(if $(filter s3-%,$1),notify-upload)$(if $(filter sqs-saga-%,$1),run-saga)$(if \
+	$(filter sqs-parse-%,$1),parse-references)$(if $(filter sqs-control-% schedule%,$1),dispatch-outbox)$(if \
+	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
+
 .PHONY: lint
 lint: ## Check formatting, lints, docs, the pure crates' dependencies and the deployment's template
 	$(CARGO) fmt --all --check

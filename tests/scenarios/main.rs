@@ -15,4 +15,5 @@ mod parsing;
 mod retries;
 mod searches;
 mod sessions;
+mod traces;
 mod world;

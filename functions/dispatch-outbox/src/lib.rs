@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backend::{Backend, Missing, Service, Uses};
 use contracts::message::SettleSession;
 use contracts::store::chain;
-use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict};
+use contracts::{Backoff, Body, Delivery, Disposition, Measure, Message, Reporter, StoreError, Verdict};
 use outbox::session::{Found, control_message, next_look};
 use outbox::{Owner, Queue, SendError, SendMessages, SettleSessions, SweepOutbox, send_one};
 use worker::Dispatcher;
@@ -73,7 +73,7 @@ impl DispatchOutbox {
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            answers.push(self.handle_one(delivery).await);
+            answers.push(self.beginning().handle_one(delivery).await);
         }
         answers
     }
@@ -83,8 +83,15 @@ impl DispatchOutbox {
     /// # Errors
     /// When a store does not answer; the next sweep goes on from there.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
+        // Also when nothing is due, so that an alarm has something to look at.
+        self.reporter.measure(Measure::OutboxAge, 0);
         let stores = [Arc::clone(&self.session_outbox), Arc::clone(&self.saga_outbox)];
         worker::sweep(&stores, &self.dispatcher).await
+    }
+
+    /// The function as it works on what begins now.
+    fn beginning(&self) -> Self {
+        Self { reporter: self.reporter.beginning(), ..self.clone() }
     }
 
     async fn handle_one(&self, delivery: &Delivery) -> Disposition {

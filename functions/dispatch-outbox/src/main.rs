@@ -11,14 +11,12 @@ use lambda::Trigger;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use outbox::Queue;
 use serde_json::Value;
-use telemetry::{Audience, LogDecisions};
 use worker::SystemHost;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    telemetry::start(Audience::Machine);
-    let backend =
-        &adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
+    let observer = telemetry::for_function()?;
+    let backend = &adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), observer).await?;
     let function = &DispatchOutbox::over(backend)?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event.payload);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
@@ -35,7 +33,9 @@ async fn invoke(
             Ok(Some(lambda::answer(backend, Queue::Control, event, handle).await))
         }
         Trigger::Schedule => {
-            function.sweep().await.map_err(|error| error.chain())?;
+            let swept = function.sweep().await;
+            backend.observer.flush().await;
+            swept.map_err(|error| error.chain())?;
             Ok(None)
         }
     }

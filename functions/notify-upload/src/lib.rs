@@ -15,7 +15,7 @@ use std::time::Duration;
 use backend::{Backend, Service, Uses};
 use contracts::message::{ObjectRef, SearchUploadSaved};
 use contracts::store::chain;
-use contracts::{Body, Message, MessageId, ObjectKey, Reporter, StoreError, Verdict};
+use contracts::{Body, Message, MessageId, ObjectKey, Reporter, StoreError, Traceparent, Verdict};
 use imports::{ObjectFacts, ReadObject};
 use outbox::queue::MAX_BATCH;
 use outbox::{Outgoing, Queue, SendError, SendMessages};
@@ -74,6 +74,7 @@ impl NotifyUpload {
     /// # Errors
     /// When something did not answer; the whole event is then to come again.
     pub async fn handle(&self, notifications: &[Notification]) -> Result<(), Error> {
+        let reporter = self.reporter.beginning();
         let mut messages = Vec::new();
         for notification in notifications {
             match ObjectKey::parse(&self.key_prefix, &notification.key) {
@@ -91,7 +92,7 @@ impl NotifyUpload {
             for (message, result) in batch.iter().zip(results) {
                 result?;
                 let why = "told the saga that the file is stored";
-                self.reporter.note(Some(message), Verdict::Handled, why);
+                reporter.note(Some(message), Verdict::Handled, why);
             }
         }
         Ok(())
@@ -113,14 +114,15 @@ impl NotifyUpload {
     fn saved(&self, notification: &Notification, key: &ObjectKey, facts: ObjectFacts) -> Message {
         let version = notification.version.as_deref().unwrap_or("");
         let parts = [notification.bucket.as_str(), notification.key.as_str(), version];
+        let id = MessageId::of_fact(STORED_OBJECT, &parts);
         Message {
-            id: MessageId::of_fact(STORED_OBJECT, &parts),
+            id,
             source: FUNCTION.into(),
             time: self.reporter.host.now(),
             correlation_id: key.search,
             causation_id: None,
             token: key.token.clone(),
-            traceparent: None,
+            traceparent: Some(Traceparent::of(key.search, id.derive(0)).to_string()),
             body: Body::SearchUploadSaved(SearchUploadSaved {
                 project_id: key.project,
                 file_id: key.file,

@@ -7,14 +7,12 @@ use contracts::store::chain;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use notify_upload::{Notification, NotifyUpload, USES};
 use serde_json::Value;
-use telemetry::{Audience, LogDecisions};
 use worker::SystemHost;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    telemetry::start(Audience::Machine);
-    let backend =
-        adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
+    let observer = telemetry::for_function()?;
+    let backend = adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), observer).await?;
     let function = &NotifyUpload::over(&backend);
     let handle = |event: LambdaEvent<Value>| async move { invoke(function, &event.payload).await };
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
@@ -22,5 +20,7 @@ async fn main() -> anyhow::Result<()> {
 
 async fn invoke(function: &NotifyUpload, event: &Value) -> Result<(), Error> {
     let notifications = Notification::read_all(event).map_err(|error| chain(&error))?;
-    Ok(function.handle(&notifications).await.map_err(|error| chain(&error))?)
+    let handled = function.handle(&notifications).await;
+    function.reporter.observer.flush().await;
+    Ok(handled.map_err(|error| chain(&error))?)
 }

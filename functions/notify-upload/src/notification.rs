@@ -1,5 +1,9 @@
-//! Reading S3's event notification
-//! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>).
+//! Reading what S3 tells of stored objects: its own notification
+//! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>), and the form in which
+//! EventBridge passes it on (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html>).
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -14,12 +18,14 @@ pub struct Notification {
     pub key: String,
     /// The object's version, in a bucket that keeps versions.
     pub version: Option<String>,
+    /// Grows with each change of this key; those of different keys have nothing to do with each other.
+    pub sequencer: String,
 }
 
 /// Why an event cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NotificationError {
-    /// Not the form that S3 documents.
+    /// Neither of the forms that are documented.
     #[error("the event is not a notification of stored objects")]
     Malformed(#[source] serde_json::Error),
     /// A key that is not UTF-8 once decoded.
@@ -37,11 +43,17 @@ struct Event {
 struct Record {
     #[serde(rename = "eventName")]
     event_name: String,
-    s3: S3,
+    s3: Stored,
+}
+
+/// What EventBridge passes on.
+#[derive(Deserialize)]
+struct Passed {
+    detail: Stored,
 }
 
 #[derive(Deserialize)]
-struct S3 {
+struct Stored {
     bucket: Bucket,
     object: Object,
 }
@@ -54,34 +66,48 @@ struct Bucket {
 #[derive(Deserialize)]
 struct Object {
     key: String,
-    #[serde(rename = "versionId")]
+    #[serde(rename = "versionId", alias = "version-id")]
     version_id: Option<String>,
+    #[serde(default)]
+    sequencer: String,
 }
 
 impl Notification {
-    /// The created objects that an event tells of. The test event that S3 sends when a notification is set up
-    /// tells of none.
+    /// The created objects that an event tells of, those of one key in the order in which they were stored. The test
+    /// event that S3 sends when a notification is set up tells of none.
     ///
     /// # Errors
     /// When the event is not one of S3's.
     pub fn read_all(event: &Value) -> Result<Vec<Self>, NotificationError> {
-        if event.get("Event").and_then(Value::as_str) == Some("s3:TestEvent") {
+        let named = |field: &str, name: &str| event.get(field).and_then(Value::as_str) == Some(name);
+        if named("Event", "s3:TestEvent") {
             return Ok(Vec::new());
+        }
+        if named("source", "aws.s3") {
+            let stored = Passed::deserialize(event).map_err(NotificationError::Malformed)?.detail;
+            // EventBridge passes keys on as they are.
+            let key = stored.object.key.clone();
+            return Ok(if named("detail-type", "Object Created") {
+                vec![Self::of(stored, key)]
+            } else {
+                vec![]
+            });
         }
         let event = Event::deserialize(event).map_err(NotificationError::Malformed)?;
         let created =
             event.records.into_iter().enumerate().filter(|(_, record)| {
                 record.event_name.trim_start_matches("s3:").starts_with("ObjectCreated:")
             });
-        created
-            .map(|(index, record)| {
-                Ok(Self {
-                    bucket: record.s3.bucket.name,
-                    key: decode(&record.s3.object.key).ok_or(NotificationError::Key(index))?,
-                    version: record.s3.object.version_id,
-                })
-            })
-            .collect()
+        let read = created.map(|(index, record)| {
+            let key = decode(&record.s3.object.key).ok_or(NotificationError::Key(index))?;
+            Ok(Self::of(record.s3, key))
+        });
+        Ok(in_order(read.collect::<Result<_, _>>()?))
+    }
+
+    fn of(stored: Stored, key: String) -> Self {
+        let Object { version_id: version, sequencer, .. } = stored.object;
+        Self { bucket: stored.bucket.name, key, version, sequencer }
     }
 }
 
@@ -89,6 +115,26 @@ impl Notification {
 fn decode(key: &str) -> Option<String> {
     let spaced = key.replace('+', " ");
     Some(percent_decode_str(&spaced).decode_utf8().ok()?.into_owned())
+}
+
+/// Puts the notifications of each key in order, where the key is first told of.
+fn in_order(mut notifications: Vec<Notification>) -> Vec<Notification> {
+    let mut places = HashMap::new();
+    for (place, notification) in notifications.iter().enumerate() {
+        places.entry(notification.key.clone()).or_insert(place);
+    }
+    notifications.sort_by(|one, other| {
+        let by_place = places.get(&one.key).cmp(&places.get(&other.key));
+        by_place.then_with(|| compare(&one.sequencer, &other.sequencer))
+    });
+    notifications
+}
+
+/// Compares two sequencers of one key: hexadecimal numbers of which the shorter is padded with zeros on the right.
+fn compare(one: &str, other: &str) -> Ordering {
+    let digits = one.len().max(other.len());
+    let padded = |text: &str| format!("{text:0<digits$}").to_ascii_uppercase();
+    padded(one).cmp(&padded(other))
 }
 
 #[cfg(test)]
@@ -111,6 +157,28 @@ mod tests {
     fn only_created_objects_count() {
         assert_eq!(Notification::read_all(&event("ObjectRemoved:Delete", "a")).unwrap(), []);
         assert_eq!(Notification::read_all(&event("s3:ObjectCreated:Post", "a")).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn sequencers_compare_as_numbers_padded_on_the_right() {
+        assert_eq!(compare("0066F3A1", "0066F3A100"), Ordering::Equal);
+        assert_eq!(compare("0066F3A2", "0066F3A1FF"), Ordering::Greater);
+        assert_eq!(compare("0066f3a1", "0066F3A1"), Ordering::Equal);
+        assert_eq!(compare("", "01"), Ordering::Less);
+    }
+
+    #[test]
+    fn eventbridge_passes_keys_on_as_they_are_and_tells_of_more_than_creations() {
+        let passed = |kind: &str| {
+            json!({
+                "source": "aws.s3",
+                "detail-type": kind,
+                "detail": {"bucket": {"name": "b"}, "object": {"key": "a + 50%41.ris", "version-id": "v", "sequencer": "1"}},
+            })
+        };
+        let read = Notification::read_all(&passed("Object Created")).unwrap();
+        assert_eq!((read[0].key.as_str(), read[0].version.as_deref()), ("a + 50%41.ris", Some("v")));
+        assert_eq!(Notification::read_all(&passed("Object Deleted")).unwrap(), []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use contracts::message::StartParsing;
-use contracts::{SearchId, StoreError};
+use contracts::{Message, MessageId, SearchId, StoreError};
 use futures::StreamExt;
 use imports::{Progress, Quarantined, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
@@ -52,13 +52,13 @@ impl ParseReferences {
     /// Reads a file into studies, from after what of it is stored.
     pub(crate) async fn parse_file(
         &self,
-        search_id: SearchId,
+        message: &Message,
         command: &StartParsing,
     ) -> Result<Report, FileError> {
-        let known = self.stored.stored(search_id, command.file_id).await?;
+        let known = self.stored.stored(message.correlation_id, command.file_id).await?;
         let mut stream = self.objects.open(&command.object).await?.ok_or(FileError::Gone)?;
         let mut reader = Reader::new(self.limits).with_threads(self.threads).after(known);
-        let mut pending = Pending::new(search_id, command, known);
+        let mut pending = Pending::new(message, command, known);
         let mut bytes = Vec::with_capacity(PUSH_BYTES);
         while let Some(piece) = stream.next().await {
             bytes.extend(piece?);
@@ -76,7 +76,7 @@ impl ParseReferences {
         self.store(&mut pending, 1).await?;
         pending.reported_at = None;
         self.report(&mut pending, report.bytes).await;
-        self.check(search_id, command, &report).await?;
+        self.check(message.correlation_id, command, &report).await?;
         Ok(report)
     }
 
@@ -97,7 +97,7 @@ impl ParseReferences {
         pending.reported_at = Some(now);
         let progress = Progress { records: pending.records, bytes };
         if let Err(error) = self.progress.report(pending.search_id, pending.command.file_id, progress).await {
-            tracing::warn!(search_id = %pending.search_id, error = error.chain(), "reporting progress failed");
+            self.warn(pending.search_id, pending.message_id, &error, "reporting progress failed");
         }
     }
 
@@ -125,6 +125,7 @@ impl ParseReferences {
 /// What was read and is not stored yet.
 struct Pending<'a> {
     search_id: SearchId,
+    message_id: MessageId,
     command: &'a StartParsing,
     outcomes: VecDeque<Outcome>,
     records: u64,
@@ -132,8 +133,15 @@ struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    fn new(search_id: SearchId, command: &'a StartParsing, known: Known) -> Self {
-        Self { search_id, command, outcomes: VecDeque::new(), records: known.records, reported_at: None }
+    fn new(message: &Message, command: &'a StartParsing, known: Known) -> Self {
+        Self {
+            search_id: message.correlation_id,
+            message_id: message.id,
+            command,
+            outcomes: VecDeque::new(),
+            records: known.records,
+            reported_at: None,
+        }
     }
 
     fn add(&mut self, outcomes: Vec<Outcome>) {

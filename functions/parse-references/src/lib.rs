@@ -20,7 +20,10 @@ use backend::{Backend, Missing, Service, Uses};
 use contracts::job::Counts;
 use contracts::message::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
 use contracts::store::chain;
-use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, StoreError, Verdict as Decision};
+use contracts::{
+    Backoff, Body, Delivery, Disposition, Measure, Message, MessageId, Reporter, SearchId, StoreError,
+    Verdict as Decision,
+};
 use dedup::{Filter, ProcessedFilter, Verdict};
 use imports::{ReadObject, ReadStudies, ReportProgress, WriteStudies};
 use outbox::{Queue, SendError, SendMessages, send_one};
@@ -103,9 +106,14 @@ impl ParseReferences {
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            answers.push(self.handle_one(delivery).await);
+            answers.push(self.beginning().handle_one(delivery).await);
         }
         answers
+    }
+
+    /// The function as it works on what begins now.
+    fn beginning(&self) -> Self {
+        Self { reporter: self.reporter.beginning(), ..self.clone() }
     }
 
     async fn handle_one(&self, delivery: &Delivery) -> Disposition {
@@ -134,15 +142,20 @@ impl ParseReferences {
         self.reply(message, command, reply).await?;
         if let Err(error) = self.filter.on_success(message).await {
             // A copy will parse the file again, which changes nothing.
-            tracing::warn!(search_id = %message.correlation_id, error = error.chain(), "remembering a command failed");
+            self.warn(message.correlation_id, message.id, &error, "remembering a command failed");
         }
         Ok(())
+    }
+
+    fn warn(&self, search: SearchId, message: MessageId, error: &StoreError, what: &'static str) {
+        let function = self.reporter.function;
+        tracing::warn!(function, correlation_id = %search, message_id = %message, error = error.chain(), "{what}");
     }
 
     /// Reads the file and says what to tell the saga.
     async fn parse(&self, message: &Message, command: &StartParsing) -> Result<Body, Error> {
         let search_id = message.correlation_id;
-        let reason = match self.parse_file(search_id, command).await {
+        let reason = match self.parse_file(message, command).await {
             Ok(report) => {
                 self.finish(search_id, command).await?;
                 let counts = Counts {
@@ -154,6 +167,8 @@ impl ParseReferences {
                     studies: report.records - report.quarantined,
                     quarantined: report.quarantined,
                 };
+                self.reporter.measure(Measure::Studies, counts.studies);
+                self.reporter.measure(Measure::QuarantinedRecords, counts.quarantined);
                 let why = format!("{} studies from {} records", counts.studies, counts.records);
                 self.reporter.note(Some(message), Decision::Handled, &why);
                 let body = ReferenceFileParsingCompleted { file_id: command.file_id, counts };
@@ -181,7 +196,7 @@ impl ParseReferences {
             correlation_id: message.correlation_id,
             causation_id: Some(message.id),
             token: command.reply_token.clone(),
-            traceparent: message.traceparent.clone(),
+            traceparent: Some(message.traceparent_of_effects().to_string()),
             body,
         };
         Ok(send_one(self.queue.as_ref(), &reply, Duration::ZERO).await?)

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use config::Config;
 use outbox::Queue;
 use parse_references::{ParseReferences, USES};
-use telemetry::{Audience, LogDecisions};
 use worker::SystemHost;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    telemetry::start(Audience::Machine);
-    let backend =
-        adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
+    let observer = telemetry::for_function()?;
+    let backend = adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), observer).await?;
     let function = ParseReferences::over(&backend)?;
     let handle = async |batch: &[_], _| function.handle(batch).await;
     lambda::serve_sqs(&backend, Queue::Parse, handle).await.map_err(anyhow::Error::from_boxed)

@@ -41,9 +41,14 @@ impl ReportFaults {
     pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            answers.push(self.handle_one(delivery).await);
+            answers.push(self.beginning().handle_one(delivery).await);
         }
         answers
+    }
+
+    /// The function as it works on what begins now.
+    fn beginning(&self) -> Self {
+        Self { reporter: self.reporter.beginning(), ..self.clone() }
     }
 
     async fn handle_one(&self, delivery: &Delivery) -> Disposition {
@@ -80,7 +85,7 @@ impl ReportFaults {
             correlation_id: message.correlation_id,
             causation_id: Some(message.id),
             token: command.reply_token.clone(),
-            traceparent: message.traceparent.clone(),
+            traceparent: Some(message.traceparent_of_effects().to_string()),
             body: Body::StartParsingFaulted(StartParsingFaulted { file_id: command.file_id, reason }),
         };
         send_one(self.queue.as_ref(), &report, Duration::ZERO).await

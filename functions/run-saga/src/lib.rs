@@ -78,18 +78,19 @@ impl RunSaga {
     /// Works on a batch; one answer for each delivery, in order. Nothing is begun after `deadline`: what is left is
     /// to be delivered again at once.
     pub async fn handle(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
+        let this = Self { reporter: self.reporter.beginning(), ..self.clone() };
         let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
         let mut by_search = Groups::default();
         for (place, delivery) in batch.iter().enumerate() {
-            match self.read(&delivery.body) {
+            match this.read(&delivery.body) {
                 Ok(incoming) => by_search.add(place, incoming),
-                Err(reason) => answers[place] = Some(self.reporter.reject(None, reason)),
+                Err(reason) => answers[place] = Some(this.reporter.reject(None, reason)),
             }
         }
-        let done = self.worker.work_on(&by_search.groups, deadline).await;
+        let done = this.worker.work_on(&by_search.groups, deadline).await;
         for ((group, places), done) in by_search.groups.iter().zip(by_search.places).zip(done) {
             let counts = places.iter().map(|place| batch[*place].receive_count);
-            let answered = self.answer(group, counts, done);
+            let answered = this.answer(group, counts, done);
             for (place, answer) in places.into_iter().zip(answered) {
                 answers[place] = Some(answer);
             }

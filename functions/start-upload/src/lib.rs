@@ -20,7 +20,7 @@ use contracts::message::SearchUploadStarted;
 use contracts::store::chain;
 use contracts::{
     Body, FileId, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey, ProjectId,
-    Reporter, SearchId, SessionId, StoreError, Token, UploadMetadata,
+    Reporter, SearchId, SessionId, StoreError, Token, Traceparent, UploadMetadata, Verdict,
 };
 use dedup::GrantTokens;
 use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
@@ -295,30 +295,35 @@ impl StartUpload {
         let mut session = Session::open(host, id, search_id, self.settings.session.clone());
         session.send(&prepared.message)?;
         session.write(Write::CreateJob(Box::new(prepared.job.clone())));
-        self.commit(session).await
+        self.commit(session, &prepared.message, "announced the search, and gave out its uploads").await
     }
 
-    async fn commit(&self, session: Session<Write>) -> Result<(), Error> {
+    /// Commits a session that sends one message.
+    async fn commit(&self, session: Session<Write>, message: &Message, why: &str) -> Result<(), Error> {
         let owner = Owner::Session(session.id());
         let host = self.ports.reporter.host.as_ref();
         session.commit(host, self.ports.queue.as_ref(), self.ports.sessions.as_ref()).await?;
+        self.ports.reporter.note(Some(message), Verdict::Handled, why);
         // The control message would do it too, only later; whatever goes wrong here is its business.
         if let Err(error) = self.ports.dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
-            tracing::warn!(?owner, error = chain(&error), "the message is left to the control message");
+            let (function, correlation_id, message_id) = (FUNCTION, message.correlation_id, message.id);
+            let error = chain(&error);
+            tracing::warn!(function, %correlation_id, %message_id, error, "the message is left to the control message");
         }
         Ok(())
     }
 
     fn message(&self, search_id: SearchId, token: Token, body: Body) -> Message {
         let host = self.ports.reporter.host.as_ref();
+        let id = MessageId::from_uuid(host.fresh_id());
         Message {
-            id: MessageId::from_uuid(host.fresh_id()),
+            id,
             source: FUNCTION.into(),
             time: host.now(),
             correlation_id: search_id,
             causation_id: None,
             token: Some(token),
-            traceparent: None,
+            traceparent: Some(Traceparent::of(search_id, id.derive(0)).to_string()),
             body,
         }
     }

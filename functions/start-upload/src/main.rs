@@ -2,16 +2,25 @@
 
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use config::Config;
+use contracts::Observe;
 use start_upload::{StartUpload, USES, http};
-use telemetry::{Audience, LogDecisions};
 use worker::SystemHost;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    telemetry::start(Audience::Machine);
-    let backend =
-        adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), Arc::new(LogDecisions)).await?;
-    let router = http::router(StartUpload::over(&backend)?);
+    let observer = telemetry::for_function()?;
+    let backend = adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), observer).await?;
+    let function = StartUpload::over(&backend)?;
+    let router = http::router(function).layer(from_fn_with_state(backend.observer, flush));
     lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)
+}
+
+async fn flush(State(observer): State<Arc<dyn Observe>>, request: Request, next: Next) -> Response {
+    let answer = next.run(request).await;
+    observer.flush().await;
+    answer
 }

@@ -42,7 +42,7 @@ impl StartUpload {
         let id = SessionId::from_uuid(host.fresh_id());
         let mut session = Session::open(host, id, job.search_id, self.settings.session.clone());
         session.send(&message)?;
-        self.commit(session).await
+        self.commit(session, &message, "withdrew the search").await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Measures the shipped functions, and the readers by themselves.
 //!
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
+//! - [`cold_start`]: how long a function takes until its first event and its first answer;
 //! - [`parse`]: how fast reference files are read, and in how much memory;
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
@@ -8,6 +9,7 @@
 //! - [`sweep`]: what a sweep costs while settled records pile up.
 
 pub mod calls;
+pub mod cold_start;
 pub mod parse;
 pub mod prices;
 pub mod saga;

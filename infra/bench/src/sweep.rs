@@ -127,7 +127,12 @@ impl<'a> Bench<'a> {
             queue: Arc::new(Nowhere),
             jobs: Arc::clone(&documents.write_jobs),
             policy: Policy::default(),
-            reporter: Reporter { function: "bench", host: Arc::new(SystemHost), observer: Arc::new(()) },
+            reporter: Reporter {
+                function: "bench",
+                host: Arc::new(SystemHost),
+                observer: Arc::new(()),
+                began_at: None,
+            },
         };
         let stores: [Arc<dyn SweepOutbox>; 2] =
             [documents.session_outbox.clone(), documents.saga_outbox.clone()];

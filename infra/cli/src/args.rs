@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Migrate(Migrate),
     /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
     Provision(Provision),
+    /// Deliver queues and the schedule to functions under a Lambda emulator, as Lambda's event sources do
+    Pump(Pump),
     /// Look at effects that are stored and not performed yet, and put those that were given up back to work
     Outbox(Outbox),
     /// Check the deployment's template against the code that it deploys
@@ -232,6 +234,25 @@ pub(crate) struct Provision {
     pub(crate) name: String,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pump {
+    /// Where the functions are invoked; that of `cargo lambda watch` unless set
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9000")]
+    pub(crate) functions: String,
+    /// The most messages of one batch [default: 10; for parse commands 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) batch_size: Option<u32>,
+    /// How long to wait for a batch to fill
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=300))]
+    pub(crate) window: u64,
+    /// How long received messages stay hidden [default: what the queue says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=43_200))]
+    pub(crate) visibility: Option<u64>,
+    /// How often the schedule invokes dispatch-outbox
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) every: u64,
+}
+
 /// The bucket's name is the narrowest: 3 to 63 lower-case letters, digits and hyphens
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), of which `-upload` is ours.
 fn bucket_prefix(name: &str) -> Result<String, String> {
@@ -328,6 +349,8 @@ pub(crate) enum BenchCommand {
     Sweep(BenchSweep),
     /// Read generated files of every format
     Parse(BenchParse),
+    /// Start each built function, and measure the time until its first event and its first answer
+    ColdStart(BenchColdStart),
 }
 
 #[derive(Debug, clap::Args)]
@@ -382,6 +405,18 @@ pub(crate) struct BenchSweep {
     /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchColdStart {
+    /// Where the built functions are [default: target/lambda, else target/release]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) functions: Option<PathBuf>,
+    /// How often each is started
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
     #[command(flatten)]
     pub(crate) output: BenchOutput,
 }

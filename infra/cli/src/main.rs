@@ -7,6 +7,7 @@
 //! - `show`, `studies`: look at what is stored;
 //! - `quarantine`: the records that could not be read, as files to mend;
 //! - `migrate`, `provision`: prepare the services of the aws backend;
+//! - `pump`: event sources for functions under a Lambda emulator;
 //! - `outbox`: effects that are not performed yet;
 //! - `check_template`: the deployment against the code;
 //! - `diagram`: the state machine, drawn from the code;
@@ -23,6 +24,7 @@ mod migrate;
 mod outbox;
 mod output;
 mod provision;
+mod pump;
 mod quarantine;
 mod report;
 mod resume;
@@ -54,6 +56,7 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args).await,
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Provision(args) => provision::run(&args).await,
+        Command::Pump(args) => pump::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,

@@ -74,7 +74,7 @@ async fn listen(
 }
 
 /// Resolves when the process is asked to stop: from the terminal, or by whoever runs it as a service.
-async fn stop() {
+pub(crate) async fn stop() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -3,6 +3,8 @@
 //! On AWS `template.yaml` creates them, with roles, encryption and alarms. Here they get what the functions can tell
 //! apart: keys, expiry, receive limits, dead-letter queues, versions, and notifications of uploads.
 
+use std::time::Duration;
+
 use aws::{Resource, failed};
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::{
@@ -127,6 +129,10 @@ impl Provision {
         let resource = self.resource("queue", &Queues::setting(queue));
         let doing = format!("creating queue {}", resource.name);
         let mut request = self.sqs.create_queue().queue_name(&resource.name);
+        if let Some(visibility) = visibility(queue) {
+            request =
+                request.attributes(QueueAttributeName::VisibilityTimeout, visibility.as_secs().to_string());
+        }
         if let Some(dead) = queue.dead_letters() {
             let dead = self.resource("queue", &Queues::setting(dead));
             let target = self.queue_arn(&dead).await?;
@@ -191,4 +197,16 @@ impl Provision {
         removed.map_err(|error| failed(doing, &bucket, &error))?;
         Ok(())
     }
+}
+
+/// How long a received message stays hidden: six times the time that the function behind the queue may take, as in the
+/// template (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>).
+fn visibility(queue: Queue) -> Option<Duration> {
+    let timeout_seconds = match queue {
+        Queue::Uploads | Queue::Saga | Queue::ParseDead => 30,
+        Queue::Parse => 900,
+        Queue::Control => 60,
+        _ => return None,
+    };
+    Some(Duration::from_secs(6 * timeout_seconds))
 }

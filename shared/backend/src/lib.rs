@@ -151,7 +151,8 @@ impl Backend {
 
     /// Takes notes for a function.
     pub fn reporter(&self, function: &'static str) -> Reporter {
-        Reporter { function, host: Arc::clone(&self.host), observer: Arc::clone(&self.observer) }
+        let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
+        Reporter { function, host, observer, began_at: None }
     }
 
     /// Performs outbox entries for a function.

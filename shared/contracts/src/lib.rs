@@ -9,6 +9,7 @@
 //! - [`job`]: the import as its reader sees it;
 //! - [`host`]: time, sleep and randomness, which the rest of the code receives instead of reaching for;
 //! - [`observe`]: what is told about each message;
+//! - [`trace`]: which trace a message belongs to;
 //! - [`store`]: how every store reports a failure.
 //!
 //! The crate decides nothing: which message leads where is the business of the `saga` crate, and how a
@@ -23,6 +24,7 @@ pub mod manifest;
 pub mod message;
 pub mod observe;
 pub mod store;
+pub mod trace;
 
 pub use delivery::{Backoff, Delivery, Disposition};
 pub use host::Host;
@@ -31,5 +33,6 @@ pub use job::{Job, JobFile, JobState, Outcome};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use message::{Body, Destination, Message};
-pub use observe::{Observation, Observe, Reporter, Verdict};
+pub use observe::{Measure, Observation, Observe, Reporter, Verdict};
 pub use store::StoreError;
+pub use trace::Traceparent;

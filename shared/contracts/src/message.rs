@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::ids::{FileId, MessageId, ProjectId, SearchId, SessionId, TimeoutId, Token};
 use crate::job::Counts;
 use crate::manifest::Manifest;
+use crate::trace::Traceparent;
 
 /// The largest body read, in bytes: what an SQS message may hold
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
@@ -285,6 +286,14 @@ struct Wire {
 }
 
 impl Message {
+    /// The trace of what its handling leads to.
+    pub fn traceparent_of_effects(&self) -> Traceparent {
+        match self.traceparent.as_deref().and_then(Traceparent::parse) {
+            Some(parent) => parent.then(self.id),
+            None => Traceparent::of(self.correlation_id, self.id),
+        }
+    }
+
     /// The message as the body of a queue's message.
     ///
     /// # Errors

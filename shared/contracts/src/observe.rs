@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,43 @@ pub struct Observation {
     pub verdict: Verdict,
     /// Why, or what came of it.
     pub why: String,
+    /// Which function sent the message; empty when it could not be read.
+    #[serde(default)]
+    pub source: String,
+    /// The message's trace, as it says itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// When the handling of the message began, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<Timestamp>,
+}
+
+/// Something that is counted beside the decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Measure {
+    /// Studies that were stored.
+    Studies,
+    /// Records that could not be read.
+    QuarantinedRecords,
+    /// Calls of a store of sagas, jobs or partitions.
+    StorageCalls,
+    /// How long an outbox entry that a sweep found had been due, in seconds.
+    OutboxAge,
+    /// Outbox entries that used up their attempts.
+    PoisonedEntries,
+}
+
+impl Measure {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Studies => "Studies",
+            Self::QuarantinedRecords => "QuarantinedRecords",
+            Self::StorageCalls => "StorageCalls",
+            Self::OutboxAge => "OutboxAge",
+            Self::PoisonedEntries => "PoisonedEntries",
+        }
+    }
 }
 
 /// Takes notes on behalf of one function.
@@ -41,9 +79,22 @@ pub struct Reporter {
     pub host: Arc<dyn Host>,
     /// Who wants to know.
     pub observer: Arc<dyn Observe>,
+    /// When the handling of what it is about began, where that is known.
+    pub began_at: Option<Timestamp>,
 }
 
 impl Reporter {
+    /// One for what begins now.
+    #[must_use]
+    pub fn beginning(&self) -> Self {
+        Self { began_at: Some(self.host.now()), ..self.clone() }
+    }
+
+    /// Adds to what is counted.
+    pub fn measure(&self, measure: Measure, value: u64) {
+        self.observer.measure(measure, value);
+    }
+
     /// Takes note of a decision about a message, or about one that could not be read.
     pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
         self.observer.observe(Observation {
@@ -54,6 +105,9 @@ impl Reporter {
             message: message.map_or_else(String::new, |message| message.body.name().to_owned()),
             verdict,
             why: why.to_owned(),
+            source: message.map_or_else(String::new, |message| message.source.clone()),
+            traceparent: message.and_then(|message| message.traceparent.clone()),
+            began_at: self.began_at,
         });
     }
 
@@ -106,14 +160,31 @@ impl Verdict {
 }
 
 /// Takes note of decisions.
+#[async_trait]
 pub trait Observe: Send + Sync {
     /// Takes note of one.
     fn observe(&self, observation: Observation);
+
+    /// Adds to what is counted.
+    fn measure(&self, _measure: Measure, _value: u64) {}
+
+    /// Brings what it has collected to where it belongs. A function waits for this at the end of each invocation,
+    /// because between two of them its process stands still.
+    async fn flush(&self) {}
 }
 
-impl<O: Observe + ?Sized> Observe for std::sync::Arc<O> {
+#[async_trait]
+impl<O: Observe + ?Sized> Observe for Arc<O> {
     fn observe(&self, observation: Observation) {
         (**self).observe(observation);
+    }
+
+    fn measure(&self, measure: Measure, value: u64) {
+        (**self).measure(measure, value);
+    }
+
+    async fn flush(&self) {
+        (**self).flush().await;
     }
 }
 

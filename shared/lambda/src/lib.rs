@@ -36,16 +36,18 @@ where
 {
     let handle = &handle;
     let invocation = move |event: LambdaEvent<SqsEvent>| async move {
-        let deadline = deadline(&event.context);
+        let deadline = deadline(&event.context, backend.host.now());
         let handle = async |batch: &[Delivery]| handle(batch, deadline).await;
         Ok::<_, Infallible>(answer(backend, queue, event.payload, handle).await)
     };
     lambda_runtime::run(service_fn(invocation)).await
 }
 
-fn deadline(context: &Context) -> Timestamp {
-    // One that no timestamp can express is as good as none.
+fn deadline(context: &Context, now: Timestamp) -> Timestamp {
+    // One that no timestamp can express is as good as none. So is one that has passed before anything began: emulators
+    // give a length of time where Lambda gives a time, and with that nothing would ever be done.
     let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);
+    let ends_at = if ends_at <= now { Timestamp::MAX } else { ends_at };
     ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)
 }
 
@@ -56,6 +58,7 @@ where
 {
     let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
     let dispositions = settle::settle(backend, queue, &event.records, handle(&deliveries).await).await;
+    backend.observer.flush().await;
     response(&deliveries, &dispositions)
 }
 
@@ -188,7 +191,16 @@ mod tests {
     fn nothing_is_begun_in_the_last_seconds() {
         let mut context = Context::default();
         context.deadline = 1_545_082_680_000;
-        assert_eq!(deadline(&context), Timestamp::from_millisecond(1_545_082_675_000).unwrap());
+        let at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        assert_eq!(deadline(&context, at(1_545_082_650_000)), at(1_545_082_675_000));
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_before_anything_began_is_none() {
+        let mut context = Context::default();
+        context.deadline = 600_000;
+        let now = Timestamp::from_millisecond(1_545_082_650_000).unwrap();
+        assert!(deadline(&context, now) > now.saturating_add(SignedDuration::from_hours(1)).unwrap());
     }
 
     #[test]

@@ -112,7 +112,8 @@ impl Reading {
     /// Opens the rest of the object; fails with the last cause when that was needed too often.
     async fn resume(&mut self, mut broken: Source) -> Result<(), StoreError> {
         while self.resumes < RESUMES {
-            tracing::debug!(key = self.position.object.key, offset = self.position.offset, %broken, "reading on");
+            // Not the key: it holds a token.
+            tracing::debug!(offset = self.position.offset, %broken, "reading on");
             self.resumes += 1;
             self.back_off().await;
             match self.rest().await {

@@ -1,14 +1,30 @@
-//! Logs in one form for every program: JSON lines for functions, short lines for people at a terminal.
+//! Logs in one form for every program, and the metrics and traces of functions.
 //!
-//! What never gets into a log: the text of references, object keys with their tokens, URIs with credentials.
+//! - [`start`] starts logging: JSON lines for functions, short lines for people at a terminal;
+//! - [`for_function`] does so for a function, and gives the observer that collects the rest of an invocation:
+//!   - [`metrics`]: counts in CloudWatch's embedded metric format, one line for each invocation,
+//!   - [`trace`]: a span for each message, sent to an OpenTelemetry collector when one is named.
+//!
+//! What never gets into any of them: the text of references, object keys with their tokens, URIs with credentials.
 //! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings
 //! are for people.
 
-use contracts::{Observation, Observe, Verdict};
+mod collect;
+mod decisions;
+pub mod metrics;
+pub mod trace;
+
+use std::sync::Arc;
+
+use contracts::Observe;
 use tracing_subscriber::EnvFilter;
 
 /// The environment variable that selects what is logged.
 pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
+
+pub use collect::Collect;
+pub use decisions::LogDecisions;
+pub use trace::WrongEndpoint;
 
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,34 +55,15 @@ pub fn start(audience: Audience) {
     };
 }
 
-/// Writes each decision to the log.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LogDecisions;
-
-impl Observe for LogDecisions {
-    fn observe(&self, observation: Observation) {
-        let Observation { function, search_id, message_id, message, verdict, why, .. } = observation;
-        let search_id = search_id.map(|id| id.to_string());
-        let message_id = message_id.map(|id| id.to_string());
-        let verdict_name = verdict.name();
-        if verdict == Verdict::Rejected {
-            tracing::warn!(
-                function,
-                search_id,
-                message_id,
-                message_type = message,
-                decision = verdict_name,
-                why
-            );
-        } else {
-            tracing::info!(
-                function,
-                search_id,
-                message_id,
-                message_type = message,
-                decision = verdict_name,
-                why
-            );
-        }
-    }
+/// Starts logging for a function. What it gives logs each decision, counts, and traces when
+/// `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
+///
+/// # Errors
+/// When that variable does not name a collector that spans can be sent to.
+pub fn for_function() -> Result<Arc<dyn Observe>, WrongEndpoint> {
+    start(Audience::Machine);
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
+    let collector = variable(trace::ENDPOINT).map(|endpoint| trace::Collector::at(&endpoint)).transpose()?;
+    Ok(Arc::new(Collect::new(function, collector)))
 }

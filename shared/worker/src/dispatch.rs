@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contracts::store::chain;
-use contracts::{Job, Message, Reporter, StoreError, Verdict};
+use contracts::{Job, Measure, Message, Reporter, StoreError, Verdict};
 use imports::WriteJobs;
 use outbox::policy::Failure;
 use outbox::queue::MAX_BATCH;
@@ -29,10 +29,15 @@ impl Dispatcher {
         let mut results = self.write_jobs(entries).await;
         results.extend(self.send_messages(entries).await);
         let now = self.reporter.host.now();
-        results
+        let settled = results
             .into_iter()
-            .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()))
-            .collect()
+            .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()));
+        let settlements: Vec<Settlement> = settled.collect();
+        let poisoned =
+            |settlement: &&Settlement| settlement.keep.as_ref().is_some_and(|entry| entry.poisoned);
+        let poisoned = settlements.iter().filter(poisoned).count();
+        self.reporter.measure(Measure::PoisonedEntries, poisoned as u64);
+        settlements
     }
 
     /// Writes all jobs in one call.
@@ -49,6 +54,7 @@ impl Dispatcher {
             }
         }
         if !jobs.is_empty() {
+            self.reporter.measure(Measure::StorageCalls, 1);
             let written = self.jobs.write(&jobs).await.map_err(|error| store_failure(&error));
             results.extend(readable.into_iter().map(|entry| (entry, written.clone())));
         }
@@ -88,10 +94,12 @@ impl Dispatcher {
     /// When the record's store does not answer. Entries that were performed but not settled are performed again.
     pub async fn dispatch_record(&self, store: &dyn SweepOutbox, owner: Owner) -> Result<usize, StoreError> {
         let now = self.reporter.host.now();
+        self.reporter.measure(Measure::StorageCalls, 1);
         let entries = store.claim_due(owner, now, self.policy.claim_until(now)).await?;
-        if entries.is_empty() {
-            return Ok(0);
-        }
+        let Some(due_at) = entries.iter().map(|entry| entry.due_at).min() else { return Ok(0) };
+        let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
+        self.reporter.measure(Measure::OutboxAge, age);
+        self.reporter.measure(Measure::StorageCalls, 1);
         let settlements = self.perform(&entries).await;
         store.settle(owner, &settlements).await?;
         Ok(entries.len())
@@ -107,6 +115,7 @@ pub async fn sweep(stores: &[Arc<dyn SweepOutbox>], dispatcher: &Dispatcher) -> 
     let mut performed = 0;
     for store in stores {
         loop {
+            dispatcher.reporter.measure(Measure::StorageCalls, 1);
             let owners = store.due(dispatcher.reporter.host.now(), dispatcher.policy.batch).await?;
             let mut taken = 0;
             for owner in owners {

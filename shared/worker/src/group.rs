@@ -53,6 +53,14 @@ pub struct Later {
     pub reason: String,
 }
 
+impl Group {
+    /// Logs what went wrong, with the first of its messages.
+    pub(crate) fn warn(&self, function: &'static str, error: &str, what: &'static str) {
+        let message_id = self.messages.first().map(|incoming| incoming.message.id.to_string());
+        tracing::warn!(function, correlation_id = %self.search_id, message_id, error, "{what}");
+    }
+}
+
 impl Worker {
     /// A worker over these ports.
     pub fn new(ports: Ports, settings: Settings) -> Self {
@@ -133,7 +141,7 @@ impl Worker {
     }
 
     fn broken_off(&self, group: &Group, reason: String) -> Later {
-        tracing::warn!(search_id = %group.search_id, error = reason, "an attempt was broken off");
+        group.warn(self.ports.dispatcher.reporter.function, &reason, "an attempt was broken off");
         self.failed(reason)
     }
 }

@@ -317,7 +317,7 @@ fn caused(cause: &Message, id: MessageId, token: Option<Token>, body: Body, time
         correlation_id: cause.correlation_id,
         causation_id: Some(cause.id),
         token,
-        traceparent: cause.traceparent.clone(),
+        traceparent: Some(cause.traceparent_of_effects().to_string()),
         body,
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use contracts::store::chain;
-use contracts::{AttemptId, MessageId, SearchId, StoreError, Token};
+use contracts::{AttemptId, Measure, MessageId, SearchId, StoreError, Token};
 use dedup::{Admission, Admitted, Claim, Release};
 use futures::future::{join, join_all};
 use jiff::Timestamp;
@@ -53,6 +53,8 @@ impl Worker {
         let attempts: Vec<Attempt<'_>> = groups.iter().map(|group| self.attempt(group)).collect();
         let searches: Vec<SearchId> = groups.iter().map(|group| group.search_id).collect();
         let now = self.ports.host.now();
+        // A claim for each group, and one load for all.
+        self.count_calls(groups.len() + 1);
         let (admissions, loaded) =
             join(self.claim_all(&attempts), self.ports.read.load(&searches, now)).await;
         let mut answers: Vec<Option<Ended>> = groups.iter().map(|_| None).collect();
@@ -190,10 +192,12 @@ impl Worker {
             return Vec::new();
         }
         let now = self.ports.host.now();
+        self.count_calls(1);
         let error = match self.ports.write.persist(writes, now).await {
             Ok(answers) => return answers.into_iter().map(Ok).collect(),
             Err(error) => error,
         };
+        self.count_calls(1);
         let searches: Vec<SearchId> = writes.iter().map(|write| write.search_id).collect();
         match self.ports.read.load(&searches, now).await {
             Ok(documents) => writes
@@ -221,12 +225,21 @@ impl Worker {
         settlements.into_iter().collect()
     }
 
+    fn count_calls(&self, calls: usize) {
+        self.ports.dispatcher.reporter.measure(Measure::StorageCalls, calls as u64);
+    }
+
     async fn clear(&self, settlements: Vec<(SearchId, Vec<Settlement>)>) -> Result<(), StoreError> {
-        if settlements.is_empty() { Ok(()) } else { self.ports.write.settle(&settlements).await }
+        if settlements.is_empty() {
+            return Ok(());
+        }
+        self.count_calls(1);
+        self.ports.write.settle(&settlements).await
     }
 
     async fn release_all(&self, stored: &[Planned<'_>]) -> Vec<Result<bool, StoreError>> {
         let now = self.ports.host.now();
+        self.count_calls(stored.len());
         let releases: Vec<Release> = stored.iter().map(|planned| planned.release(now)).collect();
         join_all(releases.iter().map(|release| self.ports.ledger.release(release))).await
     }
@@ -241,9 +254,14 @@ impl Worker {
             ended: false,
             now: self.ports.host.now(),
         };
+        self.count_calls(1);
         if let Err(error) = self.ports.ledger.release(&release).await {
             // The lease runs out by itself, and a later attempt collects the mints.
-            tracing::warn!(search_id = %attempt.group.search_id, error = error.chain(), "giving a partition back failed");
+            attempt.group.warn(
+                self.ports.dispatcher.reporter.function,
+                &error.chain(),
+                "giving a partition back failed",
+            );
         }
     }
 }

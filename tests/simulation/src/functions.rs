@@ -125,5 +125,5 @@ fn dispatcher(port: &Port, function: &'static str) -> Dispatcher {
 fn reporter(port: &Port, function: &'static str) -> Reporter {
     let host: Arc<dyn Host> = Arc::new(port.clone());
     let observer: Arc<dyn Observe> = Arc::new(port.clone());
-    Reporter { function, host, observer }
+    Reporter { function, host, observer, began_at: None }
 }

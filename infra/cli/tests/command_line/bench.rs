@@ -76,3 +76,11 @@ fn every_format_is_measured_and_its_files_can_be_had() {
     let (report, _) = program.import(&[folder.join("40.ris"), folder.join("5.endnote.xml")], &[]);
     assert_eq!(report["studies"], 45);
 }
+
+#[test]
+fn a_function_that_is_not_built_cannot_be_started_cold() {
+    let program = Program::new();
+    let run = program.run(&["bench", "cold-start", "--functions", program.folder().to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("start-upload is not built"), "{}", run.stderr);
+}

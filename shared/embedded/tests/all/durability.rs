@@ -146,5 +146,8 @@ pub(crate) fn observation(search: contracts::SearchId, n: u32) -> contracts::Obs
         message: "SearchUploadSaved".into(),
         verdict: contracts::Verdict::Handled,
         why: format!("decision {n}"),
+        source: "notify-upload".into(),
+        traceparent: None,
+        began_at: None,
     }
 }

@@ -70,7 +70,12 @@ impl Replica {
             answers: Mutex::default(),
         });
         let (sent, seen, host) = (Arc::new(Sent::default()), Arc::new(Seen::default()), Arc::new(SystemHost));
-        let reporter = Reporter { function: run_saga::FUNCTION, host: host.clone(), observer: seen.clone() };
+        let reporter = Reporter {
+            function: run_saga::FUNCTION,
+            host: host.clone(),
+            observer: seen.clone(),
+            began_at: None,
+        };
         let dispatcher = Dispatcher {
             queue: sent.clone(),
             jobs: Arc::new(mongo.clone()),

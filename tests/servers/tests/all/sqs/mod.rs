@@ -3,6 +3,7 @@
 mod faults;
 mod lambda;
 mod messages;
+mod pump;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,32 @@
+//! What the functions cost and how fast they are.
+
+mod calls;
+mod cold_start;
+mod parse;
+mod saga;
+mod sweep;
+
+use std::path::PathBuf;
+
+use crate::args::{Bench, BenchCommand};
+
+/// Measures. `true` when every bound holds.
+pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
+    match &args.command {
+        BenchCommand::Calls(output) => calls::run(output.json, &folder(output.dir.as_ref())?).await,
+        BenchCommand::Saga(args) => saga::run(args).await,
+        BenchCommand::Sweep(args) => sweep::run(args).await,
+        BenchCommand::Parse(args) => parse::run(args),
+        BenchCommand::ColdStart(args) => cold_start::run(args).await,
+    }
+}
+
+fn folder(given: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
+    let folder = given.cloned().unwrap_or_else(|| PathBuf::from(".search-import"));
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "EXCEEDED" }
+}

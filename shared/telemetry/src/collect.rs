@@ -1,0 +1,71 @@
+//! What one invocation leaves behind beside its log.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use contracts::{Measure, Observation, Observe};
+
+use crate::LogDecisions;
+use crate::metrics::Metrics;
+use crate::trace::{Collector, Span};
+
+/// Logs decisions at once, and collects counts and spans until the invocation ends.
+pub struct Collect {
+    function: String,
+    collector: Option<Collector>,
+    pending: Mutex<Pending>,
+}
+
+#[derive(Default)]
+struct Pending {
+    metrics: Metrics,
+    spans: Vec<Span>,
+}
+
+impl Collect {
+    /// Collects for the function of this name, and sends spans to a collector if there is one.
+    pub fn new(function: String, collector: Option<Collector>) -> Self {
+        Self { function, collector, pending: Mutex::default() }
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Observe for Collect {
+    fn observe(&self, observation: Observation) {
+        let span = self.collector.as_ref().and_then(|_| Span::of(&observation));
+        let mut pending = self.pending();
+        pending.metrics.count(observation.verdict);
+        pending.spans.extend(span);
+        drop(pending);
+        LogDecisions.observe(observation);
+    }
+
+    fn measure(&self, measure: Measure, value: u64) {
+        self.pending().metrics.add(measure, value);
+    }
+
+    async fn flush(&self) {
+        let Pending { metrics, spans } = std::mem::take(&mut *self.pending());
+        if let Some(line) = metrics.line(&self.function, jiff::Timestamp::now()) {
+            metrics_line(&line);
+        }
+        if let Some(collector) = &self.collector
+            && !spans.is_empty()
+            && let Err(error) = collector.send(&spans).await
+        {
+            // They are for people; the messages are handled.
+            let error = contracts::store::chain(&error);
+            tracing::warn!(function = self.function, error, spans = spans.len(), "spans were not sent");
+        }
+    }
+}
+
+/// CloudWatch finds metrics in lines of their own, whatever is logged otherwise.
+#[expect(clippy::print_stdout, reason = "standard output is where CloudWatch reads metrics from")]
+fn metrics_line(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,21 @@
+//! Decisions as lines of the log.
+
+use contracts::{Observation, Observe, Verdict};
+
+/// Writes each decision to the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogDecisions;
+
+impl Observe for LogDecisions {
+    fn observe(&self, observation: Observation) {
+        let Observation { function, search_id, message_id, message, verdict, why, .. } = observation;
+        let correlation_id = search_id.map(|id| id.to_string());
+        let message_id = message_id.map(|id| id.to_string());
+        let decision = verdict.name();
+        if verdict == Verdict::Rejected {
+            tracing::warn!(function, correlation_id, message_id, message_type = message, decision, why);
+        } else {
+            tracing::info!(function, correlation_id, message_id, message_type = message, decision, why);
+        }
+    }
+}

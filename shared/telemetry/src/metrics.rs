@@ -1,0 +1,107 @@
+//! Counts of one invocation, in CloudWatch's embedded metric format
+//! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
+
+use std::collections::BTreeMap;
+
+use contracts::{Measure, Verdict};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// Where CloudWatch shows them.
+pub const NAMESPACE: &str = "SearchImport";
+/// By what it tells functions apart: the same name and value as in Lambda's own metrics.
+pub const DIMENSION: &str = "FunctionName";
+
+/// Counts, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metrics(BTreeMap<&'static str, u64>);
+
+/// The name of the metric that counts decisions of one kind.
+pub fn name_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Handled => "MessagesHandled",
+        Verdict::Duplicate => "MessagesDuplicate",
+        Verdict::Ignored => "MessagesIgnored",
+        Verdict::Recovered => "MessagesRecovered",
+        Verdict::Rejected => "MessagesRejected",
+        Verdict::Retried => "MessagesRetried",
+        Verdict::Dispatched => "MessagesDispatched",
+    }
+}
+
+impl Metrics {
+    /// Counts a decision.
+    pub fn count(&mut self, verdict: Verdict) {
+        *self.0.entry(name_of(verdict)).or_default() += 1;
+    }
+
+    /// Adds to a count; of ages the highest is kept.
+    pub fn add(&mut self, measure: Measure, value: u64) {
+        let count = self.0.entry(measure.name()).or_default();
+        *count = if measure == Measure::OutboxAge { value.max(*count) } else { count.saturating_add(value) };
+    }
+
+    /// The line that CloudWatch makes metrics of; none when nothing was counted.
+    pub fn line(&self, function: &str, now: Timestamp) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let definitions: Vec<Value> =
+            self.0.keys().map(|name| json!({ "Name": name, "Unit": unit(name) })).collect();
+        let mut line: Map<String, Value> =
+            self.0.iter().map(|(name, count)| ((*name).to_owned(), Value::from(*count))).collect();
+        line.insert(DIMENSION.to_owned(), function.into());
+        line.insert(
+            "_aws".to_owned(),
+            json!({
+                "Timestamp": now.as_millisecond(),
+                "CloudWatchMetrics": [
+                    { "Namespace": NAMESPACE, "Dimensions": [[DIMENSION]], "Metrics": definitions }
+                ],
+            }),
+        );
+        Some(Value::Object(line).to_string())
+    }
+}
+
+fn unit(name: &str) -> &'static str {
+    if name == Measure::OutboxAge.name() { "Seconds" } else { "Count" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_is_a_defined_metric_of_the_function() {
+        let mut metrics = Metrics::default();
+        metrics.count(Verdict::Duplicate);
+        metrics.count(Verdict::Duplicate);
+        metrics.add(Measure::Studies, 3);
+        metrics.add(Measure::Studies, 4);
+        let line = metrics.line("parse", Timestamp::UNIX_EPOCH).unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&line["MessagesDuplicate"], &line["Studies"]), (&json!(2), &json!(7)));
+        assert_eq!(line[DIMENSION], "parse");
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        let defined: Vec<_> =
+            directive["Metrics"].as_array().unwrap().iter().map(|metric| metric["Name"].clone()).collect();
+        assert_eq!(defined, ["MessagesDuplicate", "Studies"]);
+    }
+
+    #[test]
+    fn of_ages_the_highest_counts_also_when_it_is_nothing() {
+        let mut metrics = Metrics::default();
+        metrics.add(Measure::OutboxAge, 0);
+        assert!(metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap().contains("\"OutboxAge\":0"));
+        metrics.add(Measure::OutboxAge, 9);
+        metrics.add(Measure::OutboxAge, 4);
+        let line = metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap();
+        assert!(line.contains("\"OutboxAge\":9") && line.contains("\"Unit\":\"Seconds\""));
+    }
+
+    #[test]
+    fn nothing_counted_is_no_line() {
+        assert_eq!(Metrics::default().line("f", Timestamp::UNIX_EPOCH), None);
+    }
+}

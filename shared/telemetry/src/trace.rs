@@ -1,0 +1,161 @@
+//! A span for each message, sent as OTLP over HTTP in its JSON form
+//! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>).
+//!
+//! Ids are not drawn but derived (see [`contracts::trace`]), so that sender and receiver of a message agree on them
+//! however often it is delivered. That is what no span of an SDK can do, and why the few lines of JSON are written here.
+//! They go to a collector beside the function, such as the one of a Lambda extension: plain HTTP, and nothing of TLS.
+
+use std::time::Duration;
+
+use contracts::{Observation, Traceparent, Verdict};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The variable that names the collector
+/// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
+pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// How long an invocation waits for the collector at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An endpoint that spans cannot be sent to.
+#[derive(Debug, thiserror::Error)]
+#[error("{ENDPOINT} is not an address such as http://localhost:4318; a collector is spoken to without TLS")]
+pub struct WrongEndpoint;
+
+/// Why spans were not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// There is nobody there.
+    #[error("the collector does not answer")]
+    Unreachable(#[source] hyper_util::client::legacy::Error),
+    /// It took too long.
+    #[error("the collector did not answer within {} s", PATIENCE.as_secs())]
+    TooSlow,
+    /// It did not take them.
+    #[error("the collector answered with status {0}")]
+    Refused(u16),
+    /// They could not be put into a request.
+    #[error("the request cannot be made")]
+    Request(#[from] hyper::http::Error),
+}
+
+/// What was done with one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    trace: u128,
+    id: u64,
+    parent: Option<u64>,
+    observation: Observation,
+}
+
+impl Span {
+    /// The span of a decision; none when it belongs to no trace, or only says that a message was sent.
+    ///
+    /// Whoever sent a message and says so is the parent that the message names. Whoever received it and had an effect
+    /// is the parent of all that it led to. Any other delivery of it is a span beside that one.
+    pub fn of(observation: &Observation) -> Option<Self> {
+        let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
+        let (search, message) = (observation.search_id?, observation.message_id?);
+        let had_effect = matches!(observation.verdict, Verdict::Handled | Verdict::Recovered);
+        let (id, parent) = match named {
+            Some(sender) if observation.source == observation.function => (sender.span, None),
+            _ if observation.verdict == Verdict::Dispatched => return None,
+            named => {
+                let own = Traceparent::of(search, message).span;
+                // Time tells deliveries apart that had no effect.
+                let moment = observation.at.as_nanosecond() as u64;
+                (if had_effect { own } else { (own ^ moment).max(1) }, named.map(|sender| sender.span))
+            }
+        };
+        let trace = named.map_or(Traceparent::of(search, message).trace, |sender| sender.trace);
+        Some(Self { trace, id, parent, observation: observation.clone() })
+    }
+
+    fn json(&self) -> Value {
+        let Observation { at, began_at, function, message, verdict, why, .. } = &self.observation;
+        let text = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
+        let id_of = |id: Option<String>| id.unwrap_or_default();
+        let mut span = json!({
+            "traceId": format!("{:032x}", self.trace),
+            "spanId": format!("{:016x}", self.id),
+            "name": format!("{function} {message}"),
+            // Producer or consumer of a message.
+            "kind": if self.parent.is_none() { 4 } else { 5 },
+            "startTimeUnixNano": nanos(began_at.unwrap_or(*at)),
+            "endTimeUnixNano": nanos(*at),
+            "attributes": [
+                text("search_import.decision", verdict.name()),
+                text("search_import.why", why),
+                text("messaging.message.conversation_id", &id_of(self.observation.search_id.map(|id| id.to_string()))),
+                text("messaging.message.id", &id_of(self.observation.message_id.map(|id| id.to_string()))),
+            ],
+            "status": { "code": if *verdict == Verdict::Rejected || *verdict == Verdict::Retried { 2 } else { 0 } },
+        });
+        if let Some(parent) = self.parent {
+            span["parentSpanId"] = format!("{parent:016x}").into();
+        }
+        span
+    }
+}
+
+/// OTLP's JSON has 64-bit numbers as text.
+fn nanos(at: Timestamp) -> String {
+    at.as_nanosecond().to_string()
+}
+
+/// The request's body.
+fn export(spans: &[Span]) -> Value {
+    let spans_json: Vec<Value> = spans.iter().map(Span::json).collect();
+    let service = json!({ "key": "service.name", "value": { "stringValue": "search-import" } });
+    json!({ "resourceSpans": [{
+        "resource": { "attributes": [service] },
+        "scopeSpans": [{ "scope": { "name": "search-import" }, "spans": spans_json }],
+    }]})
+}
+
+/// Where spans are sent.
+pub struct Collector {
+    uri: Uri,
+    client: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Collector {
+    /// The collector at an address, to whose `/v1/traces` spans are sent.
+    ///
+    /// # Errors
+    /// When it is no address, or one that asks for TLS.
+    pub fn at(endpoint: &str) -> Result<Self, WrongEndpoint> {
+        let uri: Uri =
+            format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse().map_err(|_| WrongEndpoint)?;
+        if uri.scheme_str() != Some("http") || uri.host().is_none() {
+            return Err(WrongEndpoint);
+        }
+        Ok(Self { uri, client: Client::builder(TokioExecutor::new()).build_http() })
+    }
+
+    /// Sends spans, once: they are not worth keeping a function waiting.
+    ///
+    /// # Errors
+    /// When they did not arrive in time.
+    pub async fn send(&self, spans: &[Span]) -> Result<(), SendError> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(&self.uri)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::from(export(spans).to_string()))?;
+        let answer = tokio::time::timeout(PATIENCE, self.client.request(request)).await;
+        let answer = answer.map_err(|_| SendError::TooSlow)?.map_err(SendError::Unreachable)?;
+        let status = answer.status();
+        if status.is_success() { Ok(()) } else { Err(SendError::Refused(status.as_u16())) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::routing::post;
+use contracts::{MessageId, Observe, SearchId};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::*;
+use crate::Collect;
+
+fn observation(function: &str, source: &str, verdict: Verdict) -> Observation {
+    let search = SearchId::from_uuid(Uuid::from_u128(1));
+    let message = MessageId::from_uuid(Uuid::from_u128(2));
+    Observation {
+        at: Timestamp::UNIX_EPOCH,
+        function: function.into(),
+        search_id: Some(search),
+        message_id: Some(message),
+        message: "SearchUploadSaved".into(),
+        verdict,
+        why: String::new(),
+        source: source.into(),
+        traceparent: Some(Traceparent { trace: 1, span: 7 }.to_string()),
+        began_at: None,
+    }
+}
+
+#[test]
+fn the_sender_of_a_message_is_the_parent_of_its_receiver() {
+    let sent = Span::of(&observation("notify-upload", "notify-upload", Verdict::Handled)).unwrap();
+    let handled = Span::of(&observation("run-saga", "notify-upload", Verdict::Handled)).unwrap();
+    assert_eq!((sent.trace, sent.id, sent.parent), (1, 7, None));
+    assert_eq!((handled.trace, handled.parent), (1, Some(7)));
+    let effects = Traceparent { trace: 1, span: 7 }.then(MessageId::from_uuid(Uuid::from_u128(2)));
+    assert_eq!(handled.id, effects.span);
+}
+
+#[test]
+fn a_delivery_without_effect_is_a_span_beside_the_one_with_effect() {
+    let handled = Span::of(&observation("run-saga", "notify-upload", Verdict::Handled)).unwrap();
+    let copy = observation("run-saga", "notify-upload", Verdict::Duplicate);
+    let later = Timestamp::from_second(1).unwrap();
+    let copy = Span::of(&Observation { at: later, ..copy }).unwrap();
+    assert_ne!(copy.id, handled.id);
+    assert_eq!(copy.parent, handled.parent);
+}
+
+#[test]
+fn only_plain_http_leads_to_a_collector() {
+    assert!(Collector::at("http://localhost:4318/").is_ok());
+    for wrong in ["https://collector", "localhost:4318", "", "http://"] {
+        assert!(Collector::at(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_collector_is_sent_the_spans_of_an_invocation_once() {
+    let (sender, mut received) = mpsc::unbounded_channel::<Value>();
+    let take = async |State(sender): State<mpsc::UnboundedSender<Value>>, Json(body): Json<Value>| {
+        sender.send(body).unwrap();
+    };
+    let router = axum::Router::new().route("/v1/traces", post(take)).with_state(sender);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    let observer = Arc::new(Collect::new("f".into(), Some(Collector::at(&endpoint).unwrap())));
+    observer.observe(observation("run-saga", "notify-upload", Verdict::Handled));
+    observer.flush().await;
+    observer.flush().await;
+    let spans = received.recv().await.unwrap();
+    let span = &spans["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+    assert_eq!(span["name"], "run-saga SearchUploadSaved");
+    assert_eq!(span["parentSpanId"], "0000000000000007");
+    assert!(received.try_recv().is_err());
+    server.abort();
+}

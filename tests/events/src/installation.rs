@@ -1,0 +1,110 @@
+//! An embedded installation, for the library and for the binary alike.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::Backend;
+use config::Config;
+use contracts::{Body, Host, Message, UploadMetadata};
+use dedup::GrantTokens;
+use embedded::{Settings, Store};
+use imports::{PresignUpload, UploadGrant};
+use jiff::{SignedDuration, Timestamp};
+use outbox::{Queue, ReceiveMessages};
+use runtime_api::Function;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::process::Command;
+use worker::SystemHost;
+
+/// What every uploaded file holds.
+const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
+                           TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
+
+/// An embedded installation in a folder of its own, which goes with it.
+pub struct Installation {
+    dir: TempDir,
+    /// Its store.
+    pub store: Arc<Store>,
+}
+
+impl Installation {
+    /// An empty one.
+    ///
+    /// # Panics
+    /// When there is no place for it.
+    pub fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let store = Store::open(dir.path(), Arc::new(SystemHost), Settings::default()).unwrap();
+        Self { dir, store: Arc::new(store) }
+    }
+
+    /// The ports on it.
+    pub fn backend(&self) -> Backend {
+        let config = Config { data_dir: self.dir.path().to_owned(), ..Config::default() };
+        adapters::embedded(&self.store, Arc::new(SystemHost), self.store.clone(), config)
+    }
+
+    /// Starts a function's binary on it.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub async fn start(&self, program: impl AsRef<Path>) -> Function {
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env("SEARCH_IMPORT_BACKEND", "embedded")
+            .env("SEARCH_IMPORT_DATA_DIR", self.dir.path());
+        Function::start(command).await.unwrap()
+    }
+
+    /// Stores what the messages of a batch are about, and grants the tokens that they carry and the replies will.
+    ///
+    /// # Panics
+    /// When the store does not answer.
+    pub async fn admit(&self, batch: &Value) {
+        for record in batch["Records"].as_array().unwrap() {
+            let Ok(message) = Message::decode(record["body"].as_str().unwrap()) else { continue };
+            let search = message.correlation_id;
+            let mut tokens: Vec<_> = message.token.into_iter().collect();
+            match message.body {
+                Body::SearchUploadSaved(saved) => self.store_upload(&saved.object.key).await,
+                Body::StartParsing(parse) => {
+                    self.store_upload(&parse.object.key).await;
+                    tokens.extend(parse.reply_token);
+                }
+                _ => {}
+            }
+            self.store.grant(search, &tokens, SystemHost.now()).await.unwrap();
+        }
+    }
+
+    /// Stores a file of two records under a key.
+    ///
+    /// # Panics
+    /// When the store does not take it.
+    pub async fn store_upload(&self, key: &str) {
+        let metadata =
+            UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();
+        let expires_at = Timestamp::now() + SignedDuration::from_hours(1);
+        let grant = UploadGrant { key: key.to_owned(), max_bytes: 1 << 20, metadata, expires_at };
+        let form = self.store.presign(&grant).await.unwrap();
+        self.store.upload(&form, TWO_RECORDS.as_bytes()).await.unwrap();
+    }
+
+    /// What was sent to a queue and can be received now, in order.
+    ///
+    /// # Panics
+    /// When the store does not answer, or something else was sent.
+    pub async fn sent(&self, queue: Queue) -> Vec<Message> {
+        let received = self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap();
+        received.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()
+    }
+}
+
+impl Default for Installation {
+    fn default() -> Self {
+        Self::new()
+    }
+}

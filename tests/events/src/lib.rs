@@ -1,0 +1,67 @@
+//! Sample events, as Lambda's event sources hand them to functions, and installations that they are about.
+//!
+//! - [`event`] reads one of the files beside this crate, [`all`] says which there are; [`failures`] reads the answer to
+//!   a batch;
+//! - [`Installation`]: an embedded installation in which an event means something: the files that it tells of are
+//!   stored, and the tokens that its messages carry are granted;
+//! - [`check_log`]: what the log of a function must have, and what it must not.
+//!
+//! The tests of each function feed the events of its event sources to the library and to the built binary.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failed unwrap is a failed test with a line number"
+)]
+
+mod installation;
+mod log;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+pub use installation::Installation;
+pub use log::check_log;
+
+/// The sample event of this name.
+///
+/// # Panics
+/// When there is none.
+pub fn event(name: &str) -> Value {
+    let path = folder().join(format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The names of all sample events that begin with `prefix`, in alphabetical order.
+///
+/// # Panics
+/// When the folder cannot be read.
+pub fn all(prefix: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let names = entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
+    names.sort();
+    names
+}
+
+/// The places in a batch of the records that a partial batch response says have failed.
+///
+/// # Panics
+/// When it is not such a response, or names a record that is not in the batch.
+pub fn failures(batch: &Value, response: &Value) -> Vec<usize> {
+    let place = |failure: &Value| {
+        let mut records = batch["Records"].as_array().unwrap().iter();
+        records
+            .position(|record| record["messageId"] == failure["itemIdentifier"])
+            .expect("a record of the batch")
+    };
+    response["batchItemFailures"].as_array().unwrap().iter().map(place).collect()
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
