@@ -108,7 +108,7 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
     scratch.commands();
     let again = outcomes(&scratch.mongo, OnDifference::Report).await?;
     assert!(again.iter().all(|outcome| *outcome == Outcome::Present), "{again:?}");
-    assert_eq!(scratch.commands(), ["listIndexes"; 6], "a cold start only looks");
+    assert_eq!(scratch.commands(), ["listIndexes"; 7], "a cold start only looks");
     let index = ttl(&scratch).await?;
     assert_eq!(index.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     assert_eq!(index.get_document("key")?, &doc! { "CompletedAt": 1 });
