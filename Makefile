@@ -18,6 +18,9 @@ PURE := saga dedup outbox
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
 FUNCTIONS := $(notdir $(wildcard functions/*-*))
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
+PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/search-import
+# Builds the program as `make test` does, with the same features of everything, so that it is compiled once.
+PROGRAM_OF_TESTS := $(CARGO) test --workspace --locked --quiet --no-run --test command_line
 
 .DEFAULT_GOAL := help
 
@@ -44,7 +47,7 @@ test: ## Run every test, on real servers that are started for it unless they run
 
 .PHONY: test-deploy
 test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
-	$(CARGO) build --package cli --locked
+	$(PROGRAM_OF_TESTS)
 	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
 
 .PHONY: services
@@ -104,7 +107,8 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 lint-template: ## Check the deployment's template, by the rules of AWS and against the code
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
-	$(CARGO) run --quiet --package cli --locked -- check-template
+	$(PROGRAM_OF_TESTS)
+	$(PROGRAM) check-template
 
 .PHONY: lint-pure
 lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store

@@ -4,9 +4,8 @@
     tools.py run sam cargo-lambda -- build.py [arm64|x86_64]
 
 `sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for whoever
-deploys otherwise. The same source, toolchain and processor give the same bytes, wherever the checkout and the home of
-cargo are: their paths are taken out of the programs (RUSTFLAGS, set by the Makefile), and every entry of a zip has the
-same time and mode.
+deploys otherwise. What differs between machines is kept out of both: the paths of the checkout and of cargo's home by
+RUSTFLAGS, which the Makefile sets, and the time by giving every entry of a zip the same.
 """
 
 import hashlib

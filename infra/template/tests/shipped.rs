@@ -205,6 +205,13 @@ fn finds_a_role_that_allows_too_little_or_too_much() {
 }
 
 #[test]
+fn finds_a_function_behind_another_queue() {
+    let (own, other) = ("Queue: !GetAtt ParseDeadQueue.Arn", "Queue: !GetAtt SagaDeadQueue.Arn");
+    finds(own, other, "ReportFaults", "is not invoked by the queue that it works on");
+    finds(own, other, "ReportFaults", "is invoked by SagaDeadQueue");
+}
+
+#[test]
 fn finds_a_function_that_is_not_deployed() {
     finds("Binary: report-faults", "Binary: report-fault", "Resources", "report-faults is not deployed");
 }

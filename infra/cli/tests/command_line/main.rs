@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod bench;
+mod check_template;
 mod faults;
 mod inspect;
 mod outbox;

@@ -35,12 +35,13 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// All checks.
-pub const CHECKS: [Check; 12] = [
+pub const CHECKS: [Check; 13] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
     queues::partial_responses,
     queues::lifetimes,
+    queues::sources,
     permissions::wildcards,
     permissions::grants,
     capacity::connections,

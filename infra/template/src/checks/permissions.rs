@@ -144,7 +144,7 @@ fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| allowing(item, statements)),
         Value::Object(map) if map.get("Effect").is_some_and(|effect| effect == "Allow") => {
-            statements.push(value)
+            statements.push(value);
         }
         Value::Object(map) => map.values().for_each(|item| allowing(item, statements)),
         _ => {}

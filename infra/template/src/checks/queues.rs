@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::Template;
-use crate::view::{Queue, number};
+use crate::view::{Queue, number, referred};
 
 /// How many times a function's timeout fits into the visibility timeout of the queue before it, so that Lambda's own
 /// retries do (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The window in which a batch
@@ -117,4 +117,23 @@ fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
     let behind = std::iter::successors(Some(queue), |queue| queue.dead_letters(template));
     // A circle of queues would go on for ever.
     behind.take(template.resources.len()).map(|queue| queue.retention()).max().unwrap_or(0)
+}
+
+/// Each function is invoked by the queue that it works on, and by no other.
+pub(crate) fn sources(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let Some(uses) = function.uses() else { continue };
+        let variables = &function.properties["Environment"]["Variables"];
+        let own = uses.receives.and_then(|queue| referred(&variables[sqs::Queues::setting(queue)]));
+        let invoking: Vec<&str> = function.sources(template).map(|source| source.queue.id).collect();
+        if uses.receives.is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
+            findings.push(Finding::new(function.id, "is not invoked by the queue that it works on"));
+        }
+        for other in invoking.into_iter().filter(|queue| Some(*queue) != own) {
+            findings
+                .push(Finding::new(function.id, format!("is invoked by {other}, which it does not work on")));
+        }
+    }
+    findings
 }
