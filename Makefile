@@ -58,28 +58,21 @@ services: ## Start the servers that tests need, and leave them running
 services-stop: ## Stop them
 	@$(SERVICES) down
 
-# cargo-lambda of this version, from PyPI with the compiler that it cross-compiles with, unless there is one already.
-LAMBDA_VERSION := 1.9.2
-LAMBDA_VENV := target/cargo-lambda-$(LAMBDA_VERSION)
-LAMBDA_BIN := $(shell command -v cargo-lambda 2>/dev/null || echo $(LAMBDA_VENV)/bin/cargo-lambda)
-LAMBDA = PATH="$(dir $(abspath $(LAMBDA_BIN))):$$PATH" $(CARGO) lambda
-
-$(LAMBDA_VENV)/bin/cargo-lambda:
-	python3 -m venv $(LAMBDA_VENV)
-	$(LAMBDA_VENV)/bin/pip install --quiet --disable-pip-version-check cargo-lambda==$(LAMBDA_VERSION) ziglang==0.17.0
+# cargo lambda, installed unless it is there already.
+LAMBDA := $(TOOLS) run cargo-lambda -- $(CARGO) lambda
 
 .PHONY: watch
-watch: $(LAMBDA_BIN) ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
-	$(CARGO) build --workspace --bins --locked
-	@eval "$$($(SERVICES) env)" && eval "$$(target/debug/search-import provision)" && \
+watch: ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
+	$(PROGRAM_OF_TESTS)
+	@eval "$$($(SERVICES) env)" && eval "$$($(PROGRAM) provision)" && \
 		$(LAMBDA) watch --ignore-changes --invoke-address 127.0.0.1 --invoke-port 9000
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
-	@eval "$$($(SERVICES) env)" && eval "$$(target/debug/search-import provision)" && target/debug/search-import pump
+	@eval "$$($(SERVICES) env)" && eval "$$($(PROGRAM) provision)" && $(PROGRAM) pump
 
 .PHONY: invoke
-invoke: $(LAMBDA_BIN) ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload
+invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload
 	@test -n "$(EVENT)" || { echo "EVENT names the file with the event, such as tests/events/s3-put.json"; exit 2; }
 	@$(LAMBDA) invoke $(or $(FUNCTION),$(call function-of,$(notdir $(EVENT)))) \
 		--invoke-address 127.0.0.1 --invoke-port 9000 --data-file $(EVENT)
