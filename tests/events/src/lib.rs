@@ -2,6 +2,7 @@
 //!
 //! - [`event`] reads one of the files beside this crate, [`all`] says which there are; [`failures`] reads the answer to
 //!   a batch;
+//! - [`Batches`]: the sample batches of one queue, fed to a library or to a binary;
 //! - [`Installation`]: an embedded installation in which an event means something: the files that it tells of are
 //!   stored, and the tokens that its messages carry are granted;
 //! - [`check_log`]: what the log of a function must have, and what it must not.
@@ -14,6 +15,7 @@
     reason = "a failed unwrap is a failed test with a line number"
 )]
 
+mod batches;
 mod installation;
 mod log;
 
@@ -21,6 +23,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+pub use batches::Batches;
 pub use installation::Installation;
 pub use log::check_log;
 
