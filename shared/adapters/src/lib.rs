@@ -139,3 +139,32 @@ pub fn embedded(
         config,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USES: Uses = Uses {
+        function: "run-saga",
+        services: &[Service::Database, Service::Ledger],
+        receives: Some(outbox::Queue::Saga),
+        sends: &[outbox::Queue::Saga, outbox::Queue::Parse],
+    };
+
+    fn missing(pairs: &[(&str, &str)]) -> Vec<String> {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        unset(&USES, &Config::from_pairs(pairs).unwrap())
+    }
+
+    #[test]
+    fn a_function_names_every_setting_that_it_needs_and_does_not_have() {
+        let queues = ["SAGA", "SAGA_DEAD", "PARSE"].map(|queue| format!("SEARCH_IMPORT_{queue}_QUEUE_URL"));
+        let services = ["MONGODB_URI", dynamo::LEDGER_TABLE].map(str::to_owned);
+        assert_eq!(missing(&[]), [services.as_slice(), queues.as_slice()].concat());
+        let set = queues.each_ref().map(|name| (name.as_str(), "https://sqs.example"));
+        let secret = [("MONGODB_URI_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:1:secret:x")];
+        assert_eq!(missing(&[set.as_slice(), &secret].concat()), [dynamo::LEDGER_TABLE]);
+        let optimistic = [("SEARCH_IMPORT_MODE", "optimistic")];
+        assert!(missing(&[set.as_slice(), &secret, &optimistic].concat()).is_empty());
+    }
+}
