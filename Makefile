@@ -30,7 +30,7 @@ help: ## Show what can be made
 
 .PHONY: build
 build: ## Build the functions for Lambda, a zip for each, and print their sizes
-	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
+	@$(FOR_LAMBDA) $(TOOLS) run cargo-lambda sam -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
 run: ## Build, import the bundled samples, show the result
@@ -48,7 +48,7 @@ test: ## Run every test, on real servers that are started for it unless they run
 .PHONY: test-deploy
 test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
 	$(PROGRAM_OF_TESTS)
-	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
+	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run cargo-lambda sam -- python3 infra/deployment.py
 
 .PHONY: services
 services: ## Start the servers that tests need, and leave them running

@@ -9,9 +9,7 @@ use report_faults::ReportFaults;
 const BATCHES: Batches = Batches {
     prefix: "sqs-faults",
     to: Queue::Saga,
-    batches: &[
-        ("sqs-faults-mixed", &[1], &["StartParsingFaulted"]),
-    ],
+    batches: &[("sqs-faults-mixed", &[1], &["StartParsingFaulted"])],
 };
 
 #[test]

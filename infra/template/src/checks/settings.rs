@@ -53,8 +53,8 @@ fn read_by(uses: &Uses) -> BTreeSet<String> {
     let general = Config::names().into_iter().filter(|name| !of_any_service.contains(name));
     let general = general.filter(|name| !NOT_ON_LAMBDA.contains(&name.as_str()));
     let queues = uses.queues().map(Queues::setting);
-    let filter = std::iter::once(telemetry::FILTER.to_owned());
-    general.chain(names(uses.services)).chain(queues).chain(filter).collect()
+    let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
+    general.chain(names(uses.services)).chain(queues).chain(telemetry).collect()
 }
 
 /// No function refuses to start because of its settings.
