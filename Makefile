@@ -12,6 +12,8 @@ ARCHITECTURE ?= arm64
 # Takes the paths of this machine out of the programs, so that every machine builds the same.
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
 FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
+# For a deployment that is only tried out: larger and slower functions, built much sooner.
+FOR_TRIAL := CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
@@ -30,7 +32,7 @@ help: ## Show what can be made
 
 .PHONY: build
 build: ## Build the functions for Lambda, a zip for each, and print their sizes
-	@$(FOR_LAMBDA) $(TOOLS) run cargo-lambda sam -- python3 infra/build.py $(ARCHITECTURE)
+	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
 run: ## Build, import the bundled samples, show the result
@@ -48,7 +50,7 @@ test: ## Run every test, on real servers that are started for it unless they run
 .PHONY: test-deploy
 test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
 	$(PROGRAM_OF_TESTS)
-	@$(FOR_LAMBDA) $(SERVICES) run -- $(TOOLS) run cargo-lambda sam -- python3 infra/deployment.py
+	@$(FOR_TRIAL) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
 
 .PHONY: services
 services: ## Start the servers that tests need, and leave them running

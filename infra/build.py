@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the functions as `sam deploy` takes them, and packs each into a zip of its own.
 
-    tools.py run cargo-lambda sam -- build.py [arm64|x86_64]
+    tools.py run sam cargo-lambda -- build.py [arm64|x86_64]
 
 `sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for whoever
 deploys otherwise. What differs between machines is kept out of both: the paths of the checkout and of cargo's home by

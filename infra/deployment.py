@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Deploys the shipped template to a stand-in for AWS, reads it back, and puts a file through it.
 
-    services.py run -- tools.py run cargo-lambda sam -- deployment.py
+    services.py run -- tools.py run sam cargo-lambda -- deployment.py
 
 What is deployed is read back through the services' own interfaces and written as a template again, with which
 `search-import check-template` repeats its checks: so what the code expects is compared with what is there. Then a file

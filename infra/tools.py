@@ -45,6 +45,11 @@ def install(tool):
     python = str(folder(tool) / "bin" / "python")
     options = ["--quiet", "--disable-pip-version-check"]
     call([python, "-m", "pip", "install", *options, *TOOLS[tool]], f"pip install of {tool}")
+    if tool == "cargo-lambda":
+        # It looks for `zig`, or for the package in whichever Python comes first in the path, which may be another tool's.
+        zig = folder(tool) / "bin" / "zig"
+        zig.write_text(f'#!/bin/sh\nexec "{python}" -m ziglang "$@"\n')
+        zig.chmod(0o755)
     (folder(tool) / "installed").touch()
 
 
