@@ -12,12 +12,6 @@ use serde_json::Value;
 /// The batches, each with the records that fail. Their session is not stored yet.
 const BATCHES: [(&str, &[usize]); 2] = [("sqs-control-good", &[]), ("sqs-control-mixed", &[1, 2])];
 
-async fn installation(name: &str) -> Installation {
-    let installation = Installation::new();
-    installation.admit(&event(name)).await;
-    installation
-}
-
 /// How many messages wait in the control queue: each look that finds no session leads to another one later.
 async fn waiting(installation: &Installation) -> u64 {
     installation.store.depths().await.unwrap().get(&Queue::Control).map_or(0, Depth::total)
@@ -31,7 +25,7 @@ fn every_sample_batch_is_here() {
 #[tokio::test]
 async fn the_library_answers_every_record_by_itself() {
     for (name, failing) in BATCHES {
-        let installation = installation(name).await;
+        let installation = Installation::admitting(&event(name)).await;
         let backend = installation.backend();
         let function = DispatchOutbox::over(&backend).unwrap();
         let batch = serde_json::from_value(event(name)).unwrap();
@@ -46,7 +40,7 @@ async fn the_library_answers_every_record_by_itself() {
 #[tokio::test]
 async fn the_binary_answers_every_record_by_itself() {
     for (name, failing) in BATCHES {
-        let installation = installation(name).await;
+        let installation = Installation::admitting(&event(name)).await;
         let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
         let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else { panic!("{name}") };
         let response: Value = serde_json::from_slice(&answer).unwrap();

@@ -35,7 +35,7 @@ impl Batches {
     /// When something else becomes of one.
     pub async fn feed_library(&self, answer: impl AsyncFn(&Backend, Value) -> Value) {
         for (name, failing, sends) in self.batches {
-            let installation = installation(name).await;
+            let installation = Installation::admitting(&event(name)).await;
             let response = answer(&installation.backend(), event(name)).await;
             assert_eq!(failures(&event(name), &response), *failing, "{name}");
             assert_eq!(self.sent(&installation).await, *sends, "{name}");
@@ -48,7 +48,7 @@ impl Batches {
     /// When something else becomes of one, or the log is not as it must be.
     pub async fn feed_binary(&self, program: impl AsRef<Path>) {
         for (name, failing, sends) in self.batches {
-            let installation = installation(name).await;
+            let installation = Installation::admitting(&event(name)).await;
             let mut function = installation.start(&program).await;
             let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else {
                 panic!("{name}")
@@ -63,10 +63,4 @@ impl Batches {
     async fn sent(&self, installation: &Installation) -> Vec<&'static str> {
         installation.sent(self.to).await.iter().map(|message| message.body.name()).collect()
     }
-}
-
-async fn installation(name: &str) -> Installation {
-    let installation = Installation::new();
-    installation.admit(&event(name)).await;
-    installation
 }

@@ -59,11 +59,18 @@ impl Installation {
         Function::start(command).await.unwrap()
     }
 
-    /// Stores what the messages of a batch are about, and grants the tokens that they carry and the replies will.
+    /// One in which the messages of a batch mean something: what they are about is stored, and the tokens that they
+    /// carry and the replies will are granted.
     ///
     /// # Panics
-    /// When the store does not answer.
-    pub async fn admit(&self, batch: &Value) {
+    /// When there is no place for it, or the store does not answer.
+    pub async fn admitting(batch: &Value) -> Self {
+        let installation = Self::new();
+        installation.admit(batch).await;
+        installation
+    }
+
+    async fn admit(&self, batch: &Value) {
         for record in batch["Records"].as_array().unwrap() {
             let Ok(message) = Message::decode(record["body"].as_str().unwrap()) else { continue };
             let search = message.correlation_id;
