@@ -19,12 +19,12 @@ use std::sync::Arc;
 use contracts::Observe;
 use tracing_subscriber::EnvFilter;
 
-/// The environment variable that selects what is logged.
-pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
-
 pub use collect::Collect;
 pub use decisions::LogDecisions;
 pub use trace::WrongEndpoint;
+
+/// The environment variable that selects what is logged.
+pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
 
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
