@@ -18,7 +18,6 @@ SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.x
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
-FUNCTIONS := $(notdir $(wildcard functions/*-*))
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
 PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/search-import
 # Builds the program as `make test` does, with the same features of everything, so that it is compiled once.
@@ -93,7 +92,7 @@ lint: ## Check formatting, lints, docs, the pure crates' dependencies and the de
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
-	@tree=$$($(CARGO) tree --locked $(addprefix --package ,$(FUNCTIONS)) --edges normal,build --prefix none) || exit 1; \
+	@tree=$$($(CARGO) tree --locked --package functions --features lambda --edges normal,build --prefix none) || exit 1; \
 		if others=$$(printf '%s\n' "$$tree" | grep -E '^($(OTHER_TLS)) '); then \
 			echo "the functions have a second TLS stack:"; echo "$$others"; exit 1; fi; \
 		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ')"

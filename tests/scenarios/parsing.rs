@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use contracts::{Delivery, Disposition, FileId, Host, JobState, Outcome, SearchId, StoreError};
 use dedup::RememberProcessed;
+use functions::parse_references::ParseReferences;
+use functions::start_upload::Announced;
 use futures::future::join;
 use imports::{
     Duplicate, Mark, ParsedFile, Progress, Quarantined, ReadStudies, Reason, ReportProgress, Study,
     WriteStudies,
 };
 use outbox::{Queue, Received};
-use parse_references::ParseReferences;
-use start_upload::Announced;
 
 use crate::world::{TWO_RECORDS, World};
 
@@ -98,7 +98,7 @@ fn is_retried(answers: &[Disposition]) -> bool {
 /// Whether the filter's store has anything of a command.
 async fn is_remembered(world: &World, command: &Received) -> bool {
     let message = contracts::Message::decode(&command.delivery.body).unwrap();
-    let key = format!("{}:{}", parse_references::FUNCTION, message.id);
+    let key = format!("{}:{}", functions::parse_references::FUNCTION, message.id);
     world.store().is_remembered(&key, world.host.now()).await.unwrap()
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use contracts::{Delivery, Disposition, Host, SearchId, StoreError, Verdict};
+use functions::Functions;
+use functions::run_saga::{self, RunSaga};
 use jiff::Timestamp;
-use local::Functions;
 use outbox::{Queue, Received, Settlement};
-use run_saga::RunSaga;
 use worker::{Persist, Persisted, ReadSaga, Worker, WriteSaga};
 
 use crate::world::{TWO_RECORDS, World};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use contracts::{JobState, ProjectId};
 use embedded::Phase;
+use functions::start_upload::{self, NewFile, NewSearch, Withdrawal};
 use imports::ReadJobs;
 use outbox::Queue;
-use start_upload::{NewFile, NewSearch, Withdrawal};
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
 

@@ -9,10 +9,11 @@ use backend::Backend;
 use config::Config;
 use contracts::{Body, Delivery, Destination, Disposition, Job, Message, MessageId, ProjectId, SearchId};
 use embedded::{Intercept, Phase, ReceiveLimits, Settings, Store};
+use functions::Functions;
+use functions::notify_upload::Notification;
+use functions::start_upload::{Announced, NewFile, NewSearch};
 use imports::{ReadJobs, ReadStudies, Study};
-use local::Functions;
 use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
-use start_upload::{Announced, NewFile, NewSearch};
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -176,7 +177,7 @@ pub(crate) async fn call(functions: &Functions, queue: Queue, batch: &[Received]
 async fn notify(functions: &Functions, deliveries: &[Delivery]) -> Vec<Disposition> {
     for delivery in deliveries {
         let event = serde_json::from_str(&delivery.body).unwrap();
-        let notifications = notify_upload::Notification::read_all(&event).unwrap();
+        let notifications = Notification::read_all(&event).unwrap();
         functions.notify_upload.handle(&notifications).await.unwrap();
     }
     vec![Disposition::Acknowledge; deliveries.len()]

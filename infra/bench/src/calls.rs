@@ -10,7 +10,7 @@ use config::{Config, Mode};
 use contracts::{Body, Delivery, Disposition, Host, Message, SearchId};
 use dedup::GrantTokens;
 use embedded::{Intercept, Phase, Settings, Store};
-use local::Functions;
+use functions::Functions;
 use outbox::{Queue, ReceiveMessages};
 use serde::Serialize;
 use worker::{Persist, ReadSaga, SystemHost, WriteSaga};

@@ -8,7 +8,7 @@ use std::time::Instant;
 use contracts::ProjectId;
 use contracts::manifest::ManifestFault;
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
-use start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
+use functions::start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
 use uuid::Uuid;
 
 use crate::args;

@@ -235,7 +235,7 @@ impl Messages {
     fn count(decisions: &[Observation]) -> Self {
         // Notifications become messages; they are none themselves.
         let consumed = |decision: &&Observation| {
-            decision.verdict != Verdict::Dispatched && decision.function != notify_upload::FUNCTION
+            decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::FUNCTION
         };
         let count = |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count();
         let parsed: BTreeSet<_> = decisions

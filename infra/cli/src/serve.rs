@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
+use functions::start_upload::http::router;
 use local::http::{self, UploadsAt};
-use start_upload::http::router;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 

@@ -8,10 +8,11 @@ use backend::{Backend, Missing};
 use config::BackendKind;
 use contracts::{Backoff, Delivery, Disposition, Host, StoreError};
 use embedded::{Lock, Store};
+use functions::Functions;
+use functions::notify_upload::Notification;
 use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
-use notify_upload::Notification;
 use outbox::queue::MAX_BATCH;
 use outbox::{Queue, ReceiveMessages, Received};
 use rand::SeedableRng;
@@ -21,7 +22,6 @@ use sqs::Queues;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::functions::Functions;
 use crate::trial::{Copying, Crashes, Trial};
 
 /// How long a received message is hidden from other receivers: longer than a function takes for it.

@@ -24,10 +24,10 @@ pub use source::{Source, SourceError};
 
 /// The functions that the template deploys.
 pub const FUNCTIONS: [Uses; 6] = [
-    start_upload::USES,
-    notify_upload::USES,
-    run_saga::USES,
-    parse_references::USES,
-    dispatch_outbox::USES,
-    report_faults::USES,
+    functions::start_upload::USES,
+    functions::notify_upload::USES,
+    functions::run_saga::USES,
+    functions::parse_references::USES,
+    functions::dispatch_outbox::USES,
+    functions::report_faults::USES,
 ];

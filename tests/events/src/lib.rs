@@ -7,7 +7,7 @@
 //!   stored, and the tokens that its messages carry are granted;
 //! - [`check_log`]: what the log of a function must have, and what it must not.
 //!
-//! The tests of each function feed the events of its event sources to the library and to the built binary.
+//! The tests of `functions` feed the events of each event source to the library and to the built binaries.
 
 #![allow(
     clippy::unwrap_used,

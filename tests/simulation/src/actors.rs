@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use ::functions::notify_upload::Notification;
 use contracts::{Delivery, Disposition, ProjectId};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use notify_upload::Notification;
 use outbox::{Queue, Received};
 
 use crate::coverage::{Call, Phase};

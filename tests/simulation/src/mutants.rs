@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contracts::{AttemptId, Body, Delivery, Destination, Disposition, Message, SearchId, Token};
 use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
+use functions::run_saga::RunSaga;
 use outbox::{Entry, Kind, Outgoing};
-use run_saga::RunSaga;
 use uuid::Uuid;
 use worker::Persist;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use contracts::message::ObjectRef;
 use contracts::{FileId, ObjectKey, SearchId};
+use functions::start_upload::{Announced, NewFile, NewSearch};
 use outbox::Queue;
-use start_upload::{Announced, NewFile, NewSearch};
 
 use crate::rng::Rng;
 use crate::world::{Occasion, StoredObject, World, short};

@@ -196,7 +196,9 @@ impl World {
             let id = observation.message_id.map(|id| short(&id)).unwrap_or_default();
             format!("{:<16} {message} {id}: {why}", verdict.name())
         });
-        if observation.function == parse_references::FUNCTION && observation.verdict == Verdict::Handled {
+        if observation.function == ::functions::parse_references::FUNCTION
+            && observation.verdict == Verdict::Handled
+        {
             self.took_effect(observation);
         }
     }

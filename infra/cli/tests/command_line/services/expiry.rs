@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use backend::Backend;
 use config::Config;
 use contracts::{Delivery, Destination, Disposition, Host, ProjectId, Verdict};
+use functions::run_saga::RunSaga;
+use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use local::{Runner, Trial};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use outbox::{Outgoing, SendError, SendMessages};
-use run_saga::RunSaga;
 use servers::Tested;
 use servers::mongo::eventually;
-use start_upload::{NewFile, NewSearch, StartUpload};
 use testing::Seen;
 use worker::SystemHost;
 

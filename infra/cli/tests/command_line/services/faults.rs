@@ -10,6 +10,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use backend::Backend;
 use config::Config;
 use contracts::{Host, JobState, ProjectId, SearchId};
+use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use local::Copying;
 use mongo::collections;
@@ -22,7 +23,6 @@ use servers::amazon::Service;
 use servers::mongo::{FailPoint, OwnServer, eventually};
 use servers::net::Throttling;
 use sqs::Queues;
-use start_upload::{NewFile, NewSearch, StartUpload};
 use worker::SystemHost;
 
 use super::{Environment, upload};

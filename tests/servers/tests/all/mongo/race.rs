@@ -9,10 +9,10 @@ use contracts::{
     UploadMetadata, Verdict,
 };
 use dedup::ledger::NoLedger;
+use functions::run_saga::{self, RunSaga};
 use jiff::Timestamp;
 use mongo::Mongo;
 use outbox::{Outgoing, Policy, SendError, SendMessages, Settlement};
-use run_saga::RunSaga;
 use testing::{Seen, sample};
 use tokio::sync::Barrier;
 use worker::document::{Persist, Persisted, ReadSaga, WriteSaga};

@@ -1,0 +1,111 @@
+//! What went wrong, as RFC 9457 has it.
+
+use axum::extract::rejection::JsonRejection;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use contracts::manifest::ManifestFault;
+use contracts::store::chain;
+use outbox::session::CommitError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::start_upload::Error;
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Problem {
+    /// Always `about:blank`: the status says what kind it is.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// The HTTP status code.
+    status: u16,
+    /// In words for whoever asked.
+    detail: String,
+    /// What is wrong with a manifest, one by one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Fault>,
+}
+
+/// One thing that is wrong with a manifest.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Fault {
+    /// In words.
+    detail: String,
+    /// Which file it is about, from 0; none when it is about all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<usize>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: &str) -> Self {
+        let title = status.canonical_reason().unwrap_or("Problem");
+        Self {
+            kind: "about:blank",
+            title,
+            status: status.as_u16(),
+            detail: detail.to_owned(),
+            errors: Vec::new(),
+        }
+    }
+
+    pub(super) fn bad(detail: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(super) fn no_such_search() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such search")
+    }
+
+    /// A body that is too large, no JSON, or not the JSON of a search.
+    pub(super) fn unreadable(rejection: &JsonRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large")
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the request is not of type application/json")
+            }
+            _ => Self::bad(&format!("the request is not a search: {}", rejection.body_text())),
+        }
+    }
+
+    /// The cause goes to the log, not to whoever asked.
+    pub(super) fn unavailable(error: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(error = chain(error), "a request failed");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the service cannot answer at the moment; please try again",
+        )
+    }
+
+    fn invalid(faults: &[ManifestFault]) -> Self {
+        let fault = |fault: &ManifestFault| Fault { detail: fault.to_string(), file: fault.file_index() };
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "the manifest is not valid");
+        Self { errors: faults.iter().map(fault).collect(), ..problem }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Invalid(faults) => Self::invalid(faults),
+            Error::Commit(CommitError::TooLate) => Self::new(
+                StatusCode::CONFLICT,
+                "the request took too long and was given up; nothing is stored. Send it again, with another \
+                 idempotency key if it has one",
+            ),
+            Error::Store(_) | Error::Stage(_) | Error::Commit(_) => Self::unavailable(&error),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Text and numbers are always JSON.
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response()
+    }
+}

@@ -1,0 +1,57 @@
+//! Withdrawing a search.
+
+use contracts::message::SearchWithdrawn;
+use contracts::{Body, Job, Manifest, ManifestFile, SearchId, SessionId, Token};
+use outbox::Session;
+
+use super::{Error, StartUpload};
+
+/// What became of a request to withdraw a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// It will end without having been read, unless its last file is stored just now; or it has ended like that.
+    Accepted,
+    /// Its files are being read, or were.
+    TooLate,
+    /// There is no such search.
+    Unknown,
+}
+
+impl StartUpload {
+    /// Withdraws a search of which nothing has been read. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When something did not answer; then nobody knows whether it is withdrawn.
+    pub async fn withdraw(&self, search_id: SearchId) -> Result<Withdrawal, Error> {
+        let Some(job) = self.ports.jobs.job(search_id).await? else { return Ok(Withdrawal::Unknown) };
+        if job.has_started() {
+            return Ok(Withdrawal::TooLate);
+        }
+        if !job.state.has_ended() {
+            self.announce_withdrawal(&job).await?;
+        }
+        Ok(Withdrawal::Accepted)
+    }
+
+    async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
+        let host = self.ports.reporter.host.as_ref();
+        let token = Token::minted_at_entry(job.search_id, host.fresh_id());
+        self.ports.tokens.grant(job.search_id, std::slice::from_ref(&token), host.now()).await?;
+        let body = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
+        let message = self.message(job.search_id, token, Body::SearchWithdrawn(body));
+        let id = SessionId::from_uuid(host.fresh_id());
+        let mut session = Session::open(host, id, job.search_id, self.settings.session.clone());
+        session.send(&message)?;
+        self.commit(session, &message, "withdrew the search").await
+    }
+}
+
+/// What was announced of it. It matters only while the announcement has not been handled, and then all of it is known.
+fn manifest(job: &Job) -> Manifest {
+    let files = job.files.iter().map(|file| ManifestFile {
+        file_id: file.file_id,
+        name: file.name.clone().unwrap_or_default(),
+        size_bytes: file.size_bytes.unwrap_or_default(),
+    });
+    Manifest { name: job.name.clone().unwrap_or_default(), files: files.collect() }
+}

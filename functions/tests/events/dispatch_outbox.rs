@@ -1,0 +1,64 @@
+//! Every sample batch of the control queue, fed to the library and to the built binary.
+
+use embedded::Depth;
+use events::{Installation, check_log, event, failures};
+use functions::dispatch_outbox::DispatchOutbox;
+use outbox::Queue;
+use runtime_api::Outcome;
+use serde_json::Value;
+
+/// The batches, each with the records that fail. Their session is not stored yet.
+const BATCHES: [(&str, &[usize]); 2] = [("sqs-control-good", &[]), ("sqs-control-mixed", &[1, 2])];
+
+/// How many messages wait in the control queue: each look that finds no session leads to another one later.
+async fn waiting(installation: &Installation) -> u64 {
+    installation.store.depths().await.unwrap().get(&Queue::Control).map_or(0, Depth::total)
+}
+
+#[test]
+fn every_sample_batch_is_here() {
+    assert_eq!(BATCHES.map(|(name, _)| name).to_vec(), events::all("sqs-control"));
+}
+
+#[tokio::test]
+async fn the_library_answers_every_record_by_itself() {
+    for (name, failing) in BATCHES {
+        let installation = Installation::admitting(&event(name)).await;
+        let backend = installation.backend();
+        let function = DispatchOutbox::over(&backend).unwrap();
+        let batch = serde_json::from_value(event(name)).unwrap();
+        let handle = async |batch: &[_]| function.handle(batch).await;
+        let response = lambda::answer(&backend, Queue::Control, batch, handle).await;
+        let response = serde_json::to_value(response).unwrap();
+        assert_eq!(failures(&event(name), &response), failing, "{name}");
+        assert_eq!(waiting(&installation).await, 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_binary_answers_every_record_by_itself() {
+    for (name, failing) in BATCHES {
+        let installation = Installation::admitting(&event(name)).await;
+        let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
+        let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else { panic!("{name}") };
+        let response: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(failures(&event(name), &response), failing, "{name}");
+        assert_eq!(waiting(&installation).await, 1, "{name}");
+        check_log(&function.stop().await);
+    }
+}
+
+#[tokio::test]
+async fn the_binary_sweeps_on_schedule() {
+    let installation = Installation::new();
+    let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
+    assert_eq!(function.invoke(&event("schedule")).await.unwrap(), Outcome::Answer("null".into()));
+}
+
+#[tokio::test]
+async fn the_binary_fails_on_an_event_of_another_service_and_goes_on() {
+    let installation = Installation::new();
+    let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
+    assert!(matches!(function.invoke(&event("s3-put")).await.unwrap(), Outcome::Failure(_)));
+    assert_eq!(function.invoke(&event("schedule")).await.unwrap(), Outcome::Answer("null".into()));
+}

@@ -1,0 +1,128 @@
+//! Every sample event of S3, fed to the library and to the built binary.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contracts::message::ObjectRef;
+use contracts::{Body, Message, StoreError};
+use embedded::Store;
+use events::{Installation, check_log, event};
+use functions::notify_upload::{Notification, NotifyUpload};
+use imports::{ObjectFacts, ObjectStream, ReadObject};
+use outbox::Queue;
+use runtime_api::Outcome;
+
+/// The events, each with the files that the saga is told of: name and version.
+const EVENTS: [(&str, &[(&str, &str)]); 13] = [
+    ("s3-copy", &[("psycinfo.ris", "")]),
+    ("s3-duplicate", &[("psycinfo.ris", FIRST), ("psycinfo.ris", FIRST)]),
+    ("s3-encoded-key", &[(ENCODED, "")]),
+    ("s3-eventbridge", &[(ENCODED, FIRST)]),
+    ("s3-multipart-completed", &[("embase.csv", "")]),
+    ("s3-not-an-upload", &[("pubmed.nbib", "")]),
+    ("s3-out-of-order", &[("psycinfo.ris", FIRST), ("psycinfo.ris", SECOND)]),
+    ("s3-post", &[("psycinfo.ris", "")]),
+    ("s3-put", &[("psycinfo.ris", "")]),
+    ("s3-removed", &[]),
+    ("s3-several-records", &[("psycinfo.ris", ""), ("pubmed.nbib", ""), ("embase.csv", "")]),
+    ("s3-test-event", &[]),
+    ("s3-versioned", &[("psycinfo.ris", FIRST)]),
+];
+const FIRST: &str = "096fKKXTRTtl3on89fVO.nfljtsv6qko";
+const SECOND: &str = "L4kqtJlcpXroDTDmpUMLUo";
+const ENCODED: &str = "Ergebnisse + 50% für «Müller» 検索.ris";
+
+/// An installation in which the files that an event tells of are stored.
+async fn installation(name: &str) -> Installation {
+    let installation = Installation::new();
+    for notification in Notification::read_all(&event(name)).unwrap() {
+        installation.store_upload(&notification.key).await;
+    }
+    installation
+}
+
+/// The function over a store that has every version of a file; the embedded one keeps none.
+fn function(installation: &Installation) -> NotifyUpload {
+    let objects = Arc::new(AnyVersion(Arc::clone(&installation.store)));
+    NotifyUpload { objects, ..NotifyUpload::over(&installation.backend()) }
+}
+
+struct AnyVersion(Arc<Store>);
+
+#[async_trait]
+impl ReadObject for AnyVersion {
+    async fn head(
+        &self,
+        bucket: &str,
+        key: &str,
+        _: Option<&str>,
+    ) -> Result<Option<ObjectFacts>, StoreError> {
+        self.0.head(bucket, key, None).await
+    }
+
+    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
+        self.0.open(object).await
+    }
+}
+
+/// The files that messages tell of: name and version.
+fn files(messages: &[Message]) -> Vec<(&str, &str)> {
+    messages.iter().map(file).collect()
+}
+
+fn file(message: &Message) -> (&str, &str) {
+    match &message.body {
+        Body::SearchUploadSaved(saved) => {
+            (&saved.file_name, saved.object.version.as_deref().unwrap_or_default())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_sample_event_is_here() {
+    assert_eq!(EVENTS.map(|(name, _)| name).to_vec(), events::all("s3-"));
+}
+
+#[tokio::test]
+async fn the_library_tells_the_saga_of_every_file() {
+    for (name, expected) in EVENTS {
+        let installation = installation(name).await;
+        let notifications = Notification::read_all(&event(name)).unwrap();
+        function(&installation).handle(&notifications).await.unwrap();
+        let sent = installation.sent(Queue::Saga).await;
+        assert_eq!(files(&sent), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_binary_tells_the_saga_of_every_file() {
+    for (name, expected) in EVENTS {
+        let installation = installation(name).await;
+        let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
+        let outcome = function.invoke(&event(name)).await.unwrap();
+        assert_eq!(outcome, Outcome::Answer("null".into()), "{name}");
+        // In the store that the binary opens, a version of a file is gone.
+        let expected: Vec<_> = expected.iter().filter(|(_, version)| version.is_empty()).copied().collect();
+        assert_eq!(files(&installation.sent(Queue::Saga).await), expected, "{name}");
+        check_log(&function.stop().await);
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_notification_repeats_the_message() {
+    let installation = installation("s3-duplicate").await;
+    let notifications = Notification::read_all(&event("s3-duplicate")).unwrap();
+    function(&installation).handle(&notifications).await.unwrap();
+    let sent = installation.sent(Queue::Saga).await;
+    assert_eq!(sent[0].id, sent[1].id);
+}
+
+#[tokio::test]
+async fn the_binary_fails_on_what_is_no_notification_and_goes_on() {
+    let installation = installation("s3-put").await;
+    let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
+    let failed = function.invoke(&event("sqs-saga-good")).await.unwrap();
+    assert!(matches!(failed, Outcome::Failure(_)), "{failed:?}");
+    assert_eq!(function.invoke(&event("s3-put")).await.unwrap(), Outcome::Answer("null".into()));
+}

@@ -1,0 +1,36 @@
+//! Every sample batch of the saga queue, fed to the library and to the built binary.
+
+use events::Batches;
+use functions::run_saga::RunSaga;
+use outbox::Queue;
+
+const BATCHES: Batches = Batches {
+    prefix: "sqs-saga",
+    to: Queue::Parse,
+    batches: &[
+        ("sqs-saga-good", &[], &["StartParsing", "StartParsing"]),
+        ("sqs-saga-hostile", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[]),
+        ("sqs-saga-mixed", &[1, 3], &["StartParsing", "StartParsing"]),
+    ],
+};
+
+#[test]
+fn every_sample_batch_is_here() {
+    BATCHES.check_names();
+}
+
+#[tokio::test]
+async fn the_library_answers_every_record_by_itself() {
+    let answer = async |backend: &_, batch| {
+        let function = RunSaga::over(backend).unwrap();
+        let handle = async |batch: &[_]| function.handle(batch, None).await;
+        let batch = serde_json::from_value(batch).unwrap();
+        serde_json::to_value(lambda::answer(backend, Queue::Saga, batch, handle).await).unwrap()
+    };
+    BATCHES.feed_library(answer).await;
+}
+
+#[tokio::test]
+async fn the_binary_answers_every_record_by_itself() {
+    BATCHES.feed_binary(env!("CARGO_BIN_EXE_run-saga")).await;
+}
