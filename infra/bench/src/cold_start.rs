@@ -1,14 +1,14 @@
 //! How long a function takes from the start of its process to its first event and to its first answer, and how much
 //! memory it needs for that.
 //!
-//! Each start is of a process of its own, against the Runtime API of `runtime-api`. The files come from the page cache,
+//! Each start is of a process of its own, against the Runtime API of `lambda-host`. The files come from the page cache,
 //! and nothing is downloaded or unpacked: what Lambda itself adds to a cold start is not measured.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use runtime_api::{Function, Outcome};
+use lambda_host::{Function, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::process::Command;

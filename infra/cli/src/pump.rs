@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use config::Config;
+use lambda_host::pump::{Functions, Invoked, Pump, Source};
 use outbox::Queue;
-use pump::{Functions, Invoked, Source};
 use sqs::Queues;
 
 use crate::args;
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         names.join(", "),
         args.functions
     ));
-    let pump = pump::Pump {
+    let pump = Pump {
         sqs: aws_sdk_sqs::Client::new(&aws::config().await),
         functions: Functions::at(&args.functions)?,
         every: Duration::from_secs(args.every),

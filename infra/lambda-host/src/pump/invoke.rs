@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use crate::answer::Answer;
+use super::answer::Answer;
 
 /// Longer than any function may run (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), plus
 /// what an emulator may need to build it first.

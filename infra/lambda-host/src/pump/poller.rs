@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::answer::{Answer, Settled, settle};
-use crate::event;
-use crate::invoke::Functions;
-use crate::source::{Content, Source};
+use super::answer::{Answer, Settled, settle};
+use super::event;
+use super::invoke::Functions;
+use super::source::{Content, Source};
 
 /// How long an empty queue is asked; a pump that is to stop waits as long.
 const WAIT: Duration = Duration::from_secs(2);
