@@ -8,11 +8,11 @@ use std::time::Instant;
 use contracts::ProjectId;
 use contracts::manifest::ManifestFault;
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
+use local::output;
 use start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
 use uuid::Uuid;
 
 use crate::args;
-use crate::output;
 use crate::report::{FileReport, Report};
 use crate::upload;
 use crate::watch;

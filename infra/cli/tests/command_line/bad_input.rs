@@ -98,10 +98,3 @@ fn a_search_that_is_not_there_is_an_error() {
         assert!(run.stderr.contains("there is no search"), "{}", run.stderr);
     }
 }
-
-#[test]
-fn a_pump_without_queues_says_which_setting_is_missing() {
-    let run = Program::new().run(&["pump"]);
-    assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("SEARCH_IMPORT_SAGA_QUEUE_URL is not set"), "{}", run.stderr);
-}
