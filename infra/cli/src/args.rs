@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Studies(Inspect),
     /// Write the records of a search that could not be read to a file, to mend them and import it
     Quarantine(Quarantine),
+    #[cfg(feature = "services")]
     /// Bring the database of the aws backend up to the indexes it should have
     Migrate(Migrate),
     /// Look at effects that are stored and not performed yet, and put those that were given up back to work
@@ -208,6 +209,7 @@ pub(crate) struct OutboxRequeue {
     pub(crate) per_second: u32,
 }
 
+#[cfg(feature = "services")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Migrate {
     /// Build indexes anew that exist with other options

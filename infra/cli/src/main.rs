@@ -12,6 +12,7 @@
 
 mod args;
 mod import;
+#[cfg(feature = "services")]
 mod migrate;
 mod outbox;
 mod quarantine;
@@ -20,6 +21,7 @@ mod resume;
 mod serve;
 mod show;
 mod studies;
+#[cfg(feature = "services")]
 mod upload;
 mod watch;
 mod workspace;
@@ -43,6 +45,7 @@ async fn main() -> ExitCode {
         Command::Import(args) => import::run(args).await,
         Command::Resume(args) => resume::run(&args).await,
         Command::Serve(args) => serve::run(&args).await,
+        #[cfg(feature = "services")]
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,

@@ -15,4 +15,5 @@ mod program;
 mod quarantine;
 mod samples;
 mod serve;
+#[cfg(feature = "services")]
 mod services;
