@@ -78,8 +78,8 @@ pub fn queue_setting(queue: Queue) -> String {
 /// Opens the backend that the settings name. A data directory is opened beside other programs that work in it.
 ///
 /// # Errors
-/// When the data directory or the database cannot be opened, or the program is built without the backend. What is not configured is no error here, but where it
-/// is used.
+/// When the data directory or the database cannot be opened, or the program is built without the backend. What is not
+/// configured is no error here, but where it is used.
 #[cfg_attr(
     not(any(feature = "embedded", feature = "services")),
     allow(unused_variables, reason = "without adapters nothing is opened")
