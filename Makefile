@@ -19,9 +19,13 @@ SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.x
 PURE := saga dedup outbox
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
-PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/search-import
-# Builds the program as `make test` does, with the same features of everything, so that it is compiled once.
-PROGRAM_OF_TESTS := $(CARGO) test --workspace --locked --quiet --no-run --test command_line
+# Everything with every adapter. Whatever takes these options shares what is compiled with `make test`.
+EVERYTHING := --workspace --features cli/services
+DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
+# Builds both programs as `make test` does.
+PROGRAMS_OF_TESTS := $(CARGO) test $(EVERYTHING) --locked --quiet --no-run --test command_line
+# What the users' program must not need unless its feature `services` is asked for.
+SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
 
 .DEFAULT_GOAL := help
 
@@ -41,14 +45,14 @@ run: ## Build, import the bundled samples, show the result
 .PHONY: test
 test: ## Run every test, on real servers that are started for it unless they run
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(SERVICES) run -- $(CARGO) nextest run --workspace --locked --no-fail-fast; \
+		$(SERVICES) run -- $(CARGO) nextest run $(EVERYTHING) --locked --no-fail-fast; \
 	else \
-		$(SERVICES) run -- $(CARGO) test --workspace --locked --no-fail-fast; \
+		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast; \
 	fi
 
 .PHONY: test-deploy
 test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
-	$(PROGRAM_OF_TESTS)
+	$(PROGRAMS_OF_TESTS)
 	@$(FOR_TRIAL) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
 
 .PHONY: services
@@ -64,13 +68,13 @@ LAMBDA := $(TOOLS) run cargo-lambda -- $(CARGO) lambda
 
 .PHONY: watch
 watch: ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
-	$(PROGRAM_OF_TESTS)
-	@eval "$$($(SERVICES) env)" && eval "$$($(PROGRAM) provision)" && \
+	$(PROGRAMS_OF_TESTS)
+	@eval "$$($(SERVICES) env)" && eval "$$($(DEV) provision)" && \
 		$(LAMBDA) watch --ignore-changes --invoke-address 127.0.0.1 --invoke-port 9000
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
-	@eval "$$($(SERVICES) env)" && eval "$$($(PROGRAM) provision)" && $(PROGRAM) pump
+	@eval "$$($(SERVICES) env)" && eval "$$($(DEV) provision)" && $(DEV) pump
 
 .PHONY: invoke
 invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload
@@ -86,9 +90,9 @@ function-of = $(strip $(if $(filter s3-%,$1),notify-upload)$(if $(filter sqs-sag
 .PHONY: lint
 lint: ## Check formatting, lints, docs, the pure crates' dependencies and the deployment's template
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure lint-tls lint-template
+	$(CARGO) clippy $(EVERYTHING) --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
+	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-template
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
@@ -101,8 +105,8 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 lint-template: ## Check the deployment's template, by the rules of AWS and against the code
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
-	$(PROGRAM_OF_TESTS)
-	$(PROGRAM) check-template
+	$(PROGRAMS_OF_TESTS)
+	$(DEV) check-template
 
 .PHONY: lint-pure
 lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store
@@ -113,20 +117,27 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store
 		echo "$$crate: $$(printf '%s\n' "$$tree" | sort -u | wc -l) crates, neither a runtime nor a store"; \
 	done
 
+.PHONY: lint-walls
+lint-walls: ## Prove that search-import is built without AWS, MongoDB and TLS unless it is asked to have them
+	@tree=$$($(CARGO) tree --locked --package cli --edges normal --prefix none) || exit 1; \
+		if services=$$(printf '%s\n' "$$tree" | grep -E '^($(SERVICES_ONLY)) '); then \
+			echo "search-import needs, without its feature services:"; printf '%s\n' "$$services" | sort -u; exit 1; fi; \
+		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
+
 .PHONY: bench-parse
 bench-parse: ## Measure how fast reference files are read, and in how much memory
-	$(CARGO) build --package cli --release --locked
-	target/release/search-import bench parse
+	$(CARGO) build --package dev --release --locked
+	target/release/dev bench parse
 
 .PHONY: compare-readers
 compare-readers: ## Compare that with other readers, installed below target/
-	$(CARGO) build --package cli --release --locked
-	python3 tests/compare/compare.py target/release/search-import
+	$(CARGO) build --package dev --release --locked
+	python3 tests/compare/compare.py target/release/dev
 
 .PHONY: diagram
 diagram: ## Draw the README's diagram and table from the code
-	$(CARGO) build --package cli --locked
-	python3 infra/diagram.py target/debug/search-import README.md
+	$(CARGO) build --package dev --locked
+	python3 infra/diagram.py target/debug/dev README.md
 
 .PHONY: clean
 clean: ## Remove what was built and imported

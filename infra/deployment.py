@@ -4,7 +4,7 @@
     services.py run -- tools.py run sam cargo-lambda -- deployment.py
 
 What is deployed is read back through the services' own interfaces and written as a template again, with which
-`search-import check-template` repeats its checks: so what the code expects is compared with what is there. Then a file
+`dev check-template` repeats its checks: so what the code expects is compared with what is there. Then a file
 goes the way of every file: announced over HTTP, uploaded with the form that came back, and found as studies in MongoDB.
 
 The stand-in has gaps. Each is filled in the open, in `GAPS`, and reported; the template stays right for AWS.
@@ -358,12 +358,12 @@ def compare(stack):
     path = ROOT / "target" / "deployed" / "template.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(Reading(stack).template(), indent=1))
-    run([program(), "check-template", path])
+    run([program("dev"), "check-template", path])
 
 
-def program():
+def program(name):
     target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
-    return Path(target) / "debug" / "search-import"
+    return Path(target) / "debug" / name
 
 
 # --- A file -----------------------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ def import_file(stack):
 
 def studies(stack, search_id):
     """The studies of a search, as MongoDB holds them."""
-    command = [program(), "studies", search_id, "--backend", "aws", "--json"]
+    command = [program("search-import"), "studies", search_id, "--backend", "aws", "--json"]
     environment = {**stack.environment(), "MONGODB_URI": setting("MONGODB_URI"), "MONGODB_DATABASE": stack.database}
     return [json.loads(line) for line in run(command, env=environment, stdout=subprocess.PIPE).stdout.splitlines()]
 

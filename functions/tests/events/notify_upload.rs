@@ -10,7 +10,7 @@ use events::{Installation, check_log, event};
 use functions::notify_upload::{Notification, NotifyUpload};
 use imports::{ObjectFacts, ObjectStream, ReadObject};
 use outbox::Queue;
-use runtime_api::Outcome;
+use lambda_host::Outcome;
 
 /// The events, each with the files that the saga is told of: name and version.
 const EVENTS: [(&str, &[(&str, &str)]); 13] = [

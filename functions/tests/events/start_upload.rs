@@ -4,7 +4,7 @@ use events::{Installation, check_log, event};
 use functions::start_upload::{StartUpload, http};
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};
-use runtime_api::Outcome;
+use lambda_host::Outcome;
 use serde_json::Value;
 
 /// The requests, each with the status of the answer.

@@ -9,12 +9,11 @@ use contracts::ProjectId;
 use contracts::manifest::ManifestFault;
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
 use functions::start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
+use local::output;
 use uuid::Uuid;
 
 use crate::args;
-use crate::output;
 use crate::report::{FileReport, Report};
-use crate::upload;
 use crate::watch;
 use crate::workspace::{self, Workspace};
 
@@ -64,6 +63,10 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     Ok(report.is_completed())
 }
 
+#[cfg_attr(
+    not(feature = "services"),
+    allow(unused_variables, reason = "a data directory remembers the paths by itself")
+)]
 async fn announce_and_upload(
     start: &StartUpload,
     workspace: &Workspace,
@@ -72,15 +75,16 @@ async fn announce_and_upload(
 ) -> anyhow::Result<()> {
     start.announce(prepared).await?;
     let announced = &prepared.announced;
-    let Some(home) = workspace.home() else {
-        for (file, path) in announced.files.iter().zip(paths) {
-            upload::post(workspace.backend.host.as_ref(), &file.upload, path).await?;
+    if let Some(home) = workspace.home() {
+        let pending = home.store.pending_uploads().await?;
+        for pending in pending.into_iter().filter(|pending| pending.search_id == announced.search_id) {
+            upload(&home.store, &pending).await?;
         }
         return Ok(());
-    };
-    let pending = home.store.pending_uploads().await?;
-    for pending in pending.into_iter().filter(|pending| pending.search_id == announced.search_id) {
-        upload(&home.store, &pending).await?;
+    }
+    #[cfg(feature = "services")]
+    for (file, path) in announced.files.iter().zip(paths) {
+        crate::upload::post(workspace.backend.host.as_ref(), &file.upload, path).await?;
     }
     Ok(())
 }

@@ -6,32 +6,22 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
 //! - `quarantine`: the records that could not be read, as files to mend;
-//! - `migrate`, `provision`: prepare the services of the aws backend;
-//! - `pump`: event sources for functions under a Lambda emulator;
+//! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
-//! - `check_template`: the deployment against the code;
-//! - `diagram`: the state machine, drawn from the code;
-//! - `bench`: what the functions cost and how fast they are;
-//! - `simulate`: the functions under faults, from seeds;
-//! - `workspace`, `output`: what is worked on, and the terminal.
+//! - `workspace`: what is worked on.
 
 mod args;
-mod bench;
-mod check_template;
-mod diagram;
 mod import;
+#[cfg(feature = "services")]
 mod migrate;
 mod outbox;
-mod output;
-mod provision;
-mod pump;
 mod quarantine;
 mod report;
 mod resume;
 mod serve;
 mod show;
-mod simulate;
 mod studies;
+#[cfg(feature = "services")]
 mod upload;
 mod watch;
 mod workspace;
@@ -40,6 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use contracts::store::chain;
+use local::output;
 
 use crate::args::{Args, Command};
 
@@ -54,17 +45,12 @@ async fn main() -> ExitCode {
         Command::Import(args) => import::run(args).await,
         Command::Resume(args) => resume::run(&args).await,
         Command::Serve(args) => serve::run(&args).await,
+        #[cfg(feature = "services")]
         Command::Migrate(args) => migrate::run(&args).await,
-        Command::Provision(args) => provision::run(&args).await,
-        Command::Pump(args) => pump::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
-        Command::CheckTemplate(args) => check_template::run(&args),
         Command::Quarantine(args) => quarantine::run(&args).await,
-        Command::Diagram(args) => diagram::run(&args),
-        Command::Simulate(args) => simulate::run(&args),
-        Command::Bench(args) => bench::run(&args).await,
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

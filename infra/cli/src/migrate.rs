@@ -1,10 +1,10 @@
 //! The indexes of the database.
 
 use config::Config;
+use local::output;
 use mongo::OnDifference;
 
 use crate::args;
-use crate::output;
 
 /// Builds the indexes that are missing, and those that differ if it is told to. `false` when some differ and stay.
 pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {

@@ -8,11 +8,11 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use contracts::{Host, MessageId};
 use jiff::{SignedDuration, Timestamp};
+use local::output;
 use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement};
 use serde::Serialize;
 
 use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
-use crate::output;
 use crate::workspace::{self, Workspace};
 
 /// How many records are read at a time.

@@ -10,11 +10,11 @@ use backend::Backend;
 use contracts::SearchId;
 use futures::StreamExt;
 use imports::ParsedFile;
+use local::output;
 use references::{Cutting, Limits};
 use serde::Serialize;
 
 use crate::args;
-use crate::output;
 use crate::workspace::{self, Workspace};
 
 /// How many records are asked for at a time.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use contracts::{Job, JobFile, JobState, Observation, Outcome, SearchId, Verdict};
+use local::output;
 use serde::Serialize;
 
-use crate::output;
 use crate::workspace::Workspace;
 
 /// The report of one search; as JSON, the object that scripts read.

@@ -6,11 +6,12 @@ use std::time::Instant;
 use config::BackendKind;
 use contracts::SearchId;
 use embedded::Store;
+use local::output;
 
 use crate::args;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
-use crate::{import, output, watch};
+use crate::{import, watch};
 
 /// Finishes every unfinished import. `true` when each of them completed.
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {

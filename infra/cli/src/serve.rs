@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::Context;
 use functions::start_upload::http::router;
 use local::http::{self, UploadsAt};
+use local::output;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::args;
-use crate::output;
 use crate::workspace::{self, Workspace};
 
 /// Where a data directory is served when nobody says: for this machine alone.
@@ -44,11 +44,11 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     };
     output::remark(&format!("working in {}; Ctrl-C stops", workspace.name()));
     let told = async {
-        stop().await;
+        local::stop().await;
         output::remark("finishing what has begun; Ctrl-C again stops at once");
         drop(stopping);
         tokio::spawn(async {
-            stop().await;
+            local::stop().await;
             std::process::exit(INTERRUPTED);
         });
     };
@@ -71,22 +71,4 @@ async fn listen(
         .with_context(|| format!("{address} cannot be listened at (--listen takes another address)"))?;
     let address = listener.local_addr()?;
     Ok(Some((listener, address)))
-}
-
-/// Resolves when the process is asked to stop: from the terminal, or by whoever runs it as a service.
-pub(crate) async fn stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminate) => tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            },
-            // Then only Ctrl-C stops it gracefully.
-            Err(_) => drop(tokio::signal::ctrl_c().await),
-        }
-    }
-    #[cfg(not(unix))]
-    drop(tokio::signal::ctrl_c().await);
 }

@@ -3,11 +3,11 @@
 use backend::Documents;
 use contracts::{Job, Observation};
 use imports::Quarantined;
+use local::output;
 use serde::Serialize;
 use std::time::Duration;
 
 use crate::args;
-use crate::output;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
 

@@ -2,10 +2,10 @@
 
 use contracts::{FileId, Job, JobFile, Outcome};
 use imports::{Duplicate, ReadStudies, Study};
+use local::output;
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::output;
 use crate::workspace::{self, Workspace};
 
 /// How many studies are read at a time.

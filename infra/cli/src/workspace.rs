@@ -26,6 +26,12 @@ pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
     if let Some(backend) = place.backend {
         config.backend = backend.into();
     }
+    if config.backend == BackendKind::Aws && cfg!(not(feature = "services")) {
+        anyhow::bail!(
+            "this program is built without the aws backend; `cargo build --package cli --features services` builds it \
+             with it"
+        );
+    }
     Ok(config)
 }
 
@@ -73,6 +79,7 @@ impl Workspace {
                 Ok(Self { backend, log: Log::Home(Home { store, lock }) })
             }
             BackendKind::Aws => {
+                #[cfg(feature = "services")]
                 adapters::services::check(&config, Arc::clone(&host)).await?;
                 let recorder = Arc::new(Recorder::default());
                 let backend = adapters::open(config, host, recorder.clone()).await?;

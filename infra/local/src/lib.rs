@@ -2,13 +2,15 @@
 //!
 //! - [`runner`]: delivers the queues to them until everything is done;
 //! - [`http`]: the API and the uploads on a port of this machine;
-//! - [`provision`]: queues, tables and a bucket on servers of one's own, for trying things out;
-//! - [`trial`]: what can be made to go wrong on purpose.
+//! - [`trial`]: what can be made to go wrong on purpose;
+//! - [`output`], [`stop()`]: the terminal of a program that runs them.
 
 pub mod http;
-pub mod provision;
+pub mod output;
 pub mod runner;
+mod stop;
 pub mod trial;
 
 pub use runner::{Home, Runner};
+pub use stop::stop;
 pub use trial::{Copying, Trial};

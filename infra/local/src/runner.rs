@@ -18,7 +18,6 @@ use outbox::{Queue, ReceiveMessages, Received};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use sqs::Queues;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -163,7 +162,7 @@ impl Runner {
         let config = &self.backend.config;
         queue != Queue::Uploads
             || config.backend == BackendKind::Embedded
-            || config.services.queue_urls.contains_key(&Queues::setting(queue))
+            || config.services.queue_urls.contains_key(&adapters::queue_setting(queue))
     }
 }
 

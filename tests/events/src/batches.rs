@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use backend::Backend;
+use lambda_host::Outcome;
 use outbox::Queue;
-use runtime_api::Outcome;
 use serde_json::Value;
 
 use crate::{Installation, all, check_log, event, failures};

@@ -88,6 +88,21 @@ fn a_wrong_setting_is_named() {
     assert!(run.stderr.contains("SEARCH_IMPORT_MODE"), "{}", run.stderr);
 }
 
+#[cfg(not(feature = "services"))]
+#[test]
+fn a_program_without_the_aws_backend_says_how_to_build_it_with_it() {
+    let program = Program::new();
+    for args in [["import", bundled("psycinfo.ris").to_str().unwrap()], ["resume", "--json"]] {
+        let run = program.run(&[&args[..], &["--backend", "aws"]].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert!(
+            run.stderr.contains("--features services") && run.stderr.lines().count() == 1,
+            "{}",
+            run.stderr
+        );
+    }
+}
+
 #[test]
 fn a_search_that_is_not_there_is_an_error() {
     let program = Program::new();
@@ -97,11 +112,4 @@ fn a_search_that_is_not_there_is_an_error() {
         assert_eq!(run.code, Some(1));
         assert!(run.stderr.contains("there is no search"), "{}", run.stderr);
     }
-}
-
-#[test]
-fn a_pump_without_queues_says_which_setting_is_missing() {
-    let run = Program::new().run(&["pump"]);
-    assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("SEARCH_IMPORT_SAGA_QUEUE_URL is not set"), "{}", run.stderr);
 }

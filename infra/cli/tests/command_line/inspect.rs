@@ -108,12 +108,3 @@ fn show_tells_what_was_decided_about_every_message() {
     let for_people = program.run(&["show", search]).stdout;
     assert!(for_people.contains("handled: all files are here; parsing 1"), "{for_people}");
 }
-
-#[test]
-fn the_diagram_is_drawn_in_three_forms() {
-    let program = Program::new();
-    for (format, begin) in [("mermaid", "stateDiagram-v2"), ("dot", "digraph"), ("table", "| state |")] {
-        let run = program.run(&["diagram", "--format", format]);
-        assert!(run.code == Some(0) && run.stdout.starts_with(begin), "{format}");
-    }
-}

@@ -8,14 +8,12 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod bad_input;
-mod bench;
-mod check_template;
 mod faults;
 mod inspect;
 mod outbox;
 mod program;
 mod quarantine;
-mod readme;
 mod samples;
 mod serve;
+#[cfg(feature = "services")]
 mod services;

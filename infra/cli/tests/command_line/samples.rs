@@ -67,3 +67,12 @@ fn real_exports_import_whole_one_by_one_and_together() {
     assert_eq!(report["studies"], 124 + 176 + 1_233);
     assert_eq!(report["messages"]["parse_commands"], 3);
 }
+
+#[test]
+fn what_the_benchmark_reads_is_imported() {
+    let program = Program::new();
+    dev::bench::parse::write(program.folder(), [5, 40]).unwrap();
+    let files = ["40.ris", "5.endnote.xml"].map(|name| program.folder().join(name));
+    let (report, _) = program.import(&files, &[]);
+    assert_eq!(report["studies"], 45);
+}

@@ -2,7 +2,7 @@
 
 use simulation::{Call, Config, Coverage, Fault, Mode, Phase, Range, Summary, run_many, simulate};
 
-/// Schedules of each mode: 100,000 altogether. More of them are a matter of `search-import simulate`.
+/// Schedules of each mode: 100,000 altogether. More of them are a matter of `dev simulate`.
 const SEEDS: u64 = 50_000;
 
 fn run(mode: Mode) -> Summary {

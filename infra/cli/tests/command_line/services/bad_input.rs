@@ -64,19 +64,3 @@ async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
     })
     .await
 }
-
-#[test]
-fn provisioning_is_for_servers_of_ones_own() {
-    let none =
-        ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"];
-    let program = none.iter().fold(crate::program::Program::new(), |program, name| program.setting(name, ""));
-    let run = program.run(&["provision"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(
-        run.stderr.contains("AWS_ENDPOINT_URL_DYNAMODB") && run.stderr.contains("sam deploy"),
-        "{}",
-        run.stderr
-    );
-    let run = program.run(&["provision", "--name", "Under_score"]);
-    assert!(run.stderr.contains("lower-case"), "{}", run.stderr);
-}

@@ -71,18 +71,3 @@ async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested 
     })
     .await
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn provisioning_again_changes_nothing_and_leads_to_the_same_place() -> Tested {
-    let provision = local::provision::Provision::new(&aws::config().await, servers::unique("again"));
-    let test = async {
-        let mut first = provision.create().await?;
-        let mut second = provision.create().await?;
-        first.sort();
-        second.sort();
-        assert_eq!(first, second);
-        Ok(())
-    };
-    let clean = async { provision.remove().await.expect("the environment can be removed") };
-    servers::cleaned_up(test, clean).await
-}

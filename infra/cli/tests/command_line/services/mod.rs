@@ -8,8 +8,8 @@ mod faults;
 use std::collections::BTreeMap;
 
 use aws_sdk_s3::primitives::ByteStream;
+use dev::provision::Provision;
 use imports::PresignedPost;
-use local::provision::Provision;
 use servers::amazon::Service;
 use servers::{Tested, cleaned_up, unique};
 

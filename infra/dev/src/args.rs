@@ -1,0 +1,242 @@
+//! What can be asked for.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The tools of those who develop and operate the search import.
+#[derive(Debug, Parser)]
+#[command(name = "dev", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the functions through schedules of faults, and check what must hold
+    Simulate(Simulate),
+    /// Measure the functions
+    Bench(Bench),
+    /// Check the deployment's template against the code that it deploys
+    CheckTemplate(CheckTemplate),
+    /// Draw the state machine from the code
+    Diagram(Diagram),
+    /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
+    Provision(Provision),
+    /// Deliver queues and the schedule to functions under a Lambda emulator, as Lambda's event sources do
+    Pump(Pump),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Provision {
+    /// What everything's name begins with
+    #[arg(long, default_value = "search-import", value_parser = bucket_prefix)]
+    pub(crate) name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pump {
+    /// Where the functions are invoked; that of `cargo lambda watch` unless set
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9000")]
+    pub(crate) functions: String,
+    /// The most messages of one batch [default: 10; for parse commands 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) batch_size: Option<u32>,
+    /// How long to wait for a batch to fill
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=300))]
+    pub(crate) window: u64,
+    /// How long received messages stay hidden [default: what the queue says]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=43_200))]
+    pub(crate) visibility: Option<u64>,
+    /// How often the schedule invokes dispatch-outbox
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) every: u64,
+}
+
+/// The bucket's name is the narrowest: 3 to 63 lower-case letters, digits and hyphens
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), of which `-upload` is ours.
+fn bucket_prefix(name: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=56).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('-') {
+        Ok(name.to_owned())
+    } else {
+        Err("must be 1 to 56 lower-case letters, digits and hyphens".to_owned())
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckTemplate {
+    /// The template; a samconfig.toml beside it names the environments to check it for
+    #[arg(value_name = "TEMPLATE", default_value = "template.yaml")]
+    pub(crate) template: PathBuf,
+    /// A parameter's value, in every environment
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Diagram {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    /// A Mermaid state diagram
+    Mermaid,
+    /// A Graphviz digraph
+    Dot,
+    /// The full table in Markdown
+    Table,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Simulate {
+    /// How many schedules to run, in each mode
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) schedules: u64,
+    /// The seed of the first schedule; the others have those after it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How the functions tell duplicates [default: one after the other; ledger for --replay]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// Show what happens in the schedule of this seed, step by step
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["schedules", "seed", "threads", "coverage"])]
+    pub(crate) replay: Option<u64>,
+    /// How many schedules run at the same time [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// Show which calls were met by which faults
+    #[arg(long)]
+    pub(crate) coverage: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Count the storage calls and sends that one message costs, and what they come to
+    Calls(BenchOutput),
+    /// Work off many searches with duplicates and disorder, durably
+    Saga(BenchSaga),
+    /// Sweep the outboxes while settled records pile up
+    Sweep(BenchSweep),
+    /// Read generated files of every format
+    Parse(BenchParse),
+    /// Start each built function, and measure the time until its first event and its first answer
+    ColdStart(BenchColdStart),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchParse {
+    /// How many records the smaller and the larger files have
+    #[arg(long, num_args = 2, value_names = ["FEWER", "MORE"], default_values_t = dev::bench::parse::RECORDS)]
+    pub(crate) records: Vec<usize>,
+    /// Write the files into a folder instead, for other readers to be compared with
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchOutput {
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSaga {
+    /// How many searches, each with five events
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sagas: u32,
+    /// How many batches are worked on at the same time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) clients: u32,
+    /// Per cent of the messages that are sent twice
+    #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) duplicates: u32,
+    /// Per cent of the messages that are sent out of order
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) reordered: u32,
+    /// How the function tells duplicates
+    #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
+    pub(crate) mode: ModeArg,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSweep {
+    /// How many settled records there are in the end; a thousand to begin with
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    pub(crate) settled: u32,
+    /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendArg>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchColdStart {
+    /// Where the built functions are [default: target/lambda, else target/release]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) functions: Option<PathBuf>,
+    /// How often each is started
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum BackendArg {
+    /// SQLite and a folder, on this machine
+    Embedded,
+    /// MongoDB, wherever the settings say
+    Aws,
+}
+
+impl From<BackendArg> for config::BackendKind {
+    fn from(backend: BackendArg) -> Self {
+        match backend {
+            BackendArg::Embedded => Self::Embedded,
+            BackendArg::Aws => Self::Aws,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// By tokens: duplicates of any age are dropped
+    Ledger,
+    /// By versions, processed ids and states alone
+    Optimistic,
+}
+
+impl From<ModeArg> for config::Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Ledger => Self::Ledger,
+            ModeArg::Optimistic => Self::Optimistic,
+        }
+    }
+}

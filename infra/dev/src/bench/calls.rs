@@ -1,0 +1,246 @@
+//! How many calls one message costs in `run-saga`: the shipped function over ports that count.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use config::{Config, Mode};
+use contracts::{Body, Delivery, Disposition, Host, Message, SearchId};
+use dedup::GrantTokens;
+use embedded::{Intercept, Phase, Settings, Store};
+use functions::Functions;
+use outbox::{Queue, ReceiveMessages};
+use serde::Serialize;
+use worker::{Persist, ReadSaga, SystemHost, WriteSaga};
+
+use crate::bench::prices::Prices;
+use crate::bench::searches::{self, Search};
+
+/// What one situation costs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// How duplicates are told.
+    pub mode: &'static str,
+    /// What happens.
+    pub situation: &'static str,
+    /// How many messages were delivered together.
+    pub messages: usize,
+    /// Calls to the ledger, in DynamoDB.
+    pub dynamodb: u64,
+    /// Calls to the store of sagas and jobs, in MongoDB.
+    pub mongodb: u64,
+    /// Sends of up to ten messages, to SQS.
+    pub sends: u64,
+    /// The most DynamoDB and MongoDB calls that a message may cost, where the design sets a bound.
+    pub bound: Option<(f64, f64)>,
+    /// US dollars for a million such messages: ledger, queue requests and invocations. A MongoDB cluster is paid by
+    /// the hour.
+    pub dollars_per_million: f64,
+}
+
+impl Row {
+    /// DynamoDB and MongoDB calls for each message.
+    pub fn per_message(&self) -> (f64, f64) {
+        let messages = self.messages.max(1) as f64;
+        (self.dynamodb as f64 / messages, self.mongodb as f64 / messages)
+    }
+
+    /// Whether the bound is kept.
+    pub fn holds(&self) -> bool {
+        let (dynamodb, mongodb) = self.per_message();
+        self.bound.is_none_or(|bound| dynamodb <= bound.0 && mongodb <= bound.1)
+    }
+}
+
+/// Measures every situation in both modes, in a folder of its own below `dir`.
+///
+/// # Errors
+/// When the stores do not answer, or the function does not do what the situation is about.
+pub async fn measure(dir: &Path) -> anyhow::Result<Vec<Row>> {
+    let prices = Prices::shipped()?;
+    let mut rows = Vec::new();
+    for mode in [Mode::Ledger, Mode::Optimistic] {
+        let folder = tempfile::tempdir_in(dir)?;
+        rows.extend(Bench::open(folder.path(), mode)?.all(&prices).await?);
+    }
+    Ok(rows)
+}
+
+/// The function over counting ports, and the plain store for what happens beside it.
+struct Bench {
+    store: Store,
+    counter: Arc<Counter>,
+    functions: Functions,
+    tokens: Arc<dyn GrantTokens>,
+    host: Arc<dyn Host>,
+    mode: Mode,
+}
+
+/// Counts calls by name, and has another writer come first where a situation wants that.
+struct Counter {
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+    store: Store,
+    rival: Mutex<Option<SearchId>>,
+}
+
+#[async_trait]
+impl Intercept for Counter {
+    async fn step(&self, call: &'static str, phase: Phase) {
+        if phase == Phase::After {
+            return;
+        }
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(call).or_default() += 1;
+        if call == "saga.persist" {
+            let rival = self.rival.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(search) = rival {
+                self.overtake(search).await;
+            }
+        }
+    }
+}
+
+impl Counter {
+    /// Another worker stores the document first, without changing what it says.
+    async fn overtake(&self, search: SearchId) {
+        let now = SystemHost.now();
+        let loaded = self.store.load(&[search], now).await.unwrap_or_default();
+        for document in loaded.into_iter().flatten() {
+            let write = Persist {
+                search_id: search,
+                loaded: Some(document.version),
+                content: document.content,
+                add: Vec::new(),
+                cancel: Vec::new(),
+            };
+            // Should it fail there is no conflict, and the situation says so.
+            let _ = self.store.persist(&[write], now).await;
+        }
+    }
+}
+
+impl Bench {
+    fn open(dir: &Path, mode: Mode) -> anyhow::Result<Self> {
+        let host: Arc<dyn Host> = Arc::new(SystemHost);
+        let store = Store::open(dir, Arc::clone(&host), Settings::default())?;
+        let counter =
+            Arc::new(Counter { counts: Mutex::default(), store: store.clone(), rival: Mutex::default() });
+        let counting = Arc::new(store.with_intercept(counter.clone()));
+        let config = Config { mode, data_dir: dir.to_owned(), ..Config::default() };
+        let backend = |store| adapters::embedded(store, Arc::clone(&host), counting.clone(), config.clone());
+        let functions = Functions::over(&backend(&counting))?;
+        // What is granted beforehand does not count.
+        let tokens = Arc::clone(&backend(&Arc::new(store.clone())).partitions()?.tokens);
+        Ok(Self { tokens, store, counter, functions, host, mode })
+    }
+
+    async fn all(&self, prices: &Prices) -> anyhow::Result<Vec<Row>> {
+        let ledger = self.mode == Mode::Ledger;
+        let bound = |dynamodb: f64, mongodb: f64| Some((if ledger { dynamodb } else { 0.0 }, mongodb));
+        let transition = bound(2.0, 3.0);
+        let creation = bound(2.0, if ledger { 3.0 } else { 2.0 });
+        let duplicate = ledger.then_some((1.0, 1.0));
+        let mut rows = Vec::new();
+        let mut row = |situation, messages: &[&Message], bound, counts: &BTreeMap<&'static str, u64>| {
+            rows.push(self.row(situation, messages.len(), bound, counts, prices));
+        };
+
+        let search = self.begin().await?;
+        let [first, last] = &search.saved[..] else { anyhow::bail!("a measured search has two files") };
+        row("creation", &[&search.started], creation, &self.deliver(&[&search.started]).await?);
+        row("duplicate", &[&search.started], duplicate, &self.deliver(&[&search.started]).await?);
+        row("transition, nothing to send", &[first], transition, &self.deliver(&[first]).await?);
+        row("transition that starts parsing", &[last], transition, &self.deliver(&[last]).await?);
+        let replies = self.replies().await?;
+        let [one, two] = &replies[..] else { anyhow::bail!("{} commands were sent, not 2", replies.len()) };
+        row("transition, a file reported", &[one], transition, &self.deliver(&[one]).await?);
+        row("transition that ends the search", &[two], transition, &self.deliver(&[two]).await?);
+
+        let search = self.begin().await?;
+        self.deliver(&[&search.started]).await?;
+        *self.counter.rival.lock().unwrap_or_else(PoisonError::into_inner) = Some(search.id);
+        let counts = self.deliver(&[&search.saved[0]]).await?;
+        anyhow::ensure!(counts.get("saga.persist") == Some(&2), "there was no conflict");
+        row("conflict, tried again once", &[&search.saved[0]], None, &counts);
+
+        let (batch, bound) = (self.batch().await?, bound(2.0, 0.4));
+        let last: Vec<&Message> = batch.iter().filter_map(|search| search.saved.last()).collect();
+        row("batch of 10 searches", &last, bound, &self.deliver(&last).await?);
+        Ok(rows)
+    }
+
+    async fn begin(&self) -> anyhow::Result<Search> {
+        Ok(Search::begin(&self.host, self.tokens.as_ref()).await?)
+    }
+
+    /// Ten searches that wait for their last file.
+    async fn batch(&self) -> anyhow::Result<Vec<Search>> {
+        let mut searches = Vec::new();
+        for _ in 0..10 {
+            let search = self.begin().await?;
+            self.deliver(&[&search.started]).await?;
+            self.deliver(&[&search.saved[0]]).await?;
+            searches.push(search);
+        }
+        Ok(searches)
+    }
+
+    /// Has messages handled as one batch. Returns the calls that took.
+    async fn deliver(&self, messages: &[&Message]) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+        let mut batch = Vec::new();
+        for (n, message) in messages.iter().enumerate() {
+            let body = message.encode().context("encoding a message")?;
+            batch.push(Delivery { record_id: n.to_string(), body, receive_count: 1 });
+        }
+        std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let answers = self.functions.run_saga.handle(&batch, None).await;
+        let done = answers.iter().all(|answer| *answer == Disposition::Acknowledge);
+        anyhow::ensure!(done, "a message was not handled: {answers:?}");
+        Ok(std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// What the parser would reply to the commands that were sent.
+    async fn replies(&self) -> anyhow::Result<Vec<Message>> {
+        let received = self.store.receive(Queue::Parse, 10, std::time::Duration::from_secs(60)).await?;
+        let mut replies = Vec::new();
+        for received in received {
+            let command = Message::decode(&received.delivery.body)?;
+            if let Body::StartParsing(parse) = &command.body {
+                replies.push(searches::reply(&command, parse, self.host.now()));
+            }
+        }
+        Ok(replies)
+    }
+
+    fn row(
+        &self,
+        situation: &'static str,
+        messages: usize,
+        bound: Option<(f64, f64)>,
+        counts: &BTreeMap<&'static str, u64>,
+        prices: &Prices,
+    ) -> Row {
+        let sum = |group: &[&str]| {
+            let in_group = |call: &str| call.split('.').next().is_some_and(|name| group.contains(&name));
+            counts.iter().filter(|(call, _)| in_group(call)).map(|(_, count)| count).sum()
+        };
+        let (dynamodb, mongodb, sends) =
+            (sum(&["ledger"]), sum(&["saga", "jobs", "outbox"]), sum(&["queue"]));
+        // The batch itself is received with one request and deleted with another, and handled in one invocation.
+        let requests = sends + 2;
+        let dollars = dynamodb as f64 * prices.dynamodb_write_unit.per_million
+            + requests as f64 * prices.sqs_request.per_million
+            + prices.lambda_request.per_million;
+        Row {
+            mode: if self.mode == Mode::Ledger { "ledger" } else { "optimistic" },
+            situation,
+            messages,
+            dynamodb,
+            mongodb,
+            sends,
+            bound,
+            dollars_per_million: dollars / messages.max(1) as f64,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! How long a function takes from the start of its process to its first event and to its first answer, and how much
+//! memory it needs for that.
+//!
+//! Each start is of a process of its own, against the Runtime API of `lambda-host`. The files come from the page cache,
+//! and nothing is downloaded or unpacked: what Lambda itself adds to a cold start is not measured.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use lambda_host::{Function, Outcome};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the functions are, as `<name>/bootstrap` or as `<name>`; else where they are usually built.
+    pub dir: Option<PathBuf>,
+    /// How often each is started.
+    pub runs: usize,
+    /// Whether to start them on the services that the environment names as well.
+    pub services: bool,
+}
+
+/// What was measured of one program; times are medians.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The function, or what stands beside it for comparison.
+    pub program: String,
+    /// What it opens before its first event.
+    pub stores: &'static str,
+    /// From the start of the process to the first request for an event, in milliseconds.
+    pub first_poll_ms: f64,
+    /// From the start of the process to the first answer, in milliseconds.
+    pub first_answer_ms: f64,
+    /// The most memory it had until then, in MiB; none where the system does not tell.
+    pub peak_mib: Option<f64>,
+    /// The program's size, in MiB; none for a script.
+    pub size_mib: Option<f64>,
+    /// The most that the first poll may take, in milliseconds; none for comparisons.
+    pub bound_ms: Option<f64>,
+}
+
+impl Row {
+    /// Whether the bound holds.
+    pub fn holds(&self) -> bool {
+        self.bound_ms.is_none_or(|bound| self.first_poll_ms <= bound)
+    }
+}
+
+/// The functions, each with a first event.
+const FUNCTIONS: [(&str, &str); 6] = [
+    ("start-upload", include_str!("../../../../tests/events/http-bad-manifest.json")),
+    ("notify-upload", include_str!("../../../../tests/events/s3-test-event.json")),
+    ("run-saga", HOSTILE),
+    ("parse-references", HOSTILE),
+    ("dispatch-outbox", include_str!("../../../../tests/events/schedule.json")),
+    ("report-faults", HOSTILE),
+];
+/// Ten messages that are none: all of them are read, and nothing is stored.
+const HOSTILE: &str = include_str!("../../../../tests/events/sqs-saga-hostile.json");
+/// Interpreters, how each is asked where it is (a wrapper in its place would be measured too), and what it runs.
+const COMPARED: [(&str, [&str; 2], &str); 2] = [
+    ("node", ["-p", "process.execPath"], "tests/compare/handler.mjs"),
+    ("python3", ["-c", "import sys; print(sys.executable)"], "tests/compare/handler.py"),
+];
+/// Where functions are built, by `cargo lambda build` and by `cargo build --release`.
+const BUILT: [&str; 2] = ["target/lambda", "target/release"];
+
+const EMBEDDED: &str = "embedded";
+const SERVICES: &str = "services";
+/// The bounds for the first poll: with embedded stores, and with the clients of all services built.
+const EMBEDDED_BOUND_MS: f64 = 20.0;
+const SERVICES_BOUND_MS: f64 = 60.0;
+
+/// Starts every program as often as the options say, in a folder of its own below `dir`.
+///
+/// # Errors
+/// When a function is not built, does not start, or fails.
+pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> {
+    let data = tempfile::tempdir_in(dir)?;
+    let mut rows = Vec::new();
+    for (name, event) in FUNCTIONS {
+        let program = built(name, options.dir.as_deref())?;
+        let size = std::fs::metadata(&program)?.len();
+        let mut stores = vec![(EMBEDDED, EMBEDDED_BOUND_MS)];
+        stores.extend(options.services.then_some((SERVICES, SERVICES_BOUND_MS)));
+        for (stores, bound) in stores {
+            let command = || {
+                let mut command = Command::new(&program);
+                command.env("SEARCH_IMPORT_BACKEND", if stores == EMBEDDED { EMBEDDED } else { "aws" });
+                command.env("SEARCH_IMPORT_DATA_DIR", data.path());
+                command
+            };
+            let row = repeat(name, command, event, options.runs).await?;
+            rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms: Some(bound), ..row });
+        }
+    }
+    for (name, question, script) in COMPARED {
+        let Some(interpreter) = installed(name, question).await.filter(|_| Path::new(script).exists()) else {
+            continue;
+        };
+        let command = || {
+            let mut command = Command::new(&interpreter);
+            command.arg(script);
+            command
+        };
+        rows.push(repeat(name, command, HOSTILE, options.runs).await?);
+    }
+    Ok(rows)
+}
+
+fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let folders = dir.map_or_else(|| BUILT.map(PathBuf::from).to_vec(), |dir| vec![dir.to_owned()]);
+    let places = folders.iter().flat_map(|folder| [folder.join(name).join("bootstrap"), folder.join(name)]);
+    let found = places.into_iter().find(|place| place.is_file());
+    found.with_context(|| {
+        format!("{name} is not built: `cargo build --release` does it, --dir says where it is")
+    })
+}
+
+/// Where an interpreter is; none when it is not installed.
+async fn installed(name: &str, question: [&str; 2]) -> Option<PathBuf> {
+    let output = Command::new(name).args(question).output().await.ok()?;
+    let place = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| PathBuf::from(place.trim()))
+}
+
+/// One start.
+struct Start {
+    polled: Duration,
+    answered: Duration,
+    peak_kib: Option<u64>,
+}
+
+async fn repeat(
+    program: &str,
+    command: impl Fn() -> Command,
+    event: &str,
+    runs: usize,
+) -> anyhow::Result<Row> {
+    let event: Value = serde_json::from_str(event)?;
+    // The first one fills the page cache and creates what is missing in the stores.
+    start(command(), &event).await.with_context(|| format!("{program} was started"))?;
+    let mut starts = Vec::new();
+    for _ in 0..runs.max(1) {
+        starts.push(start(command(), &event).await.with_context(|| format!("{program} was started"))?);
+    }
+    let millis =
+        |time: fn(&Start) -> Duration| median(starts.iter().map(|start| time(start).as_secs_f64() * 1_000.0));
+    Ok(Row {
+        program: program.to_owned(),
+        stores: "none",
+        first_poll_ms: millis(|start| start.polled),
+        first_answer_ms: millis(|start| start.answered),
+        peak_mib: starts.iter().filter_map(|start| start.peak_kib).max().map(|kib| mib(kib * 1024)),
+        size_mib: None,
+        bound_ms: None,
+    })
+}
+
+async fn start(command: Command, event: &Value) -> anyhow::Result<Start> {
+    let began = Instant::now();
+    let mut function = Function::start(command).await?;
+    function.polled().await?;
+    let polled = began.elapsed();
+    let outcome = function.invoke(event).await?;
+    let answered = began.elapsed();
+    if let Outcome::Failure(error) = outcome {
+        anyhow::bail!("its first event failed: {error}");
+    }
+    let peak_kib = function.process_id().and_then(peak_kib);
+    function.stop().await;
+    Ok(Start { polled, answered, peak_kib })
+}
+
+/// The highest resident memory of a process so far.
+fn peak_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").trim().parse().ok()
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / 1_048_576.0
+}
+
+/// The middle one, or of an even number the higher of the two.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_one() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(median([4.0, 1.0].into_iter()), 4.0);
+        assert_eq!(median(std::iter::empty()), 0.0);
+    }
+
+    #[test]
+    fn a_function_that_is_not_built_is_named() {
+        let error = built("run-saga", Some(Path::new("nowhere"))).unwrap_err();
+        assert!(error.to_string().contains("run-saga is not built"), "{error}");
+    }
+
+    #[test]
+    fn a_row_above_its_bound_does_not_hold() {
+        let row = Row {
+            program: "f".into(),
+            stores: EMBEDDED,
+            first_poll_ms: 20.1,
+            first_answer_ms: 21.0,
+            peak_mib: None,
+            size_mib: None,
+            bound_ms: Some(20.0),
+        };
+        assert!(!row.holds());
+        assert!(Row { first_poll_ms: 20.0, ..row.clone() }.holds() && Row { bound_ms: None, ..row }.holds());
+    }
+}

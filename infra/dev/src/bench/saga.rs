@@ -1,0 +1,293 @@
+//! How many messages a second `run-saga` works off: durable queues, durable stores, duplicates and disorder.
+//!
+//! Each search has five events: its announcement, two stored files, two replies. Everything that a message goes
+//! through is measured: it is sent to a durable queue, received, handled by the shipped function and deleted. What
+//! stands in for the parser replies to each command at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use config::{Config, Mode};
+use contracts::{Body, Delivery, FileId, Host, Message, MessageId, SearchId};
+use dedup::GrantTokens;
+use embedded::{Settings, Store};
+use functions::Functions;
+use futures::future::try_join_all;
+use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::Serialize;
+use worker::SystemHost;
+
+use crate::bench::searches::{self, FILES, Search};
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many searches.
+    pub sagas: usize,
+    /// How many batches are worked on at the same time.
+    pub clients: usize,
+    /// Per cent of the messages that are sent twice.
+    pub duplicates: u32,
+    /// Per cent of the messages that change places with one of the next ten.
+    pub reordered: u32,
+    /// How duplicates are told.
+    pub mode: Mode,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Searches.
+    pub sagas: usize,
+    /// Messages that `run-saga` handled, copies included.
+    pub messages: u64,
+    /// From the first message sent to the last one deleted.
+    pub seconds: f64,
+    /// Messages in a second.
+    pub per_second: f64,
+    /// From the receipt of a message to its deletion, half of them at most, in milliseconds.
+    pub p50_ms: f64,
+    /// The same for 99 of 100 messages.
+    pub p99_ms: f64,
+    /// Files for which more than one command was sent, and ends that were told twice.
+    pub duplicated: usize,
+    /// Files for which no command was sent, and ends that were never told.
+    pub lost: usize,
+}
+
+/// How long nothing may happen before whatever is missing counts as lost.
+const STALL: Duration = Duration::from_secs(30);
+/// How many messages may wait in the queue before the sender pauses.
+const BACKLOG: u64 = 2_000;
+const VISIBILITY: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_millis(5);
+
+/// Runs the benchmark in a folder of its own below `dir`.
+///
+/// # Errors
+/// When the stores do not answer.
+pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
+    let folder = tempfile::tempdir_in(dir)?;
+    let bench = Arc::new(Bench::open(folder.path(), options)?);
+    let messages = bench.messages(options).await?;
+    let began = Instant::now();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..options.clients.max(1) {
+        tasks.spawn(Arc::clone(&bench).work());
+    }
+    for seed in 0..4 {
+        tasks.spawn(Arc::clone(&bench).parse(seed, options.duplicates));
+    }
+    tasks.spawn(Arc::clone(&bench).feed(messages));
+    while let Some(done) = tasks.join_next().await {
+        done.context("a task of the benchmark ended early")??;
+    }
+    bench.report(options, began.elapsed()).await
+}
+
+struct Bench {
+    store: Store,
+    functions: Functions,
+    tokens: Arc<dyn GrantTokens>,
+    host: Arc<dyn Host>,
+    files: usize,
+    fed: AtomicBool,
+    sent: AtomicU64,
+    handled: AtomicU64,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    commands: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
+    latencies: Vec<Duration>,
+}
+
+impl Bench {
+    fn open(dir: &Path, options: &Options) -> anyhow::Result<Self> {
+        let host: Arc<dyn Host> = Arc::new(SystemHost);
+        let store = Store::open(dir, Arc::clone(&host), Settings::default())?;
+        let shared = Arc::new(store.clone());
+        let config = Config { mode: options.mode, data_dir: dir.to_owned(), ..Config::default() };
+        let backend = adapters::embedded(&shared, Arc::clone(&host), shared.clone(), config);
+        Ok(Self {
+            functions: Functions::over(&backend)?,
+            tokens: Arc::clone(&backend.partitions()?.tokens),
+            store,
+            host,
+            files: options.sagas * FILES,
+            fed: AtomicBool::new(false),
+            sent: AtomicU64::new(0),
+            handled: AtomicU64::new(0),
+            seen: Mutex::default(),
+        })
+    }
+
+    /// What comes from outside: copied, and out of order here and there.
+    async fn messages(&self, options: &Options) -> anyhow::Result<Vec<Outgoing>> {
+        let mut random = StdRng::seed_from_u64(1);
+        let mut messages = Vec::new();
+        let ids: Vec<usize> = (0..options.sagas).collect();
+        for chunk in ids.chunks(256) {
+            let begun = chunk.iter().map(|_| Search::begin(&self.host, self.tokens.as_ref()));
+            for search in try_join_all(begun).await? {
+                for message in [&search.started].into_iter().chain(&search.saved) {
+                    let outgoing = Outgoing::new(message, Duration::ZERO)?;
+                    if random.random_ratio(options.duplicates.min(100), 100) {
+                        messages.push(outgoing.clone());
+                    }
+                    messages.push(outgoing);
+                }
+            }
+        }
+        for index in 0..messages.len() {
+            if random.random_ratio(options.reordered.min(100), 100) {
+                let other = (index + random.random_range(1..=10)).min(messages.len() - 1);
+                messages.swap(index, other);
+            }
+        }
+        Ok(messages)
+    }
+
+    async fn feed(self: Arc<Self>, messages: Vec<Outgoing>) -> anyhow::Result<()> {
+        for part in messages.chunks(200) {
+            while self.sent.load(Ordering::Relaxed) > self.handled.load(Ordering::Relaxed) + BACKLOG {
+                tokio::time::sleep(IDLE).await;
+            }
+            let sends = part.chunks(10).map(|batch| self.send(batch));
+            try_join_all(sends).await?;
+        }
+        self.fed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn send(&self, batch: &[Outgoing]) -> anyhow::Result<()> {
+        // Counted first: nobody may believe that everything is done while these are on their way.
+        self.sent.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        for result in self.store.send(batch).await {
+            result?;
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        let commands = self.seen.lock().unwrap_or_else(PoisonError::into_inner).commands.len();
+        let handled = self.handled.load(Ordering::Relaxed);
+        self.fed.load(Ordering::Relaxed)
+            && commands == self.files
+            && handled >= self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Receives from a queue until everything is done, or nothing has happened for long.
+    async fn receive(&self, queue: Queue) -> anyhow::Result<Vec<Received>> {
+        let mut signal = self.store.message_signal();
+        let waits_since = Instant::now();
+        while !self.is_done() && waits_since.elapsed() < STALL {
+            let batch = self.store.receive(queue, 10, VISIBILITY).await?;
+            if !batch.is_empty() {
+                return Ok(batch);
+            }
+            signal.wait(IDLE).await;
+        }
+        Ok(Vec::new())
+    }
+
+    async fn settle(
+        &self,
+        queue: Queue,
+        batch: &[Received],
+        answers: &[contracts::Disposition],
+    ) -> anyhow::Result<()> {
+        let settled = batch
+            .iter()
+            .zip(answers)
+            .map(|(received, answer)| self.store.settle(queue, &received.receipt, answer));
+        try_join_all(settled).await?;
+        Ok(())
+    }
+
+    async fn work(self: Arc<Self>) -> anyhow::Result<()> {
+        loop {
+            let batch = self.receive(Queue::Saga).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let received_at = Instant::now();
+            let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
+            let answers = self.functions.run_saga.handle(&deliveries, None).await;
+            self.settle(Queue::Saga, &batch, &answers).await?;
+            let done =
+                answers.iter().filter(|answer| **answer == contracts::Disposition::Acknowledge).count();
+            let took = received_at.elapsed();
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.latencies.extend(std::iter::repeat_n(took, done));
+            drop(seen);
+            self.handled.fetch_add(done as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Replies to each command at once, to some of them twice.
+    async fn parse(self: Arc<Self>, seed: u64, duplicates: u32) -> anyhow::Result<()> {
+        let mut random = StdRng::seed_from_u64(seed);
+        loop {
+            let batch = self.receive(Queue::Parse).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let mut replies = Vec::new();
+            for received in &batch {
+                let command = Message::decode(&received.delivery.body)?;
+                let Body::StartParsing(parse) = &command.body else { continue };
+                let reply = searches::reply(&command, parse, self.host.now());
+                let copies = 1 + usize::from(random.random_ratio(duplicates.min(100), 100));
+                replies.extend(vec![Outgoing::new(&reply, Duration::ZERO)?; copies]);
+                // The replies are counted before the command is, so that the end is not seen too early.
+                self.sent.fetch_add(copies as u64, Ordering::Relaxed);
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.commands.entry((command.correlation_id, parse.file_id)).or_default().insert(command.id);
+            }
+            for part in replies.chunks(10) {
+                for result in self.store.send(part).await {
+                    result?;
+                }
+            }
+            self.settle(Queue::Parse, &batch, &vec![contracts::Disposition::Acknowledge; batch.len()])
+                .await?;
+        }
+    }
+
+    async fn report(&self, options: &Options, elapsed: Duration) -> anyhow::Result<Report> {
+        let mut ends: BTreeMap<SearchId, BTreeSet<MessageId>> = BTreeMap::new();
+        for event in self.store.dead_letters(Queue::Events).await? {
+            let message = Message::decode(&event.body)?;
+            ends.entry(message.correlation_id).or_default().insert(message.id);
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let twice = |count: usize| count > 1;
+        let duplicated = seen.commands.values().map(BTreeSet::len).filter(|count| twice(*count)).count()
+            + ends.values().map(BTreeSet::len).filter(|count| twice(*count)).count();
+        let lost = self.files.saturating_sub(seen.commands.len()) + options.sagas.saturating_sub(ends.len());
+        seen.latencies.sort_unstable();
+        let at = |share: f64| {
+            let index = (seen.latencies.len() as f64 * share) as usize;
+            seen.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1_000.0)
+        };
+        let messages = self.handled.load(Ordering::Relaxed);
+        Ok(Report {
+            sagas: options.sagas,
+            messages,
+            seconds: elapsed.as_secs_f64(),
+            per_second: messages as f64 / elapsed.as_secs_f64(),
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            duplicated,
+            lost,
+        })
+    }
+}

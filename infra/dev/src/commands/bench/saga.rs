@@ -1,0 +1,35 @@
+//! How fast messages are worked off.
+
+use dev::bench::saga;
+use local::output;
+
+use super::folder;
+use crate::args::BenchSaga;
+
+pub(super) async fn run(args: &BenchSaga) -> anyhow::Result<bool> {
+    let options = saga::Options {
+        sagas: usize::try_from(args.sagas)?,
+        clients: usize::try_from(args.clients)?,
+        duplicates: args.duplicates,
+        reordered: args.reordered,
+        mode: args.mode.into(),
+    };
+    let report = saga::measure(&folder(args.output.dir.as_ref())?, &options).await?;
+    if args.output.json {
+        output::line(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        output::line(&format!(
+            "{} searches, {} messages in {:.2} s: {:.0} messages a second; p50 {:.1} ms, p99 {:.1} ms; {} duplicated, \
+             {} lost",
+            report.sagas,
+            report.messages,
+            report.seconds,
+            report.per_second,
+            report.p50_ms,
+            report.p99_ms,
+            report.duplicated,
+            report.lost
+        ))?;
+    }
+    Ok(report.duplicated == 0 && report.lost == 0)
+}

@@ -1,0 +1,52 @@
+//! The deployment's template against the code that it deploys.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use dev::template::environments::{self, Values};
+use dev::template::{Source, Template, check};
+use local::output;
+
+use crate::args::CheckTemplate;
+
+/// Checks the template for each environment of SAM's configuration beside it, and prints what is wrong.
+///
+/// # Errors
+/// When a file cannot be read.
+pub(crate) fn run(args: &CheckTemplate) -> anyhow::Result<bool> {
+    let source = Source::read(&text(&args.template)?)
+        .with_context(|| format!("reading {}", args.template.display()))?;
+    let environments = environments_beside(&args.template)?;
+    let mut faults = 0;
+    for (environment, mut values) in environments {
+        values.extend(args.set.iter().cloned());
+        let known = |name: &String| source.defaults().any(|(parameter, _)| parameter == name);
+        for name in values.keys().filter(|name| !known(name)) {
+            faults += 1;
+            output::line(&format!("{environment}: {name} is not a parameter of the template"))?;
+        }
+        for finding in check(&Template::new(&source, &values)) {
+            faults += 1;
+            output::line(&format!("{environment}: {finding}"))?;
+        }
+    }
+    if faults == 0 {
+        output::line(&format!("{}: nothing is wrong with it", args.template.display()))?;
+    }
+    Ok(faults == 0)
+}
+
+/// The environments of `samconfig.toml` in the template's folder; without one, the template's defaults alone.
+fn environments_beside(template: &Path) -> anyhow::Result<BTreeMap<String, Values>> {
+    let path = template.with_file_name("samconfig.toml");
+    if path.exists() {
+        environments::read(&text(&path)?).with_context(|| format!("reading {}", path.display()))
+    } else {
+        Ok(BTreeMap::from([("default".to_owned(), Values::new())]))
+    }
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+}

@@ -1,0 +1,17 @@
+//! The state machine, drawn from the code.
+
+use local::output;
+use saga::table;
+
+use crate::args::{Diagram, Format};
+
+/// Prints it.
+pub(crate) fn run(args: &Diagram) -> anyhow::Result<bool> {
+    let text = match args.format {
+        Format::Mermaid => table::mermaid(),
+        Format::Dot => table::dot(),
+        Format::Table => table::markdown(),
+    };
+    output::line(text.trim_end())?;
+    Ok(true)
+}

@@ -1,0 +1,8 @@
+//! The commands, each from its arguments to what it prints. `true` when everything holds.
+
+pub(crate) mod bench;
+pub(crate) mod check_template;
+pub(crate) mod diagram;
+pub(crate) mod provision;
+pub(crate) mod pump;
+pub(crate) mod simulate;

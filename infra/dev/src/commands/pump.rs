@@ -1,0 +1,71 @@
+//! Event sources for functions under a Lambda emulator.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use config::Config;
+use lambda_host::pump::{Functions, Invoked, Pump, Source};
+use local::output;
+use outbox::Queue;
+use sqs::Queues;
+
+use crate::args;
+
+/// Delivers until the process is told to stop; what was received by then is finished.
+pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
+    let queues = Queues::from_pairs(Config::from_env()?.services.queue_urls);
+    let urls: BTreeMap<Queue, String> = Source::ALL
+        .iter()
+        .filter_map(|source| Some((source.queue, queues.url(source.queue)?.to_owned())))
+        .collect();
+    if urls.is_empty() {
+        bail!(
+            "{} is not set, nor is the address of another queue with a function behind it; `dev provision` \
+             prints all of them",
+            Queues::setting(Queue::Saga)
+        );
+    }
+    let names: Vec<&str> = urls.keys().map(|queue| queue.name()).collect();
+    output::remark(&format!(
+        "delivering {} to the functions at {}; Ctrl-C stops",
+        names.join(", "),
+        args.functions
+    ));
+    let pump = Pump {
+        sqs: aws_sdk_sqs::Client::new(&aws::config().await),
+        functions: Functions::at(&args.functions)?,
+        every: Duration::from_secs(args.every),
+        visibility: args.visibility.map(Duration::from_secs),
+        told: Box::new(|invoked| output::remark(&line(&invoked))),
+        urls,
+    };
+    pump.run_until(&sources(args), local::stop()).await;
+    output::remark("stopped");
+    Ok(true)
+}
+
+fn sources(args: &args::Pump) -> Vec<Source> {
+    let with_options = |source: Source| {
+        let batch_size = args.batch_size.and_then(|size| usize::try_from(size).ok());
+        Source {
+            batch_size: batch_size.unwrap_or(source.batch_size),
+            window: Duration::from_secs(args.window),
+            ..source
+        }
+    };
+    Source::ALL.map(with_options).to_vec()
+}
+
+fn line(invoked: &Invoked) -> String {
+    let Invoked { function, messages, kept, fault } = invoked;
+    let what = match (messages, kept) {
+        (None, _) => "on schedule".to_owned(),
+        (Some(messages), 0) => format!("{messages} done"),
+        (Some(messages), kept) => format!("{} done, {kept} left to the queue", messages - kept),
+    };
+    match fault {
+        Some(fault) => format!("{function}: {what}: {fault}"),
+        None => format!("{function}: {what}"),
+    }
+}

@@ -1,0 +1,98 @@
+//! The functions under faults: schedules drawn from seeds, and the trace of one that went wrong.
+
+use std::num::NonZero;
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use local::output;
+use simulation::{Config, Mode, Range, Summary, run_many, simulate};
+
+use crate::args::{ModeArg, Simulate};
+
+/// Runs schedules, or shows one. `true` when nothing was violated.
+pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
+    if let Some(seed) = args.replay {
+        return replay(args.mode.unwrap_or(ModeArg::Ledger).into(), seed);
+    }
+    let modes = match args.mode {
+        Some(chosen) => vec![chosen.into()],
+        None => vec![Mode::Ledger, Mode::Optimistic],
+    };
+    for mode in modes {
+        if !search(args, mode)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Ledger => "ledger",
+        Mode::Optimistic => "optimistic",
+    }
+}
+
+/// Shows what happens in one schedule.
+fn replay(mode: Mode, seed: u64) -> anyhow::Result<bool> {
+    let outcome = simulate(&Config { trace: true, ..Config::new(mode) }, seed);
+    for line in &outcome.trace {
+        output::line(line)?;
+    }
+    match outcome.violation {
+        Some(violation) => {
+            output::complain(&format!("seed {seed} in {} mode violates {violation}", name(mode)));
+            Ok(false)
+        }
+        None => Ok(true),
+    }
+}
+
+/// Runs schedules until one violates something.
+fn search(args: &Simulate, mode: Mode) -> anyhow::Result<bool> {
+    let threads = match args.threads {
+        Some(threads) => usize::try_from(threads)?,
+        None => thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    let range = Range { first_seed: args.seed, count: args.schedules, threads, stop_at_first: true };
+    let bar = bar(args.schedules, mode);
+    let summary = run_many(&Config::new(mode), &range, &|done| bar.set_position(done));
+    bar.finish_and_clear();
+    report(args, mode, &summary)?;
+    match &summary.first {
+        Some((seed, _)) => replay(mode, *seed),
+        None => Ok(true),
+    }
+}
+
+fn report(args: &Simulate, mode: Mode, summary: &Summary) -> anyhow::Result<()> {
+    let Summary { schedules, stats, .. } = summary;
+    output::line(&format!(
+        "{} mode: {schedules} schedules from seed {} on, {:.0} per second, {} violations",
+        name(mode),
+        args.seed,
+        summary.per_second(),
+        summary.violations
+    ))?;
+    output::line(&format!(
+        "  {} searches, {} completed and {} failed; {} steps, {} messages received, {} faults, {} stale duplicates",
+        stats.searches, stats.completed, stats.failed, stats.steps, stats.received, stats.faults, stats.stale
+    ))?;
+    if args.coverage {
+        output::line(&summary.coverage.to_string())?;
+    }
+    if let Some((seed, _)) = &summary.first {
+        let mode = name(mode);
+        let again = format!("seed {seed}; to see it again: dev simulate --mode {mode} --replay {seed}");
+        output::line(&again)?;
+    }
+    Ok(())
+}
+
+/// A bar on standard error, when that is a terminal.
+fn bar(schedules: u64, mode: Mode) -> ProgressBar {
+    let template = "{prefix:>10} {wide_bar} {pos}/{len}, {per_sec}, {eta} left";
+    // The template is a constant, so it fits; without it the bar would merely be plainer.
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(schedules).with_style(style).with_prefix(name(mode))
+}

@@ -1,0 +1,45 @@
+//! `dev`: the program of those who develop and operate the search import.
+//!
+//! - `simulate`: the functions under faults, from seeds;
+//! - `bench`: what the functions cost and how fast they are;
+//! - `check-template`: the deployment against the code;
+//! - `diagram`: the state machine, drawn from the code;
+//! - `provision`: an environment on servers of one's own;
+//! - `pump`: event sources for functions under a Lambda emulator.
+
+mod args;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use contracts::store::chain;
+use local::output;
+
+use crate::args::{Args, Command};
+use crate::commands::{bench, check_template, diagram, provision, pump, simulate};
+
+/// The exit code when something does not hold, or the command failed.
+const FAILED: u8 = 1;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    telemetry::start(telemetry::Audience::Person);
+    let args = Args::parse();
+    let done = match args.command {
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Bench(args) => bench::run(&args).await,
+        Command::CheckTemplate(args) => check_template::run(&args),
+        Command::Diagram(args) => diagram::run(&args),
+        Command::Provision(args) => provision::run(&args).await,
+        Command::Pump(args) => pump::run(&args).await,
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(FAILED),
+        Err(error) => {
+            output::complain(&chain(error.as_ref()));
+            ExitCode::from(FAILED)
+        }
+    }
+}

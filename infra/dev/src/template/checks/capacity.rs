@@ -1,0 +1,62 @@
+//! Whether MongoDB can bear what the functions may ask of it.
+
+use backend::Service;
+use serde_json::Value;
+
+use super::Finding;
+use crate::template::Template;
+use crate::template::view::{Function, number};
+
+/// The connections with which a process watches a server, beside its pool.
+const WATCHING: u64 = 2;
+const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
+const LIMIT: &str = "MongoConnectionLimit";
+
+/// The most connections that all functions together open to one server stay below what it allows.
+pub(crate) fn connections(template: &Template) -> Vec<Finding> {
+    let Some(limit) = template.parameters.get(LIMIT).and_then(number) else {
+        return vec![Finding::new(LIMIT, "is not a number of connections")];
+    };
+    let mut total = 0;
+    let mut findings = Vec::new();
+    for function in template.functions().filter(has_database) {
+        let pool = function.environment().get(POOL).and_then(|text| text.parse::<u64>().ok());
+        match (concurrency(template, &function), pool) {
+            (Some(concurrency), Some(pool)) => total += concurrency * (pool + WATCHING),
+            (None, _) => findings.push(Finding::new(function.id, "may run any number of times at once")),
+            (_, None) => findings.push(Finding::new(function.id, format!("{POOL} is not a number"))),
+        }
+    }
+    if total > limit {
+        let what = format!("is {limit}, but the functions may open {total} connections to one server");
+        findings.push(Finding::new(LIMIT, what));
+    }
+    findings
+}
+
+fn has_database(function: &Function<'_>) -> bool {
+    function.uses().is_some_and(|uses| uses.services.contains(&Service::Database))
+}
+
+/// How many times a function may run at once: as often as is reserved for it, else as its event sources invoke it; none
+/// when nothing limits that. A schedule invokes one at a time.
+fn concurrency(template: &Template, function: &Function<'_>) -> Option<u64> {
+    if let Some(reserved) = function.properties.get("ReservedConcurrentExecutions") {
+        return number(reserved);
+    }
+    let events = function.properties["Events"].as_object().into_iter().flat_map(|events| events.values());
+    let each = events.map(|event| match event["Type"].as_str() {
+        Some("SQS") => number(&event["Properties"]["ScalingConfig"]["MaximumConcurrency"]),
+        Some("Schedule") => Some(1),
+        _ => None,
+    });
+    let sum = each.sum::<Option<u64>>()?;
+    // Without event sources it is the API that invokes it.
+    if sum > 0 { Some(sum) } else { throttled(template) }
+}
+
+/// The requests that the API lets through at once.
+fn throttled(template: &Template) -> Option<u64> {
+    let burst = |stage: &Value| number(&stage["DefaultRouteSettings"]["ThrottlingBurstLimit"]);
+    template.of_type("AWS::ApiGatewayV2::Stage").map(|(_, stage)| burst(stage)).max().flatten()
+}

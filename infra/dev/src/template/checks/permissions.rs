@@ -1,0 +1,168 @@
+//! What the functions' roles allow, against what the functions do.
+
+use std::collections::BTreeSet;
+
+use backend::{Service, Uses};
+use serde_json::Value;
+
+use super::Finding;
+use crate::template::Template;
+use crate::template::view::{Function, referred, text};
+
+/// A call and what it may be made on.
+type Grant = (String, String);
+
+/// Nothing is allowed on everything, and no service's calls altogether. The keys below a prefix are not known
+/// beforehand: there, and only there, a star may end a resource.
+pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, resource) in &template.resources {
+        let mut statements = Vec::new();
+        allowing(&resource["Properties"], &mut statements);
+        for (action, resource) in statements.into_iter().flat_map(grants_of) {
+            if action.contains('*') {
+                findings.push(Finding::new(id, format!("allows {action}")));
+            }
+            let below_a_prefix = resource
+                .strip_suffix("/*")
+                .or_else(|| resource.strip_suffix('*').filter(|r| r.ends_with('/')));
+            let explicit = below_a_prefix.filter(|prefix| prefix.contains(":s3:::")).unwrap_or(&resource);
+            if explicit.contains('*') {
+                findings.push(Finding::new(id, format!("allows {action} on {resource}")));
+            }
+        }
+    }
+    findings
+}
+
+/// Each role allows the calls that its function makes, on what it makes them, and nothing else.
+pub(crate) fn grants(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let (Some(uses), Some(role)) = (function.uses(), role(template, &function)) else {
+            findings.push(Finding::new(function.id, "has no role of its own"));
+            continue;
+        };
+        let needed = needed(template, &function, uses);
+        let mut statements = Vec::new();
+        allowing(&role.1["Policies"], &mut statements);
+        let granted: BTreeSet<Grant> = statements.into_iter().flat_map(grants_of).collect();
+        for (action, resource) in needed.difference(&granted) {
+            findings.push(Finding::new(role.0, format!("does not allow {action} on {resource}")));
+        }
+        for (action, resource) in granted.difference(&needed) {
+            let what = format!("allows {action} on {resource}, which {} does not do", uses.function);
+            findings.push(Finding::new(role.0, what));
+        }
+    }
+    findings
+}
+
+fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str, &'a Value)> {
+    let id = referred(&function.properties["Role"])?.to_owned();
+    template.of_type("AWS::IAM::Role").find(|(role, _)| *role == id)
+}
+
+/// The calls behind the ports of a function.
+fn needed(template: &Template, function: &Function<'_>, uses: &Uses) -> BTreeSet<Grant> {
+    let environment = function.properties["Environment"]["Variables"].clone();
+    let arn = |setting: &str| format!("${{{}.Arn}}", referred(&environment[setting]).unwrap_or(setting));
+    let queue = |queue| arn(&sqs::Queues::setting(queue));
+    let on = |actions: &[&str], resource: String| -> Vec<Grant> {
+        actions.iter().map(|action| ((*action).to_owned(), resource.clone())).collect()
+    };
+    let mut grants = Vec::new();
+    if let Some(group) = referred(&function.properties["LoggingConfig"]["LogGroup"]) {
+        grants.extend(on(&["logs:CreateLogStream", "logs:PutLogEvents"], format!("${{{group}.Arn}}")));
+    }
+    if let Some(source) = uses.receives {
+        let receive = [
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+            "sqs:ChangeMessageVisibility",
+        ];
+        grants.extend(on(&receive, queue(source)));
+    }
+    let dead = uses.receives.and_then(outbox::Queue::dead_letters);
+    let sends = uses.sends.iter().copied().chain(dead).map(queue).chain(on_failure(function));
+    grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
+    let bucket = bucket(template);
+    let keys = format!(
+        "{bucket}/{}*",
+        function.environment().get("SEARCH_IMPORT_KEY_PREFIX").cloned().unwrap_or_default()
+    );
+    for service in uses.services {
+        grants.extend(match service {
+            Service::Database => secret(template),
+            Service::Ledger => on(&["dynamodb:UpdateItem"], arn(dynamo_setting(*service))),
+            Service::Processed => {
+                on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(dynamo_setting(*service)))
+            }
+            // Without s3:ListBucket, S3 answers 403 instead of 404 for an object that is gone.
+            Service::Objects => {
+                let mut calls = on(&["s3:GetObject", "s3:GetObjectVersion"], keys.clone());
+                calls.extend(on(&["s3:ListBucket"], bucket.clone()));
+                calls
+            }
+            Service::Uploads => on(&["s3:PutObject"], keys.clone()),
+        });
+    }
+    grants.into_iter().collect()
+}
+
+fn dynamo_setting(service: Service) -> &'static str {
+    adapters::settings(service).first().copied().unwrap_or_default()
+}
+
+/// Where Lambda sends, in the function's name, what it could not handle.
+fn on_failure(function: &Function<'_>) -> Option<String> {
+    let destination =
+        &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
+    referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
+}
+
+/// The bucket's ARN as the template has to write it: by name, because the bucket refers to the functions.
+fn bucket(template: &Template) -> String {
+    let names = template.of_type("AWS::S3::Bucket").map(|(_, bucket)| text(&bucket["BucketName"]));
+    format!("arn:${{AWS::Partition}}:s3:::{}", names.last().unwrap_or_default())
+}
+
+fn secret(template: &Template) -> Vec<Grant> {
+    let parameter = |name: &str| {
+        let value = template.parameters.get(name).and_then(Value::as_str)?;
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let secret = parameter("MongoSecretArn");
+    let key = secret.as_ref().and(parameter("MongoSecretKeyArn"));
+    let read = secret.map(|arn| ("secretsmanager:GetSecretValue".to_owned(), arn));
+    read.into_iter().chain(key.map(|arn| ("kms:Decrypt".to_owned(), arn))).collect()
+}
+
+/// The statements inside a value that allow something.
+fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| allowing(item, statements)),
+        Value::Object(map) if map.get("Effect").is_some_and(|effect| effect == "Allow") => {
+            statements.push(value);
+        }
+        Value::Object(map) => map.values().for_each(|item| allowing(item, statements)),
+        _ => {}
+    }
+}
+
+/// Every call with every resource of a statement. A trust policy has none.
+fn grants_of(statement: &Value) -> Vec<Grant> {
+    let list = |value: &Value| -> Vec<String> {
+        match value {
+            Value::Null => Vec::new(),
+            Value::Array(items) => items.iter().map(text).collect(),
+            one => vec![text(one)],
+        }
+    };
+    let resources = list(&statement["Resource"]);
+    let pairs = |action: String| {
+        resources.iter().map(move |resource| (action.clone(), resource.clone())).collect::<Vec<_>>()
+    };
+    list(&statement["Action"]).into_iter().flat_map(pairs).collect()
+}

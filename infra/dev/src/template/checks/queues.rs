@@ -1,0 +1,139 @@
+//! Queues and the functions behind them.
+
+use super::Finding;
+use crate::template::Template;
+use crate::template::view::{Queue, number, referred};
+
+/// How many times a function's timeout fits into the visibility timeout of the queue before it, so that Lambda's own
+/// retries do (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The window in which a batch
+/// fills comes on top.
+const VISIBILITY_FACTOR: u64 = 6;
+/// The fewest deliveries: with less, a function that is throttled or restarted once loses messages.
+const RECEIVE_COUNT: u64 = 3;
+/// In mode optimistic, a document has to outlive every message.
+const LIFETIME: &str = "SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS";
+
+/// A message stays hidden until the function that got it must have ended.
+pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        for source in function.sources(template) {
+            let window = number(&source.properties["MaximumBatchingWindowInSeconds"]).unwrap_or(0);
+            let least = VISIBILITY_FACTOR * function.timeout() + window;
+            let visibility = source.queue.visibility();
+            if visibility < least {
+                let what = format!(
+                    "hides a message for {visibility} s, but needs {least} s: {VISIBILITY_FACTOR} times the timeout of \
+                     {}, and its batch window",
+                    function.id
+                );
+                findings.push(Finding::new(source.queue.id, what));
+            }
+        }
+    }
+    findings
+}
+
+/// A message is tried more than once or twice.
+pub(crate) fn receive_counts(template: &Template) -> Vec<Finding> {
+    let few = |queue: &Queue<'_>| {
+        let limit = number(queue.properties["RedrivePolicy"].get("maxReceiveCount")?).unwrap_or(0);
+        let what =
+            format!("gives a message up after {limit} deliveries, and should after at least {RECEIVE_COUNT}");
+        (limit < RECEIVE_COUNT).then(|| Finding::new(queue.id, what))
+    };
+    template.queues().filter_map(|queue| few(&queue)).collect()
+}
+
+/// Every queue has a dead-letter queue that keeps messages for longer, because a message's age goes on there.
+pub(crate) fn dead_letters(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for queue in template.queues() {
+        match queue.dead_letters(template) {
+            None if takes_dead_letters(template, &queue) => {}
+            None => findings.push(Finding::new(queue.id, "has no dead-letter queue")),
+            Some(dead) if dead.retention() <= queue.retention() => {
+                let what = format!(
+                    "keeps messages for {} s, no longer than {} before it, which keeps them for {} s",
+                    dead.retention(),
+                    queue.id,
+                    queue.retention()
+                );
+                findings.push(Finding::new(dead.id, what));
+            }
+            Some(_) => {}
+        }
+    }
+    findings
+}
+
+/// Whether it is at the end: behind another queue, or behind a function that S3 invokes.
+fn takes_dead_letters(template: &Template, queue: &Queue<'_>) -> bool {
+    let behind = |other: Queue<'_>| other.dead_letters(template).is_some_and(|dead| dead.id == queue.id);
+    let on_failure = |function: crate::template::view::Function<'_>| {
+        let destination =
+            &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
+        template.queue(destination).is_some_and(|dead| dead.id == queue.id)
+    };
+    template.queues().any(behind) || template.functions().any(on_failure)
+}
+
+/// A function that answers for a whole batch would repeat what it has done, or lose what it has not.
+pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        for source in function.sources(template) {
+            let types = source.properties["FunctionResponseTypes"].as_array();
+            if !types.is_some_and(|types| types.iter().any(|one| one == "ReportBatchItemFailures")) {
+                let what = format!("does not report which messages of {} failed", source.queue.id);
+                findings.push(Finding::new(function.id, what));
+            }
+        }
+    }
+    findings
+}
+
+/// What the functions take for the longest life of a message is no less than the queues allow.
+pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let said = function.environment().get(LIFETIME).and_then(|text| text.parse::<u64>().ok());
+        for queue in function.sources(template).map(|source| source.queue) {
+            let lifetime = lifetime(template, queue);
+            if said.is_some_and(|said| said < lifetime) {
+                let what = format!(
+                    "{LIFETIME} is less than the {lifetime} s that a message can live in {} and its dead letters",
+                    queue.id
+                );
+                findings.push(Finding::new(function.id, what));
+            }
+        }
+    }
+    findings
+}
+
+/// The longest retention from a queue to the last dead-letter queue behind it.
+fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
+    let behind = std::iter::successors(Some(queue), |queue| queue.dead_letters(template));
+    // A circle of queues would go on for ever.
+    behind.take(template.resources.len()).map(|queue| queue.retention()).max().unwrap_or(0)
+}
+
+/// Each function is invoked by the queue that it works on, and by no other.
+pub(crate) fn sources(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let Some(uses) = function.uses() else { continue };
+        let variables = &function.properties["Environment"]["Variables"];
+        let own = uses.receives.and_then(|queue| referred(&variables[sqs::Queues::setting(queue)]));
+        let invoking: Vec<&str> = function.sources(template).map(|source| source.queue.id).collect();
+        if uses.receives.is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
+            findings.push(Finding::new(function.id, "is not invoked by the queue that it works on"));
+        }
+        for other in invoking.into_iter().filter(|queue| Some(*queue) != own) {
+            findings
+                .push(Finding::new(function.id, format!("is invoked by {other}, which it does not work on")));
+        }
+    }
+    findings
+}

@@ -1,0 +1,42 @@
+//! The bucket and the function that it tells of uploads.
+
+use super::Finding;
+use crate::template::Template;
+use crate::template::view::referred;
+
+const PREFIX: &str = "SEARCH_IMPORT_KEY_PREFIX";
+
+/// The bucket tells of the keys that the function takes for uploads: of more, and the function is invoked for nothing;
+/// of fewer, and uploads are never noticed.
+pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut told = false;
+    for (id, bucket) in template.of_type("AWS::S3::Bucket") {
+        for configuration in
+            bucket["NotificationConfiguration"]["LambdaConfigurations"].as_array().into_iter().flatten()
+        {
+            told = true;
+            let function = template
+                .functions()
+                .find(|function| Some(function.id) == referred(&configuration["Function"]));
+            let wanted = function.and_then(|function| function.environment().get(PREFIX).cloned());
+            let rules = configuration["Filter"]["S3Key"]["Rules"].as_array().into_iter().flatten();
+            let prefix =
+                rules.filter(|rule| rule["Name"] == "prefix").find_map(|rule| rule["Value"].as_str());
+            if prefix != wanted.as_deref() {
+                let name =
+                    |prefix: Option<&str>| prefix.map_or("none".to_owned(), |prefix| format!("{prefix:?}"));
+                let what = format!(
+                    "tells of keys with prefix {}, but the function takes those with {}",
+                    name(prefix),
+                    name(wanted.as_deref())
+                );
+                findings.push(Finding::new(id, what));
+            }
+        }
+    }
+    if !told {
+        findings.push(Finding::new("Resources", "no bucket tells a function of uploads"));
+    }
+    findings
+}

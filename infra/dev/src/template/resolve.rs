@@ -1,0 +1,192 @@
+//! What a template says for one choice of its parameters.
+//!
+//! Parameters and conditions are gone afterwards. References to resources stay as they are, in `Fn::Sub` as
+//! `${Resource.Attribute}`: only AWS knows what they will be.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::template::source::Source;
+
+/// A template with its parameters and conditions worked out, and SAM's `Globals` merged into its functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template {
+    /// The values of the parameters.
+    pub parameters: BTreeMap<String, Value>,
+    /// `Resources`, by logical id.
+    pub resources: Map<String, Value>,
+}
+
+/// Works a template out.
+struct Resolver<'a> {
+    parameters: &'a BTreeMap<String, Value>,
+    conditions: &'a Value,
+}
+
+impl Template {
+    /// The template for these values of its parameters; the others have their defaults.
+    pub fn new(source: &Source, values: &BTreeMap<String, String>) -> Self {
+        let parameters = parameters(&source.0["Parameters"], values);
+        let resolver = Resolver { parameters: &parameters, conditions: &source.0["Conditions"] };
+        let globals = resolver.value(&source.0["Globals"]["Function"]);
+        let resources = source.0["Resources"].as_object().into_iter().flatten();
+        let resources = resources.filter_map(|(id, resource)| {
+            let exists = resource["Condition"].as_str().is_none_or(|name| resolver.condition(name));
+            exists.then(|| (id.clone(), resolver.value(resource).unwrap_or_default()))
+        });
+        let mut resources: Map<String, Value> = resources.collect();
+        for resource in
+            resources.values_mut().filter(|resource| resource["Type"] == "AWS::Serverless::Function")
+        {
+            merge(&mut resource["Properties"], globals.as_ref().unwrap_or(&Value::Null));
+        }
+        Self { parameters, resources }
+    }
+}
+
+fn parameters(declared: &Value, values: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
+    let declared = declared.as_object().into_iter().flatten();
+    let parameter = |(name, parameter): (&String, &Value)| {
+        let default =
+            || parameter["Default"].as_str().map_or_else(|| parameter["Default"].to_string(), str::to_owned);
+        let text = values.get(name).cloned().unwrap_or_else(default);
+        let is_list = parameter["Type"] == "CommaDelimitedList";
+        let value = if is_list { text.split(',').collect::<Vec<_>>().into() } else { Value::String(text) };
+        (name.clone(), value)
+    };
+    declared.map(parameter).collect()
+}
+
+/// Adds what `target` does not say itself.
+fn merge(target: &mut Value, defaults: &Value) {
+    match (target, defaults) {
+        (Value::Object(target), Value::Object(defaults)) => {
+            for (key, default) in defaults {
+                merge(target.entry(key).or_insert(Value::Null), default);
+            }
+        }
+        (target @ Value::Null, defaults) => *target = defaults.clone(),
+        _ => {}
+    }
+}
+
+impl Resolver<'_> {
+    /// A value worked out; none for `AWS::NoValue`.
+    fn value(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::Array(items) => Some(items.iter().filter_map(|item| self.value(item)).collect()),
+            Value::Object(map) => match self.function(map) {
+                Some(result) => result,
+                None => {
+                    let pairs = map.iter().filter_map(|(key, value)| Some((key.clone(), self.value(value)?)));
+                    Some(Value::Object(pairs.collect()))
+                }
+            },
+            other => Some(other.clone()),
+        }
+    }
+
+    /// The result of an intrinsic function, when the map is one that can be worked out.
+    fn function(&self, map: &Map<String, Value>) -> Option<Option<Value>> {
+        let (name, argument) = map.iter().next().filter(|_| map.len() == 1)?;
+        match name.as_str() {
+            "Ref" if argument == "AWS::NoValue" => Some(None),
+            "Ref" => self.parameters.get(argument.as_str()?).map(|value| Some(value.clone())),
+            "Fn::Sub" => argument.as_str().map(|text| Some(Value::String(self.substituted(text)))),
+            "Fn::If" => {
+                let branch = if self.condition(argument[0].as_str()?) { 1 } else { 2 };
+                Some(self.value(&argument[branch]))
+            }
+            "Fn::Join" => {
+                let items = self.value(&argument[1])?;
+                let items: Vec<&str> = items.as_array()?.iter().filter_map(Value::as_str).collect();
+                Some(Some(Value::String(items.join(argument[0].as_str()?))))
+            }
+            _ => None,
+        }
+    }
+
+    fn substituted(&self, text: &str) -> String {
+        self.parameters
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_str()?)))
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+    }
+
+    fn condition(&self, name: &str) -> bool {
+        self.holds(&self.conditions[name])
+    }
+
+    fn holds(&self, condition: &Value) -> bool {
+        let parts = |name: &str| condition[name].as_array();
+        if let Some(sides) = parts("Fn::Equals") {
+            return self.text(&sides[0]) == self.text(&sides[1]);
+        }
+        if let Some(negated) = parts("Fn::Not") {
+            return !negated.iter().all(|part| self.holds(part));
+        }
+        if let Some(all) = parts("Fn::And") {
+            return all.iter().all(|part| self.holds(part));
+        }
+        if let Some(any) = parts("Fn::Or") {
+            return any.iter().any(|part| self.holds(part));
+        }
+        condition["Condition"].as_str().is_some_and(|name| self.condition(name))
+    }
+
+    /// CloudFormation compares as text.
+    fn text(&self, value: &Value) -> String {
+        match self.value(value) {
+            Some(Value::String(text)) => text,
+            other => json!(other).to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+Parameters:
+  Origins: { Type: CommaDelimitedList, Default: "" }
+  Days: { Type: Number, Default: 3 }
+Conditions:
+  HasPages: !Not [!Equals [!Join ["", !Ref Origins], ""]]
+Globals:
+  Function: { Environment: { Variables: { DAYS: !Ref Days, MODE: ledger } } }
+Resources:
+  Page: { Type: A, Condition: HasPages, Properties: { For: !Ref Origins } }
+  Work:
+    Type: AWS::Serverless::Function
+    Properties:
+      Cors: !If [HasPages, !Ref Origins, !Ref AWS::NoValue]
+      Name: !Sub ${AWS::StackName}-${Days}
+      Environment: { Variables: { MODE: optimistic } }
+"#;
+
+    fn resolved(origins: &str) -> Template {
+        let values = BTreeMap::from([("Origins".to_owned(), origins.to_owned())]);
+        Template::new(&Source::read(TEXT).unwrap(), &values)
+    }
+
+    #[test]
+    fn conditions_decide_what_is_there() {
+        let without = resolved("");
+        assert!(!without.resources.contains_key("Page"));
+        assert_eq!(without.resources["Work"]["Properties"].get("Cors"), None);
+        let with = resolved("https://a.example,https://b.example");
+        assert_eq!(
+            with.resources["Page"]["Properties"]["For"],
+            json!(["https://a.example", "https://b.example"])
+        );
+    }
+
+    #[test]
+    fn globals_give_way_to_what_a_function_says_itself() {
+        let work = &resolved("").resources["Work"]["Properties"];
+        assert_eq!(work["Environment"]["Variables"], json!({"DAYS": "3", "MODE": "optimistic"}));
+        assert_eq!(work["Name"], "${AWS::StackName}-3");
+    }
+}

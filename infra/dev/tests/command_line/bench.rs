@@ -1,0 +1,84 @@
+//! What the functions cost and how fast they are.
+
+use serde_json::Value;
+
+use crate::program::Program;
+
+/// The bounds of the design: DynamoDB and MongoDB calls for one message, by mode and situation.
+const BOUNDS: [(&str, &str, f64, f64); 13] = [
+    ("ledger", "creation", 2.0, 3.0),
+    ("ledger", "duplicate", 1.0, 1.0),
+    ("ledger", "transition, nothing to send", 2.0, 3.0),
+    ("ledger", "transition that starts parsing", 2.0, 3.0),
+    ("ledger", "transition, a file reported", 2.0, 3.0),
+    ("ledger", "transition that ends the search", 2.0, 3.0),
+    ("ledger", "batch of 10 searches", 2.0, 0.4),
+    ("optimistic", "creation", 0.0, 2.0),
+    ("optimistic", "transition, nothing to send", 0.0, 3.0),
+    ("optimistic", "transition that starts parsing", 0.0, 3.0),
+    ("optimistic", "transition, a file reported", 0.0, 3.0),
+    ("optimistic", "transition that ends the search", 0.0, 3.0),
+    ("optimistic", "batch of 10 searches", 0.0, 0.4),
+];
+
+#[test]
+fn a_message_costs_no_more_calls_than_the_design_allows() {
+    let program = Program::new();
+    let folder = program.folder().join("bench");
+    let run = program.run(&["bench", "calls", "--json", "--dir", folder.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let rows: Vec<Value> = serde_json::from_str(&run.stdout).unwrap();
+    for (mode, situation, dynamodb, mongodb) in BOUNDS {
+        let row = rows.iter().find(|row| row["mode"] == mode && row["situation"] == situation);
+        let row = row.unwrap_or_else(|| panic!("{mode}: {situation} is not measured"));
+        let per_message = |calls: &str| row[calls].as_f64().unwrap() / row["messages"].as_f64().unwrap();
+        assert!(per_message("dynamodb") <= dynamodb && per_message("mongodb") <= mongodb, "{row}");
+    }
+}
+
+#[test]
+fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
+    for mode in ["ledger", "optimistic"] {
+        let program = Program::new();
+        let folder = program.folder().join("bench");
+        let dir = folder.to_str().unwrap();
+        let run = program.run(&["bench", "saga", "--sagas", "40", "--mode", mode, "--json", "--dir", dir]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&report["lost"], &report["duplicated"]), (&0.into(), &0.into()));
+        // Five events for each search, and about three copies for every ten of them.
+        assert!(report["messages"].as_u64().unwrap() > 5 * 40, "{report}");
+    }
+}
+
+#[test]
+fn a_sweep_is_measured_over_few_records_and_over_many() {
+    let program = Program::new();
+    let folder = program.folder().join("bench");
+    let run =
+        program.run(&["bench", "sweep", "--settled", "2000", "--json", "--dir", folder.to_str().unwrap()]);
+    // Whether it is fast enough is for whoever measures on a machine with nothing else to do.
+    let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["settled"].as_u64().unwrap()).collect::<Vec<_>>(), [1_000, 2_000]);
+    assert!(rows.iter().all(|row| row["plan"].as_str().unwrap().contains("outbox_ready")), "{report}");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn every_format_is_measured_and_its_files_can_be_had() {
+    let program = Program::new();
+    let folder = program.folder().join("files");
+    let sizes = ["--records", "5", "40"];
+    let run = program.run(&[&["bench", "parse", "--write", folder.to_str().unwrap()], &sizes[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2 * 7);
+}
+
+#[test]
+fn a_function_that_is_not_built_cannot_be_started_cold() {
+    let program = Program::new();
+    let run = program.run(&["bench", "cold-start", "--functions", program.folder().to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("start-upload is not built"), "{}", run.stderr);
+}

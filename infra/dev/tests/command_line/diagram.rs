@@ -1,0 +1,34 @@
+//! The diagrams; and what the README shows is what the code does.
+
+use std::path::Path;
+
+use crate::program::Program;
+
+/// The part of the README between two markers.
+fn section(readme: &str, name: &str) -> String {
+    let begin = format!("<!-- {name}: begin -->\n");
+    let end = format!("<!-- {name}: end -->");
+    let from = readme.find(&begin).expect("the begin marker") + begin.len();
+    let to = from + readme[from..].find(&end).expect("the end marker");
+    readme[from..to].to_owned()
+}
+
+#[test]
+fn the_diagram_and_the_table_are_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let program = Program::new();
+    let mermaid = program.run(&["diagram", "--format", "mermaid"]).stdout;
+    assert_eq!(section(&readme, "diagram"), format!("```mermaid\n{mermaid}```\n"), "run `make diagram`");
+    let table = program.run(&["diagram", "--format", "table"]).stdout;
+    assert_eq!(section(&readme, "table"), table, "run `make diagram`");
+}
+
+#[test]
+fn the_diagram_is_drawn_in_three_forms() {
+    let program = Program::new();
+    for (format, begin) in [("mermaid", "stateDiagram-v2"), ("dot", "digraph"), ("table", "| state |")] {
+        let run = program.run(&["diagram", "--format", format]);
+        assert!(run.code == Some(0) && run.stdout.starts_with(begin), "{format}");
+    }
+}

@@ -1,0 +1,10 @@
+//! `pump` without an environment; what it delivers is tested beside the pump's queues.
+
+use crate::program::Program;
+
+#[test]
+fn a_pump_without_queues_says_which_setting_is_missing() {
+    let run = Program::new().run(&["pump"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("SEARCH_IMPORT_SAGA_QUEUE_URL is not set"), "{}", run.stderr);
+}

@@ -1,0 +1,216 @@
+//! The shipped template passes, in every environment; and each check finds the fault that it is for.
+
+use std::collections::BTreeMap;
+
+use dev::template::{Finding, Source, Template, check, environments};
+
+const TEMPLATE: &str = include_str!("../../../../template.yaml");
+const SAMCONFIG: &str = include_str!("../../../../samconfig.toml");
+const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");
+const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
+
+fn findings(text: &str, values: &[(&str, &str)]) -> Vec<Finding> {
+    let values: BTreeMap<String, String> =
+        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    check(&Template::new(&Source::read(text).unwrap(), &values))
+}
+
+/// The template with a text replaced that it must contain.
+fn planted(from: &str, to: &str) -> String {
+    assert!(TEMPLATE.contains(from), "the template has changed: {from}");
+    TEMPLATE.replacen(from, to, 1)
+}
+
+/// Plants a fault, and expects one finding that says so about this resource.
+#[track_caller]
+fn finds(from: &str, to: &str, resource: &str, what: &str) {
+    finds_with(&[], from, to, resource, what);
+}
+
+#[track_caller]
+fn finds_with(values: &[(&str, &str)], from: &str, to: &str, resource: &str, what: &str) {
+    let found = findings(&planted(from, to), values);
+    let is_it = |finding: &Finding| finding.resource == resource && finding.what.contains(what);
+    assert!(found.iter().any(is_it), "expected {resource}: …{what}…, found {found:#?}");
+}
+
+#[test]
+fn the_shipped_template_has_no_faults_in_any_environment() {
+    let environments = environments::read(SAMCONFIG).unwrap();
+    assert_eq!(environments.keys().collect::<Vec<_>>(), ["default", "dev", "prod"]);
+    let source = Source::read(TEMPLATE).unwrap();
+    for (name, values) in environments {
+        assert_eq!(check(&Template::new(&source, &values)), [], "{name}");
+        let known: Vec<&str> = source.defaults().map(|(parameter, _)| parameter).collect();
+        assert!(
+            values.keys().all(|value| known.contains(&value.as_str())),
+            "{name} sets what is no parameter"
+        );
+    }
+}
+
+#[test]
+fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
+    let values = [
+        ("MongoSecretArn", SECRET),
+        ("MongoSecretKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/0a1b"),
+        ("ApiAuthorization", "JWT"),
+        ("JwtIssuer", "https://id.example"),
+        ("JwtAudience", "reviews"),
+        ("AllowedOrigins", "https://a.example,https://b.example"),
+        ("SubnetIds", "subnet-1,subnet-2"),
+        ("SecurityGroupIds", "sg-1"),
+        ("ApiConcurrency", "0"),
+        ("SagaBatchWindowSeconds", "20"),
+        ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms"),
+        ("Architecture", "x86_64"),
+    ];
+    assert_eq!(findings(TEMPLATE, &values), []);
+}
+
+#[test]
+fn every_alarm_has_its_place_in_the_runbook() {
+    let template = Template::new(&Source::read(TEMPLATE).unwrap(), &BTreeMap::new());
+    let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
+    assert!(alarms.len() > 20, "{alarms:?}");
+    let headings: String = RUNBOOK.lines().filter(|line| line.starts_with("### ")).collect();
+    assert!(alarms.iter().all(|alarm| headings.contains(alarm)), "{alarms:?}");
+}
+
+#[test]
+fn finds_a_visibility_timeout_that_is_too_short() {
+    finds("VisibilityTimeout: 5400", "VisibilityTimeout: 5399", "ParseQueue", "needs 5400 s");
+    let window = [("SagaBatchWindowSeconds", "20")];
+    finds_with(&window, "VisibilityTimeout: 200", "VisibilityTimeout: 180", "SagaQueue", "needs 200 s");
+}
+
+#[test]
+fn finds_a_queue_that_gives_up_too_early() {
+    finds("maxReceiveCount: 8", "maxReceiveCount: 2", "ParseQueue", "after 2 deliveries");
+}
+
+#[test]
+fn finds_wildcards() {
+    finds("Action: dynamodb:UpdateItem", "Action: dynamodb:*", "StartUploadRole", "allows dynamodb:*");
+    finds(
+        "Resource: !GetAtt LedgerTable.Arn",
+        "Resource: \"*\"",
+        "StartUploadRole",
+        "allows dynamodb:UpdateItem on *",
+    );
+    finds("/${KeyPrefix}*", "*", "StartUploadRole", "allows s3:PutObject on arn");
+}
+
+#[test]
+fn finds_a_queue_without_a_dead_letter_queue_or_with_one_that_forgets_first() {
+    let redrive = "      RedrivePolicy:\n        deadLetterTargetArn: !GetAtt ControlDeadQueue.Arn\n        maxReceiveCount: 20\n";
+    finds(redrive, "", "ControlQueue", "has no dead-letter queue");
+    let long = [("ParseDeadRetentionSeconds", "345600")];
+    finds_with(&long, "ParseDeadQueue:", "ParseDeadQueue:", "ParseDeadQueue", "no longer than ParseQueue");
+}
+
+#[test]
+fn finds_messages_that_outlive_what_the_functions_take_for_the_longest() {
+    let short = [("MessageLifetimeSeconds", "1209599")];
+    finds_with(&short, "Mode:", "Mode:", "RunSaga", "can live in SagaQueue");
+    let short_documents = [("Mode", "optimistic")];
+    finds_with(
+        &short_documents,
+        "Mode:",
+        "Mode:",
+        "RunSaga",
+        "SAGA_RETENTION_SECONDS must be at least 1209600",
+    );
+}
+
+#[test]
+fn finds_more_connections_than_mongodb_allows() {
+    let many = [("SagaConcurrency", "100")];
+    finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 1596 connections");
+    let unlimited = "            ScalingConfig: { MaximumConcurrency: !Ref SagaConcurrency }\n";
+    finds(unlimited, "", "RunSaga", "any number of times");
+}
+
+#[test]
+fn finds_a_notification_for_another_prefix() {
+    finds(
+        "Value: !Ref KeyPrefix",
+        "Value: files/",
+        "UploadBucket",
+        "prefix \"files/\", but the function takes those with \"uploads/\"",
+    );
+    finds("Rules: [{ Name: prefix, Value: !Ref KeyPrefix }]", "Rules: []", "UploadBucket", "prefix none");
+}
+
+#[test]
+fn finds_variables_that_are_read_and_not_set_or_set_and_not_read() {
+    finds(
+        "        SEARCH_IMPORT_OUTBOX_BATCH: !Ref OutboxBatch\n",
+        "",
+        "StartUpload",
+        "SEARCH_IMPORT_OUTBOX_BATCH is read and not set",
+    );
+    finds(
+        "SEARCH_IMPORT_PARSE_UNREADABLE_QUEUE_URL",
+        "SEARCH_IMPORT_UNREADABLE_QUEUE_URL",
+        "ReportFaults",
+        "PARSE_UNREADABLE_QUEUE_URL is read and not set",
+    );
+    finds(
+        "        RUST_LOG:",
+        "        SEARCH_IMPORT_COLOUR: red\n        RUST_LOG:",
+        "RunSaga",
+        "SEARCH_IMPORT_COLOUR is set and not read",
+    );
+}
+
+#[test]
+fn finds_values_that_no_function_starts_with() {
+    let odd = [("SessionIncrementSeconds", "16")];
+    finds_with(&odd, "Mode:", "Mode:", "DispatchOutbox", "INCREMENT_SECONDS must be at most 15");
+}
+
+#[test]
+fn finds_a_batch_that_succeeds_or_fails_as_a_whole() {
+    finds(
+        "            FunctionResponseTypes: [ReportBatchItemFailures]\n",
+        "",
+        "RunSaga",
+        "does not report which messages",
+    );
+}
+
+#[test]
+fn finds_a_role_that_allows_too_little_or_too_much() {
+    finds(
+        "                  - !GetAtt EventsQueue.Arn\n",
+        "",
+        "RunSagaRole",
+        "does not allow sqs:SendMessage on ${EventsQueue.Arn}",
+    );
+    finds(
+        "Action: [dynamodb:GetItem, dynamodb:PutItem]",
+        "Action: [dynamodb:GetItem, dynamodb:PutItem, dynamodb:Scan]",
+        "ParseReferencesRole",
+        "allows dynamodb:Scan on ${ProcessedTable.Arn}, which parse-references does not do",
+    );
+    finds_with(
+        &[("MongoSecretArn", SECRET)],
+        "Resource: !Ref MongoSecretArn",
+        "Resource: arn:aws:secretsmanager:eu-central-1:123456789012:secret:other",
+        "StartUploadRole",
+        "does not allow secretsmanager:GetSecretValue",
+    );
+}
+
+#[test]
+fn finds_a_function_behind_another_queue() {
+    let (own, other) = ("Queue: !GetAtt ParseDeadQueue.Arn", "Queue: !GetAtt SagaDeadQueue.Arn");
+    finds(own, other, "ReportFaults", "is not invoked by the queue that it works on");
+    finds(own, other, "ReportFaults", "is invoked by SagaDeadQueue");
+}
+
+#[test]
+fn finds_a_function_that_is_not_deployed() {
+    finds("Binary: report-faults", "Binary: report-fault", "Resources", "report-faults is not deployed");
+}

@@ -1,0 +1,211 @@
+//! Receives, invokes and deletes, and invokes on schedule.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::{Resource, failed};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
+use contracts::StoreError;
+use jiff::Timestamp;
+use outbox::Queue;
+use outbox::queue::MAX_BATCH;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::answer::{Answer, Settled, settle};
+use super::event;
+use super::invoke::Functions;
+use super::source::{Content, Source};
+
+/// How long an empty queue is asked; a pump that is to stop waits as long.
+const WAIT: Duration = Duration::from_secs(2);
+/// How long to wait after a failure of the queue or of all messages of a batch.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
+/// The function on the schedule.
+const SCHEDULED: &str = "dispatch-outbox";
+
+/// One invocation, for whoever watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invoked {
+    /// The function.
+    pub function: &'static str,
+    /// How many messages it was given; none on schedule.
+    pub messages: Option<usize>,
+    /// How many of them stay in their queue.
+    pub kept: usize,
+    /// What went wrong with the whole invocation.
+    pub fault: Option<String>,
+}
+
+/// Receives from queues and invokes the functions behind them.
+pub struct Pump {
+    /// The queues' service.
+    pub sqs: Client,
+    /// The addresses of the queues.
+    pub urls: BTreeMap<Queue, String>,
+    /// The functions.
+    pub functions: Functions,
+    /// How often the schedule invokes.
+    pub every: Duration,
+    /// How long received messages stay hidden; the queue's own setting if none.
+    pub visibility: Option<Duration>,
+    /// Is told of each invocation.
+    pub told: Box<dyn Fn(Invoked) + Send + Sync>,
+}
+
+impl Pump {
+    /// Works until `done` resolves; what was received by then is finished. Queues without an address are left out.
+    pub async fn run_until<T>(self, sources: &[Source], done: impl Future<Output = T>) -> T {
+        let pump = Arc::new(self);
+        let (stop, stopped) = watch::channel(());
+        let mut workers = JoinSet::new();
+        for source in sources.iter().filter(|source| pump.urls.contains_key(&source.queue)) {
+            for _ in 0..source.concurrency {
+                workers.spawn(Arc::clone(&pump).poll(*source, stopped.clone()));
+            }
+        }
+        workers.spawn(Arc::clone(&pump).schedule(stopped));
+        let value = done.await;
+        drop(stop);
+        while workers.join_next().await.is_some() {}
+        value
+    }
+
+    async fn poll(self: Arc<Self>, source: Source, mut stopped: watch::Receiver<()>) {
+        while stopped.has_changed().is_ok() {
+            let delivered = self.deliver(source).await;
+            if let Err(error) = &delivered {
+                tracing::error!(queue = source.queue.name(), error = error.chain(), "delivering failed");
+            }
+            if !delivered.unwrap_or(false) {
+                wait(&mut stopped, FAILURE_WAIT).await;
+            }
+        }
+    }
+
+    async fn schedule(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
+        while stopped.has_changed().is_ok() {
+            let answer = self.functions.invoke(SCHEDULED, &event::scheduled(Timestamp::now())).await;
+            let fault = match answer {
+                Answer::Failed(why) => Some(why),
+                Answer::Payload(_) => None,
+            };
+            (self.told)(Invoked { function: SCHEDULED, messages: None, kept: 0, fault });
+            wait(&mut stopped, self.every).await;
+        }
+    }
+
+    /// Receives a batch and has it handled. Returns whether to go on at once.
+    async fn deliver(&self, source: Source) -> Result<bool, StoreError> {
+        let mut goes_on = true;
+        for part in event::parts(self.receive_batch(source).await?) {
+            let settled = self.invoke(source, &part).await;
+            let done: Vec<&Message> = settled.delete.iter().map(|place| &part[*place]).collect();
+            for done in done.chunks(MAX_BATCH) {
+                self.delete(source.queue, done).await?;
+            }
+            // Messages that all came back may be visible at once; Lambda slows down too.
+            goes_on &= !settled.delete.is_empty();
+            let (function, messages, kept) = (source.function, Some(part.len()), settled.keep.len());
+            (self.told)(Invoked { function, messages, kept, fault: settled.fault });
+        }
+        Ok(goes_on)
+    }
+
+    async fn invoke(&self, source: Source, part: &[Message]) -> Settled {
+        let ids: Vec<&str> =
+            part.iter().map(|message| message.message_id.as_deref().unwrap_or_default()).collect();
+        let answer = match source.content {
+            Content::Batch => {
+                let region = self.sqs.config().region().map_or("", |region| region.as_ref());
+                let arn = event::arn(self.url(source.queue), region);
+                self.functions.invoke(source.function, &event::batch(&arn, part)).await
+            }
+            Content::Event => self.pass_on(source, part).await,
+        };
+        settle(&ids, &answer)
+    }
+
+    /// Invokes with what each message says.
+    async fn pass_on(&self, source: Source, part: &[Message]) -> Answer {
+        for message in part {
+            let event = match serde_json::from_str(message.body.as_deref().unwrap_or_default()) {
+                Ok(event) => event,
+                Err(error) => return Answer::Failed(format!("the message is no JSON: {error}")),
+            };
+            if let Answer::Failed(why) = self.functions.invoke(source.function, &event).await {
+                return Answer::Failed(why);
+            }
+        }
+        // What such a function answers is nobody's business.
+        Answer::Payload(Vec::new())
+    }
+
+    /// Receives until the batch is full, or the window has passed since its first message.
+    async fn receive_batch(&self, source: Source) -> Result<Vec<Message>, StoreError> {
+        let mut batch = self.receive(source.queue, source.batch_size, WAIT).await?;
+        let ends = Instant::now() + source.window;
+        while !batch.is_empty() && batch.len() < source.batch_size && Instant::now() < ends {
+            let left = ends.saturating_duration_since(Instant::now()).min(WAIT);
+            batch.extend(self.receive(source.queue, source.batch_size - batch.len(), left).await?);
+        }
+        Ok(batch)
+    }
+
+    async fn receive(&self, queue: Queue, max: usize, wait: Duration) -> Result<Vec<Message>, StoreError> {
+        let doing = format!("receiving from queue {}", queue.name());
+        let request = self
+            .sqs
+            .receive_message()
+            .queue_url(self.url(queue))
+            .max_number_of_messages(i32::try_from(max.min(MAX_BATCH)).unwrap_or(1))
+            .set_visibility_timeout(self.visibility.map(seconds))
+            .wait_time_seconds(seconds(wait))
+            .message_system_attribute_names(MessageSystemAttributeName::All)
+            .message_attribute_names("All");
+        let answer = request.send().await.map_err(|error| failed(doing, &self.resource(queue), &error))?;
+        Ok(answer.messages.unwrap_or_default())
+    }
+
+    async fn delete(&self, queue: Queue, messages: &[&Message]) -> Result<(), StoreError> {
+        let doing = format!("deleting from queue {}", queue.name());
+        let entry = |(place, message): (usize, &&Message)| {
+            DeleteMessageBatchRequestEntry::builder()
+                .id(place.to_string())
+                .set_receipt_handle(message.receipt_handle.clone())
+                .build()
+                .map_err(|error| StoreError::unusable(&*doing, error))
+        };
+        let entries = messages.iter().enumerate().map(entry).collect::<Result<_, _>>()?;
+        let request = self.sqs.delete_message_batch().queue_url(self.url(queue)).set_entries(Some(entries));
+        let answer = request.send().await.map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
+        for failure in answer.failed() {
+            let (queue, code) = (queue.name(), failure.code());
+            tracing::warn!(queue, code, "a message was not deleted, and comes again");
+        }
+        Ok(())
+    }
+
+    fn url(&self, queue: Queue) -> &str {
+        self.urls.get(&queue).map_or("", String::as_str)
+    }
+
+    fn resource(&self, queue: Queue) -> Resource {
+        Resource { kind: "queue", name: self.url(queue).to_owned(), setting: sqs::Queues::setting(queue) }
+    }
+}
+
+/// Whole seconds, and at least one: with zero SQS asks only some of its servers, and overlooks messages.
+fn seconds(duration: Duration) -> i32 {
+    i32::try_from(duration.as_millis().div_ceil(1_000).max(1)).unwrap_or(i32::MAX)
+}
+
+async fn wait(stopped: &mut watch::Receiver<()>, duration: Duration) {
+    tokio::select! {
+        () = tokio::time::sleep(duration) => {}
+        _ = stopped.changed() => {}
+    }
+}
