@@ -1,4 +1,4 @@
-class Failure(Exception):  # noqa: N818 - not always an error of the program's
+class Failure(Exception):
     """What ends a program, told to the user in one line or a few, without a traceback."""
 
 
