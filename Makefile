@@ -18,6 +18,7 @@ SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.x
 # The crates that decide, and must stay free of whatever performs.
 PURE := saga dedup outbox
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
+PYTHON := infra tests/compare
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
 # Everything with every adapter. Whatever takes these options shares what is compiled with `make test`.
 EVERYTHING := --workspace --features cli/services
@@ -92,7 +93,7 @@ lint: ## Check formatting, lints, docs, the pure crates' dependencies and the de
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-template
+	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-template lint-python
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
@@ -107,6 +108,12 @@ lint-template: ## Check the deployment's template, by the rules of AWS and again
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
 	$(PROGRAMS_OF_TESTS)
 	$(DEV) check-template
+
+.PHONY: lint-python
+lint-python: ## Check the formatting, lints and types of the Python, and test it
+	@$(TOOLS) run ruff mypy -- sh -ec 'ruff check --quiet $(PYTHON); ruff format --quiet --check $(PYTHON); mypy'
+	@python3 -m unittest discover --quiet --start-directory infra/scripts/tests --top-level-directory infra
+	@python3 -m unittest discover --quiet --start-directory tests/compare
 
 .PHONY: lint-pure
 lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store

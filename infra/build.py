@@ -3,22 +3,23 @@
 
     tools.py run sam cargo-lambda -- build.py [arm64|x86_64]
 
-`sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for whoever
-deploys otherwise. What differs between machines is kept out of both: the paths of the checkout and of cargo's home by
-RUSTFLAGS, which the Makefile sets, and the time by giving every entry of a zip the same.
+`sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for
+whoever deploys otherwise. What differs between machines is kept out of both: the paths of the checkout and of
+cargo's home by RUSTFLAGS, which the Makefile sets, and the time by giving every entry of a zip the same.
 """
 
 import hashlib
 import os
 import re
-import subprocess
-import sys
 import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from services import Failure
+from scripts import commands, console
+from scripts.errors import check
+from scripts.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / ".aws-sam" / "build"
 ZIPS = ROOT / "target" / "zips"
 # What Lambda has to fetch at a cold start (docs/decisions/0016).
@@ -28,22 +29,37 @@ TARGETS = {"arm64": "aarch64-unknown-linux-gnu", "x86_64": "x86_64-unknown-linux
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def check_toolchain(architecture):
-    if architecture not in TARGETS:
-        raise Failure(f"there is no processor {architecture}, only {', '.join(TARGETS)}")
-    answer = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+@dataclass(frozen=True)
+class Packed:
+    name: str
+    program_bytes: int
+    zip_bytes: int
+    sha256: str
+
+    def __str__(self) -> str:
+        sizes = f"{self.program_bytes / 1e6:6.2f} MB  zipped {self.zip_bytes / 1e6:5.2f} MB"
+        return f"{self.name:<18} {sizes}  sha256 {self.sha256}"
+
+
+def check_toolchain(architecture: str) -> None:
+    check(architecture in TARGETS, f"there is no processor {architecture}, only {', '.join(TARGETS)}")
+    sysroot = Path(commands.output(["rustc", "--print", "sysroot"]).strip())
     target = TARGETS[architecture]
-    if not (Path(answer.stdout.strip()) / "lib" / "rustlib" / target).is_dir():
-        raise Failure(f"this toolchain does not build for {architecture}: rustup target add {target}")
+    present = (sysroot / "lib" / "rustlib" / target).is_dir()
+    check(present, f"this toolchain does not build for {architecture}: rustup target add {target}")
 
 
-def compile_all(architecture):
+def compile_all(architecture: str) -> None:
     command = ["sam", "build", "--parameter-overrides", f"Architecture={architecture}"]
-    if subprocess.run(command, cwd=ROOT, env={**os.environ, "SAM_CLI_TELEMETRY": "0"}).returncode != 0:
-        raise Failure("the functions could not be built")
+    commands.openly(command, {**os.environ, "SAM_CLI_TELEMETRY": "0"})
 
 
-def pack(program, archive):
+def function_name(logical: str) -> str:
+    """RunSaga becomes run-saga."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", logical).lower()
+
+
+def compress(program: Path, archive: Path) -> None:
     """One entry, whose bytes depend on the program alone."""
     entry = zipfile.ZipInfo("bootstrap", EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
@@ -54,27 +70,40 @@ def pack(program, archive):
         file.writestr(entry, program.read_bytes(), compresslevel=9)
 
 
-def main(architecture):
+def pack(program: Path, zips: Path) -> Packed:
+    name = function_name(program.parent.name)
+    archive = zips / f"{name}.zip"
+    compress(program, archive)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    return Packed(name, program.stat().st_size, archive.stat().st_size, digest)
+
+
+def check_sizes(packed: Iterable[Packed]) -> None:
+    too_large = [each.name for each in packed if each.zip_bytes > LIMIT_BYTES]
+    check(not too_large, f"larger than {LIMIT_BYTES / 1e6:.0f} MB: {', '.join(too_large)}")
+
+
+def build(architecture: str) -> None:
     check_toolchain(architecture)
     compile_all(architecture)
     ZIPS.mkdir(parents=True, exist_ok=True)
-    too_large = []
+    packed = []
     for program in sorted(BUILT.glob("*/bootstrap")):
-        # RunSaga becomes run-saga.
-        name = re.sub(r"(?<!^)(?=[A-Z])", "-", program.parent.name).lower()
-        archive = ZIPS / f"{name}.zip"
-        pack(program, archive)
-        size, digest = archive.stat().st_size, hashlib.sha256(archive.read_bytes()).hexdigest()
-        print(f"{name:<18} {program.stat().st_size / 1e6:6.2f} MB  zipped {size / 1e6:5.2f} MB  sha256 {digest}")
-        if size > LIMIT_BYTES:
-            too_large.append(name)
-    if too_large:
-        raise Failure(f"larger than {LIMIT_BYTES / 1e6:.0f} MB: {', '.join(too_large)}")
+        packed.append(pack(program, ZIPS))
+        print(packed[-1], flush=True)
+    check_sizes(packed)
+
+
+def main(arguments: list[str]) -> int:
+    match arguments:
+        case []:
+            build("arm64")
+        case [architecture]:
+            build(architecture)
+        case _:
+            return console.usage(__doc__)
+    return 0
 
 
 if __name__ == "__main__":
-    try:
-        main(*(sys.argv[1:] or ["arm64"]))
-    except (Failure, subprocess.CalledProcessError) as failure:
-        print(f"build: {failure}", file=sys.stderr)
-        sys.exit(1)
+    console.start("build", main)

@@ -1,26 +1,48 @@
-"""Puts the state machine's diagram and table, as the program draws them, between the README's markers."""
+#!/usr/bin/env python3
+"""Puts the state machine's diagram and table, as the program draws them, between the README's markers.
+
+diagram.py PROGRAM README
+"""
 
 import re
-import subprocess
-import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from scripts import commands, console
+from scripts.errors import check
 
 
-def drawn(program: str, form: str) -> str:
-    return subprocess.run([program, "diagram", "--format", form], check=True, capture_output=True, text=True).stdout
+def drawn(program: str) -> dict[str, str]:
+    """The content of each section."""
+
+    def form(name: str) -> str:
+        return commands.output([program, "diagram", "--format", name], cwd=None)
+
+    return {"diagram": f"```mermaid\n{form('mermaid')}```\n", "table": form("table")}
 
 
-def main(program: str, path: str) -> None:
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    sections = {"diagram": f"```mermaid\n{drawn(program, 'mermaid')}```\n", "table": drawn(program, "table")}
+def replaced(text: str, sections: Mapping[str, str]) -> str:
     for name, content in sections.items():
+
+        def section(match: re.Match[str], content: str = content) -> str:
+            return match[1] + content + match[2]
+
         pattern = rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)"
-        text, count = re.subn(pattern, lambda match: match[1] + content + match[2], text, flags=re.DOTALL)
-        if count != 1:
-            sys.exit(f"{path}: expected one section \"{name}\", found {count}")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+        # By a function, because a backslash in a replacement means something.
+        text, count = re.subn(pattern, section, text, flags=re.DOTALL)
+        check(count == 1, f'expected one section "{name}", found {count}')
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    match arguments:
+        case [program, file]:
+            readme = Path(file)
+            readme.write_text(replaced(readme.read_text("utf-8"), drawn(program)), "utf-8")
+        case _:
+            return console.usage(__doc__)
+    return 0
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    console.start("diagram", main)

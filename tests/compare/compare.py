@@ -3,9 +3,9 @@
 
     compare.py PROGRAM
 
-PROGRAM is `dev`, built with --release. It writes the files that all of them read; the other readers are
-installed by name below target/compare. Every reader gets a whole file in memory; what counts is the
-time that it worked (not that by the clock), in the best of its runs.
+PROGRAM is `dev`, built with --release. It writes the files that all of them read; the other readers are installed
+by name below target/compare. Every reader gets a whole file in memory; what counts is the time that it worked (not
+that by the clock), in the best of its runs.
 """
 
 import json
@@ -13,7 +13,10 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 # The readers, at the versions the figures in the documentation are for.
 PYTHON = ["rispy==0.10.0", "nbib==0.3.2"]
@@ -23,21 +26,44 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 PLACE = ROOT / "target" / "compare"
 
-# Which reader reads which format.
-PEERS = [
-    ("ris", "rispy", "python"),
-    ("ris", "citation-js", "node"),
-    ("nbib", "nbib", "python"),
-    ("bib", "citation-js", "node"),
-]
+Part = str | int | Path
 
 
-def run(*command, **options):
-    return subprocess.run([str(part) for part in command], check=True, **options)
+@dataclass(frozen=True)
+class Peer:
+    form: str
+    reader: str
+    language: Literal["python", "node"]
 
 
-def install():
+PEERS = (
+    Peer("ris", "rispy", "python"),
+    Peer("ris", "citation-js", "node"),
+    Peer("nbib", "nbib", "python"),
+    Peer("bib", "citation-js", "node"),
+)
+
+
+@dataclass(frozen=True)
+class Installed:
     """The interpreter to read with in Python, and the folder of the Node packages."""
+
+    python: Path
+    node: Path
+
+
+def run(*command: Part) -> None:
+    subprocess.run([str(part) for part in command], check=True)
+
+
+def output(command: Sequence[Part], *, check: bool = True, **variables: str) -> Any:
+    """What a program prints, as JSON."""
+    text = [str(part) for part in command]
+    answer = subprocess.run(text, stdout=subprocess.PIPE, check=check, env={**os.environ, **variables})
+    return json.loads(answer.stdout)
+
+
+def install() -> Installed:
     python = PLACE / "venv" / "bin" / "python"
     if not python.exists():
         venv.create(PLACE / "venv", with_pip=True)
@@ -45,47 +71,49 @@ def install():
     node = PLACE / "node"
     node.mkdir(exist_ok=True)
     run("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", node, *NODE)
-    return python, node
+    return Installed(python, node)
 
 
-def ours(program):
-    command = [program, "bench", "parse", "--json", "--records", *RECORDS]
+def ours(program: Path) -> dict[str, Any]:
+    """Our own figures by format."""
     # It exits with 1 when a bound is not kept; the figures are there all the same.
-    answer = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, check=False)
-    return {row["format"]: row for row in json.loads(answer.stdout)["formats"]}
+    answer = output([program, "bench", "parse", "--json", "--records", *RECORDS], check=False)
+    return {row["format"]: row for row in answer["formats"]}
 
 
-def peer(reader, language, path, python, node):
-    if language == "python":
-        command = [python, HERE / "read.py", reader, path]
-    else:
-        command = ["node", HERE / "read.js", path]
-    environment = {**os.environ, "NODE_PATH": str(node / "node_modules")}
-    answer = run(*command, stdout=subprocess.PIPE, env=environment)
-    return json.loads(answer.stdout)
+def command(peer: Peer, file: Path, installed: Installed) -> list[Part]:
+    if peer.language == "python":
+        return [installed.python, HERE / "read.py", peer.reader, file]
+    return ["node", HERE / "read.js", file]
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    program = Path(sys.argv[1]).resolve()
+def measured(peer: Peer, file: Path, installed: Installed) -> str:
+    found = output(command(peer, file, installed), NODE_PATH=str(installed.node / "node_modules"))
+    speed = file.stat().st_size / 1e6 / found["seconds"]
+    return row(peer.form, peer.reader, found["records"], f"{speed:.1f}")
+
+
+def row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main(program: Path) -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
-    python, node = install()
+    installed = install()
     run(program, "bench", "parse", "--write", PLACE / "files", "--records", *RECORDS)
-    rows = ours(program)
-    print("| format | reader | records found | MB/s |")
-    print("| --- | --- | --- | --- |")
-    for form, row in rows.items():
-        peers = [(reader, language) for known, reader, language in PEERS if known == form]
-        if not peers:
-            continue
-        print(f"| {form} | search-import | {row['records']} | {row['megabytes_per_second']:.0f} |")
-        for reader, language in peers:
-            path = PLACE / "files" / f"{RECORDS[1]}.{form}"
-            found = peer(reader, language, path, python, node)
-            speed = path.stat().st_size / 1e6 / found["seconds"]
-            print(f"| {form} | {reader} | {found['records']} | {speed:.1f} |", flush=True)
+    figures = ours(program)
+    print(row("format", "reader", "records found", "MB/s"))
+    print(row("---", "---", "---", "---"))
+    for form, our in figures.items():
+        peers = [peer for peer in PEERS if peer.form == form]
+        if peers:
+            print(row(form, "search-import", our["records"], f"{our['megabytes_per_second']:.0f}"))
+        for peer in peers:
+            file = PLACE / "files" / f"{RECORDS[-1]}.{form}"
+            print(measured(peer, file, installed), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]).resolve())

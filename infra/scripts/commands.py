@@ -1,0 +1,47 @@
+"""Running other programs to their end."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scripts.errors import Failure, check
+from scripts.paths import ROOT
+
+Command = Sequence[str | Path]
+Environment = Mapping[str, str] | None
+
+
+def quietly(command: Command, what: str, cwd: Path | None = None) -> None:
+    """Shows the end of the output, and that only when the command fails."""
+    result = completed(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(result.returncode == 0, f"{what} failed: {summary(result.stdout or '')}")
+
+
+def summary(output: str) -> str:
+    """The last line, which usually says what went wrong, then those that led there."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    return "\n".join([lines[-1] if lines else "no output", *lines[-15:-1]])
+
+
+def openly(command: Command, environment: Environment = None, cwd: Path | None = ROOT) -> None:
+    """Leaves the output to the terminal."""
+    check_ended(command, completed(command, cwd=cwd, env=environment))
+
+
+def output(command: Command, environment: Environment = None, cwd: Path | None = ROOT) -> str:
+    result = completed(command, cwd=cwd, env=environment, stdout=subprocess.PIPE)
+    check_ended(command, result)
+    return result.stdout
+
+
+def check_ended(command: Command, result: subprocess.CompletedProcess[str]) -> None:
+    what = " ".join(str(part) for part in command[:3])
+    check(result.returncode == 0, f"{what} ended with {result.returncode}")
+
+
+def completed(command: Command, **options: Any) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, text=True, check=False, **options)
+    except OSError as error:
+        raise Failure(f"{command[0]} could not be started: {error}") from error

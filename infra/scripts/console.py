@@ -1,0 +1,24 @@
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from scripts.errors import Failure
+
+
+def say(text: str) -> None:
+    """Tells the user. Standard output is for what another program reads."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def usage(text: str | None) -> int:
+    """Prints how a program is called. Returns its exit code."""
+    say((text or "").strip())
+    return 2
+
+
+def start(name: str, main: Callable[[list[str]], int]) -> NoReturn:
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Failure as failure:
+        say(f"{name}: {failure}")
+        sys.exit(1)

@@ -1,0 +1,59 @@
+"""What has to hold of the deployed resources, and is not in the template that is read back."""
+
+import json
+from collections.abc import Sequence
+
+from scripts.deployment.progress import say
+from scripts.deployment.stack import Client, Json, Stack
+from scripts.errors import check
+
+
+def check_stack(stack: Stack) -> None:
+    check_tables(stack)
+    check_queues(stack)
+    for bucket in stack.of_type("AWS::S3::Bucket").values():
+        check_bucket(stack.client("s3"), bucket)
+    check_routes(stack)
+
+
+def check_tables(stack: Stack) -> None:
+    for table in stack.of_type("AWS::DynamoDB::Table").values():
+        state = stack.client("dynamodb").describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        check(state.get("AttributeName") == "expires_at", f"{table} does not expire its items")
+
+
+def check_queues(stack: Stack) -> None:
+    for logical, url in stack.of_type("AWS::SQS::Queue").items():
+        answer = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        check(answer["Attributes"].get("SqsManagedSseEnabled") == "true", f"{logical} is not encrypted")
+
+
+def check_bucket(s3: Client, bucket: str) -> None:
+    check(s3.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled", "the bucket keeps no versions")
+    block = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    check(all(block.values()), "the bucket is not private")
+    # An error where there is none.
+    s3.get_bucket_encryption(Bucket=bucket)
+    check(
+        refuses_plain_http(json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])),
+        "the bucket takes requests without TLS",
+    )
+    rules = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+    check(any("AbortIncompleteMultipartUpload" in rule for rule in rules), "unfinished uploads stay for ever")
+
+
+def refuses_plain_http(policy: Json) -> bool:
+    """Whether the one thing that a bucket's policy denies is requests without TLS."""
+    denied = [one["Condition"]["Bool"] for one in policy["Statement"] if one["Effect"] == "Deny"]
+    return [str(one["aws:SecureTransport"]).lower() for one in denied] == ["false"]
+
+
+def check_routes(stack: Stack) -> None:
+    [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
+    routes = stack.client("apigatewayv2").get_routes(ApiId=api_id)["Items"]
+    check(not open_routes(routes), f"open to everybody: {open_routes(routes)}")
+    say(f"routes: {', '.join(sorted(one['RouteKey'] for one in routes))}")
+
+
+def open_routes(routes: Sequence[Json]) -> list[str]:
+    return [one["RouteKey"] for one in routes if one.get("AuthorizationType", "NONE") == "NONE"]

@@ -1,0 +1,22 @@
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scripts.deployment.stack import Stack
+
+LAST_EVENTS = 20
+
+
+def say(text: str) -> None:
+    print(f"deployment: {text}", flush=True)
+
+
+def tell_what_waits(stack: "Stack") -> None:
+    """Where a search got stuck: what waits in the queues, and what the functions logged."""
+    sqs, logs = stack.client("sqs"), stack.client("logs")
+    for logical, url in stack.of_type("AWS::SQS::Queue").items():
+        attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        waiting, hidden = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
+        say(f"{logical}: {attributes.get(waiting)} waiting, {attributes.get(hidden)} being worked on")
+    for group in stack.of_type("AWS::Logs::LogGroup").values():
+        for event in logs.filter_log_events(logGroupName=group, limit=1000)["events"][-LAST_EVENTS:]:
+            say(f"{group}: {event['message'].rstrip()}")

@@ -1,0 +1,51 @@
+from collections.abc import Mapping
+from typing import Any
+
+from scripts.deployment.stack import Json, Resource
+
+# The account of the stand-in.
+ACCOUNT = "000000000000"
+
+
+def arns(resource: Resource, region: str) -> list[str]:
+    """The ARNs that stand for a resource, for the kinds that a template refers to by ARN."""
+    name = resource.physical
+    match resource.kind:
+        case "AWS::SQS::Queue":
+            # Its physical id is its address.
+            return [arn("sqs", region, name.rsplit("/", 1)[-1])]
+        case "AWS::DynamoDB::Table":
+            return [arn("dynamodb", region, f"table/{name}")]
+        case "AWS::Lambda::Function":
+            return [arn("lambda", region, f"function:{name}")]
+        case "AWS::Logs::LogGroup":
+            return [arn("logs", region, f"log-group:{name}"), arn("logs", region, f"log-group:{name}:*")]
+        case "AWS::IAM::Role":
+            return [arn("iam", "", f"role/{name}")]
+    return []
+
+
+def arn(service: str, region: str, rest: str) -> str:
+    return f"arn:aws:{service}:{region}:{ACCOUNT}:{rest}"
+
+
+class References:
+    def __init__(self, resources: Mapping[str, Resource], region: str) -> None:
+        self.names: dict[str, Json] = {}
+        for logical, resource in resources.items():
+            self.names[resource.physical] = {"Ref": logical}
+            for name in arns(resource, region):
+                self.names[name] = {"Fn::GetAtt": [logical, "Arn"]}
+
+    def restore(self, value: Any) -> Any:
+        """A value with references in place of the names and ARNs in it."""
+        match value:
+            case list():
+                return [self.restore(item) for item in value]
+            case dict():
+                return {key: self.restore(item) for key, item in value.items()}
+            case str() if value in self.names:
+                return self.names[value]
+            case str() if value.startswith("arn:aws:s3:::"):
+                return value.replace("arn:aws:", "arn:${AWS::Partition}:", 1)
+        return value

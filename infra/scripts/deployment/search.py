@@ -1,0 +1,73 @@
+"""A file goes the way of every file: announced over HTTP, uploaded with the form that came back, imported."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import Any
+
+from scripts.deployment.progress import say
+from scripts.deployment.stack import Json, Stack
+from scripts.errors import Failure, check
+
+# A search that takes longer than this is not going to end.
+END_SECONDS = 60
+ENDED = ("completed", "error")
+TIMEOUT_SECONDS = 60
+
+
+def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
+    """A request to the deployed API, signed as its callers do."""
+    from botocore.auth import SigV4Auth  # noqa: PLC0415 - only the Python of sam has it
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+
+    # The stand-in's own way to an API: the name that it gives one, on an address, is no name of a host.
+    [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
+    url = f"{stack.endpoint}/_aws/execute-api/{api_id}/$default{path}"
+    data = None if body is None else json.dumps(body).encode()
+    request = AWSRequest(method, url, data=data, headers={"Content-Type": "application/json"})
+    SigV4Auth(stack.session.get_credentials(), "execute-api", stack.region).add_auth(request)
+    sent = urllib.request.Request(url, data, dict(request.headers), method=method)
+    try:
+        with urllib.request.urlopen(sent, timeout=TIMEOUT_SECONDS) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        text = error.read().decode(errors="replace")[:500]
+        raise Failure(f"{method} {path} was answered with {error.code}: {text}") from error
+
+
+def form_data(fields: Json, name: str, content: bytes, edge: str) -> bytes:
+    """The body of a form with a file, which S3 wants as the last of its fields."""
+    head = "".join(
+        f'--{edge}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    )
+    file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    return head.encode() + file.encode() + content + f"\r\n--{edge}--\r\n".encode()
+
+
+def upload(form: Json, name: str, content: bytes) -> None:
+    """Sends a file with the form that came with the announcement."""
+    edge = uuid.uuid4().hex
+    headers = {"Content-Type": f"multipart/form-data; boundary={edge}"}
+    request = urllib.request.Request(form["url"], form_data(form["fields"], name, content, edge), headers)
+    urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
+
+
+def import_file(stack: Stack, file: Path) -> tuple[str, Json]:
+    """Returns the search's id, and the search as the API shows it once it has ended."""
+    content = file.read_bytes()
+    manifest = {"name": "deployed", "files": [{"name": file.name, "size_bytes": len(content)}]}
+    announced = call(stack, "POST", f"/projects/{uuid.uuid4()}/searches", manifest)
+    search_id = announced["search_id"]
+    say(f"announced search {search_id}")
+    upload(announced["files"][0]["upload"], file.name, content)
+    give_up = time.monotonic() + END_SECONDS
+    while True:
+        search = call(stack, "GET", f"/searches/{search_id}")
+        if search["state"].lower() in ENDED:
+            return search_id, search
+        check(time.monotonic() < give_up, f"the search has not ended after {END_SECONDS} s: {search}")
+        time.sleep(0.5)

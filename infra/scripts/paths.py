@@ -1,0 +1,5 @@
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICES = ROOT / "target" / "services"
+TOOLS = ROOT / "target" / "tools"

@@ -1,0 +1,47 @@
+"""ministack, for SQS and S3 in the tests, and for all of AWS in deployment.py."""
+
+import urllib.request
+from pathlib import Path
+
+from scripts import installs
+from scripts.servers import packages
+from scripts.servers.server import Server, Start
+
+VERSION = "1.5.33"
+HASH = "36f9158cbe7eb7a3f910ccf1c052c98204511164249b783682f7a96ef56b0bba"
+
+
+def program() -> str:
+    def install(venv: Path) -> None:
+        installs.pip_hashed(venv, "ministack", f"ministack=={VERSION}", [HASH])
+        installs.pip(venv, "ministack", [f"ministack[full]=={VERSION}"])
+
+    return str(packages.in_venv(f"ministack-{VERSION}", install) / "bin" / "ministack")
+
+
+def start(port: int, data: Path) -> Start:
+    environment = {
+        "BIND_HOST": "127.0.0.1",
+        "MINISTACK_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        # Functions that it runs would otherwise call the real AWS.
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "LAMBDA_EXECUTOR": "local",
+        # These listen on fixed ports, so that a second instance would be in the way of the first.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "TMPDIR": str(data),
+    }
+    return Start([program()], data, environment)
+
+
+def ready(port: int) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=5) as answer:
+        return bool(answer.status == 200)
+
+
+SERVER = Server(
+    "ministack", start, ready, ("AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"), instead="AWS_ENDPOINT_URL"
+)

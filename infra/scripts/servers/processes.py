@@ -1,0 +1,108 @@
+"""Processes that end when they should: with whoever started them, and never another in their place."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from scripts.errors import Failure
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# How long a process has for each way of being ended.
+STOP_SECONDS = 10
+# From <linux/prctl.h>.
+PR_SET_PDEATHSIG = 1
+
+
+def born(pid: int) -> str | None:
+    """When a process was started: with its number it names the process for good. None when it is gone."""
+    if not Path("/proc/self/stat").exists():
+        command = ["ps", "-o", "lstart=", "-p", str(pid)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or None
+    try:
+        return born_by_stat(Path(f"/proc/{pid}/stat").read_text())
+    except OSError:
+        return None
+
+
+def born_by_stat(stat: str) -> str | None:
+    # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+    fields = stat.rpartition(")")[2].split()
+    # A zombie has ended; nobody has asked how.
+    return None if fields[0] == "Z" else fields[19]
+
+
+def is_alive(pid: int, birth: str | None) -> bool:
+    return birth is not None and born(pid) == birth
+
+
+def end(pid: int, birth: str | None) -> None:
+    """Ends exactly the process that was started, and whatever it started: it leads a group of its own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not is_alive(pid, birth):
+            break
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, number)
+        give_up = time.monotonic() + STOP_SECONDS
+        while is_alive(pid, birth) and time.monotonic() < give_up:
+            # Not a child of this program when another call of it has started the process.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.05)
+
+
+def dies_with(parent: int) -> Callable[[], None]:
+    """Makes the kernel end the child when this program is killed, by which nothing else here could."""
+
+    def prepare() -> None:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            # It was killed before the kernel knew.
+            if os.getppid() != parent:
+                os._exit(1)
+
+    return prepare
+
+
+def supervise(command: list[str], environment: Mapping[str, str]) -> int:
+    """Runs the command in our place: it gets the signals that we get, and its end is ours."""
+    try:
+        child = subprocess.Popen(command, env=environment, preexec_fn=dies_with(os.getpid()))
+    except OSError as error:
+        raise Failure(f"{command[0]} could not be started: {error}") from error
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        # A Ctrl-C at the terminal has reached the command already.
+        if number != signal.SIGINT or not sys.stdin.isatty():
+            child.send_signal(number)
+
+    for number in SIGNALS:
+        signal.signal(number, forward)
+    return exit_code(child.wait())
+
+
+def exit_code(code: int) -> int:
+    """As a shell has it: 128 and the signal for what was ended by one."""
+    return code if code >= 0 else 128 - code
+
+
+def leave_on_signals() -> None:
+    """Makes a signal an exception, so that what was started is stopped on the way out."""
+
+    def leave(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    for number in SIGNALS:
+        signal.signal(number, leave)
+
+
+def ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,36 @@
+"""The environment variables that lead clients to the servers."""
+
+import contextlib
+import shlex
+from collections.abc import Mapping
+
+from scripts.errors import Failure
+from scripts.servers import mongod
+from scripts.servers.fleet import needed
+from scripts.servers.state import Running
+
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+
+
+def variables(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[str, str]:
+    """What the caller has set stays."""
+    found = addresses(running, given)
+    # Some tests start a mongod of their own, also when the database of all others is the caller's. Where
+    # there is none, those say so.
+    with contextlib.suppress(Failure):
+        found["MONGOD"] = running["mongod"].program if "mongod" in running else mongod.program()
+    return {name: given.get(name) or value for name, value in {**found, **CREDENTIALS}.items()}
+
+
+def addresses(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[str, str]:
+    return {
+        variable: server.address_at(running[server.name].port)
+        for server in needed(given)
+        if server.name in running
+        for variable in server.variables
+    }
+
+
+def exports(found: Mapping[str, str]) -> str:
+    """For a shell to evaluate."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in found.items())

@@ -1,0 +1,84 @@
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+from unittest import mock
+
+import build
+from scripts import commands
+from scripts.errors import Failure
+
+
+def packed(name: str, size: int) -> build.Packed:
+    return build.Packed(name, 2 * size, size, "abc")
+
+
+class Archives(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.program = self.folder / "RunSaga" / "bootstrap"
+        self.program.parent.mkdir()
+        self.program.write_bytes(b"program" * 1000)
+
+    def test_depend_on_the_bytes_of_the_program_alone(self) -> None:
+        first = build.pack(self.program, self.folder)
+        archive = (self.folder / "run-saga.zip").read_bytes()
+        os.utime(self.program, (0, 0))
+        self.program.chmod(0o600)
+        self.assertEqual(build.pack(self.program, self.folder), first)
+        self.assertEqual((self.folder / "run-saga.zip").read_bytes(), archive)
+        self.program.write_bytes(b"another")
+        self.assertNotEqual(build.pack(self.program, self.folder).sha256, first.sha256)
+
+    def test_hold_a_program_that_everybody_may_run(self) -> None:
+        build.pack(self.program, self.folder)
+        with zipfile.ZipFile(self.folder / "run-saga.zip") as archive:
+            [entry] = archive.infolist()
+            self.assertEqual(archive.read(entry), self.program.read_bytes())
+        self.assertEqual((entry.filename, entry.date_time), ("bootstrap", (1980, 1, 1, 0, 0, 0)))
+        self.assertEqual((entry.external_attr >> 16, entry.compress_type), (0o100755, zipfile.ZIP_DEFLATED))
+
+    def test_are_told_in_a_line(self) -> None:
+        line = "run-saga             4.00 MB  zipped  2.00 MB  sha256 abc"
+        self.assertEqual(str(packed("run-saga", 2_000_000)), line)
+
+
+class Sizes(unittest.TestCase):
+    def test_up_to_the_limit_are_taken(self) -> None:
+        build.check_sizes([packed("run-saga", build.LIMIT_BYTES)])
+
+    def test_beyond_it_are_refused_by_name(self) -> None:
+        large = build.LIMIT_BYTES + 1
+        with self.assertRaisesRegex(Failure, "^larger than 8 MB: a, c$"):
+            build.check_sizes([packed("a", large), packed("b", 1), packed("c", large)])
+
+
+class Names(unittest.TestCase):
+    def test_are_those_of_the_programs(self) -> None:
+        names = {"RunSaga": "run-saga", "StartUpload": "start-upload", "Parse": "parse"}
+        self.assertEqual([build.function_name(name) for name in names], list(names.values()))
+
+
+class Toolchains(unittest.TestCase):
+    def test_of_an_unknown_processor_are_refused(self) -> None:
+        with self.assertRaisesRegex(Failure, "^there is no processor mips, only arm64, x86_64$"):
+            build.check_toolchain("mips")
+
+    def test_need_the_target(self) -> None:
+        with tempfile.TemporaryDirectory() as sysroot, mock.patch.object(commands, "output") as output:
+            output.return_value = f"{sysroot}\n"
+            with self.assertRaisesRegex(Failure, "rustup target add aarch64-unknown-linux-gnu$"):
+                build.check_toolchain("arm64")
+            Path(sysroot, "lib", "rustlib", "x86_64-unknown-linux-gnu").mkdir(parents=True)
+            build.check_toolchain("x86_64")
+
+
+class Arguments(unittest.TestCase):
+    def test_name_at_most_a_processor(self) -> None:
+        with mock.patch.object(build, "build") as called, contextlib.redirect_stderr(io.StringIO()):
+            codes = [build.main(arguments) for arguments in ([], ["x86_64"], ["x86_64", "arm64"])]
+        self.assertEqual(codes, [0, 0, 2])
+        self.assertEqual(called.call_args_list, [mock.call("arm64"), mock.call("x86_64")])
