@@ -4,7 +4,7 @@
     services.py run -- tools.py run sam cargo-lambda -- deployment.py
 
 What is deployed is read back through the services' own interfaces and written as a template again, with which
-`search-import check-template` repeats its checks: so what the code expects is compared with what is there.
+`dev check-template` repeats its checks: so what the code expects is compared with what is there.
 Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
 as studies in MongoDB.
 

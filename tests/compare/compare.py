@@ -3,9 +3,9 @@
 
     compare.py PROGRAM
 
-PROGRAM is `dev`, built with --release. It writes the files that all of them read; the other readers are installed
-by name below target/compare. Every reader gets a whole file in memory; what counts is the time that it worked (not
-that by the clock), in the best of its runs.
+PROGRAM is `dev`, built with --release. It writes the files that all of them read; the other readers are
+installed by name below target/compare. Every reader gets a whole file in memory; what counts is the time
+that it worked (not that by the clock), in the best of its runs.
 """
 
 import json

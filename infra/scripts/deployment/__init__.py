@@ -6,6 +6,6 @@ references.py  physical names and ARNs, as references to logical ids again
 reading.py     reads what is deployed, as a template again
 checks.py      what has to hold of the deployed resources and is not in that template
 search.py      a file's way: announced, uploaded, imported
-program.py     what `search-import` does here
+program.py     what the programs do here
 progress.py    what the user is told, also about a search that got stuck
 """

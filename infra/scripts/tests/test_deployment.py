@@ -211,8 +211,8 @@ class Uploads(unittest.TestCase):
 
 class Program(unittest.TestCase):
     def test_is_where_cargo_puts_it(self) -> None:
-        self.assertEqual(program.program({"CARGO_TARGET_DIR": "/t"}), Path("/t/debug/search-import"))
-        self.assertEqual(program.program({}).parts[-3:], ("target", "debug", "search-import"))
+        self.assertEqual(program.program("dev", {"CARGO_TARGET_DIR": "/t"}), Path("/t/debug/dev"))
+        self.assertEqual(program.program("dev", {}).parts[-3:], ("target", "debug", "dev"))
 
     def test_a_study_is_a_line(self) -> None:
         with mock.patch.object(commands, "output", return_value='{"a": 1}\n{"a": 2}\n'):
