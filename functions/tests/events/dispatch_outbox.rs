@@ -3,8 +3,8 @@
 use embedded::Depth;
 use events::{Installation, check_log, event, failures};
 use functions::dispatch_outbox::DispatchOutbox;
-use outbox::Queue;
 use lambda_host::Outcome;
+use outbox::Queue;
 use serde_json::Value;
 
 /// The batches, each with the records that fail. Their session is not stored yet.

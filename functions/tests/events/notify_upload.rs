@@ -9,8 +9,8 @@ use embedded::Store;
 use events::{Installation, check_log, event};
 use functions::notify_upload::{Notification, NotifyUpload};
 use imports::{ObjectFacts, ObjectStream, ReadObject};
-use outbox::Queue;
 use lambda_host::Outcome;
+use outbox::Queue;
 
 /// The events, each with the files that the saga is told of: name and version.
 const EVENTS: [(&str, &[(&str, &str)]); 13] = [

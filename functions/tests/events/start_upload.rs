@@ -2,9 +2,9 @@
 
 use events::{Installation, check_log, event};
 use functions::start_upload::{StartUpload, http};
+use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};
-use lambda_host::Outcome;
 use serde_json::Value;
 
 /// The requests, each with the status of the answer.

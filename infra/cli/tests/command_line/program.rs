@@ -52,6 +52,7 @@ impl Program {
     }
 
     /// Starts without waiting for the end; what it says goes into a file.
+    #[cfg(feature = "services")]
     pub(crate) fn start_logging(&self, args: &[&str], log: &Path) -> Child {
         let log = std::fs::File::create(log).unwrap();
         self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
