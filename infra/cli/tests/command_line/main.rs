@@ -11,6 +11,7 @@ mod bad_input;
 mod bench;
 mod check_template;
 mod faults;
+mod fixtures;
 mod inspect;
 mod outbox;
 mod program;
