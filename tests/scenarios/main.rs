@@ -9,6 +9,7 @@
 
 mod crashes;
 mod documents;
+mod fixtures;
 mod hostile;
 mod outbox;
 mod parsing;

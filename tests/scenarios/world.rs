@@ -43,8 +43,12 @@ impl World {
     }
 
     pub(crate) fn with(config: Config) -> Self {
-        let dir = TempDir::new().unwrap();
-        let host = Arc::new(ManualHost::seeded(1));
+        Self::taking_over(TempDir::new().unwrap(), ManualHost::seeded(1), config)
+    }
+
+    /// In a folder in which something may be already.
+    pub(crate) fn taking_over(dir: TempDir, host: ManualHost, config: Config) -> Self {
+        let host = Arc::new(host);
         let config = Config { data_dir: dir.path().to_owned(), ..config };
         let settings = Settings {
             receive_limits: ReceiveLimits { parse: 3, ..ReceiveLimits::default() },

@@ -2,6 +2,7 @@
 //!
 //! - [`host`]: a [`contracts::Host`] whose time a test decides;
 //! - [`Seen`]: a [`contracts::Observe`] that keeps decisions;
+//! - [`fixtures`]: what earlier releases stored and sent, for every adapter to read;
 //! - [`sample`]: documents, entries, jobs and studies to store;
 //! - [`saga`], [`jobs`], [`studies`], [`sessions`], [`ledger`], [`processed`], [`queues`], [`objects`]: one suite
 //!   for each group of ports.
@@ -19,6 +20,7 @@
 //! where the adapter has a clock of its own; where a port is told the time, they may tell it any.
 //! Times are whole seconds, since not every store keeps more than milliseconds.
 
+pub mod fixtures;
 pub mod host;
 pub mod jobs;
 pub mod ledger;

@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod faults;
+mod fixtures;
 mod inspect;
 mod outbox;
 mod program;

@@ -14,7 +14,7 @@ use worker::SystemHost;
 use crate::program::Program;
 
 /// A search with one entry that waits for an hour and two that were given up. Returns it and their ids.
-async fn with_entries(
+pub(crate) async fn with_entries(
     backend: &Backend,
 ) -> Result<(SearchId, [String; 3]), Box<dyn std::error::Error + Send + Sync>> {
     let (host, search) = (&SystemHost, sample::search(&SystemHost));

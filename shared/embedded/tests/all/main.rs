@@ -5,6 +5,7 @@ mod depot;
 mod durability;
 mod engine;
 mod files;
+mod fixtures;
 mod opening;
 mod queues;
 mod recovery;

@@ -1,6 +1,7 @@
 //! DynamoDB.
 
 mod faults;
+mod fixtures;
 mod like_the_model;
 mod suites;
 

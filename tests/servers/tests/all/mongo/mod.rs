@@ -4,6 +4,7 @@ mod connecting;
 mod documents;
 mod expiry;
 mod faults;
+mod fixtures;
 mod plans;
 mod race;
 mod stepdown;

@@ -1,0 +1,52 @@
+//! What scripts read: the shape of what `--json` prints.
+
+use std::sync::Arc;
+
+use config::Config;
+use serde_json::{Map, Value, json};
+use servers::Tested;
+use testing::fixtures::Release;
+use worker::SystemHost;
+
+use crate::outbox::with_entries;
+use crate::program::{Program, bundled};
+
+/// A value with the names of types in place of what differs from run to run.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            object.iter().map(|(name, value)| (name.clone(), shape(value))).collect::<Map<_, _>>().into()
+        }
+        Value::Array(values) => {
+            let mut shapes: Vec<Value> = values.iter().map(shape).collect();
+            shapes.sort_by_key(ToString::to_string);
+            shapes.dedup();
+            shapes.into()
+        }
+        Value::String(_) => "string".into(),
+        Value::Number(_) => "number".into(),
+        Value::Bool(_) => "truth".into(),
+        Value::Null => Value::Null,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_find_what_they_found_in_the_release_before() -> Tested {
+    let program = Program::new();
+    let again = program.file("again.ris", b"TY  - JOUR\nTI  - x\nDO  - 10.5555/MI.2018.020\nER  - \n");
+    let (report, _) = program.import(&[bundled("broken.ris"), again], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
+    let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let (_, [entry, ..]) = with_entries(&backend).await?;
+    drop(backend);
+    let printed = json!({
+        "import": report,
+        "show": program.run(&["show", search, "--json"]).json(),
+        "studies": program.run(&["studies", search, "--json"]).lines(),
+        "outbox list": program.run(&["outbox", "list", "--json"]).lines(),
+        "outbox show": program.run(&["outbox", "show", &entry, "--json"]).json(),
+    });
+    Release::latest().check("cli.json", &shape(&printed));
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! What releases have stored in SQLite: this one reads it, and writes the latest of it.
+
+use std::sync::Arc;
+
+use embedded::{Settings, Store};
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use serde_json::{Map, Value};
+use tempfile::TempDir;
+use testing::ManualHost;
+use testing::fixtures::{Release, documents, ledger, same};
+
+use crate::depot::{Depot, Tested};
+
+/// Everything that is stored, as SQL that builds the database.
+const DUMP: &str = "sqlite.sql";
+const DOCUMENTS: &str = "documents.json";
+const LEDGER: &str = "ledger.json";
+
+/// A folder with a database as a release left it, opened by this one.
+fn opened(release: &Release) -> (TempDir, Store) {
+    let folder = TempDir::new().unwrap();
+    let database = Connection::open(folder.path().join("search-import.sqlite")).unwrap();
+    database.execute_batch(&release.text(DUMP)).unwrap();
+    drop(database);
+    let store = Store::open(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::default()).unwrap();
+    (folder, store)
+}
+
+#[tokio::test]
+async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
+    for release in Release::all() {
+        let (_folder, store) = opened(&release);
+        let facts: documents::Facts = release.json(DOCUMENTS);
+        let (sagas, sessions) = (store.saga_outbox(), store.session_outbox());
+        let ports = documents::Ports { store: &store, sagas: &sagas, sessions: &sessions };
+        let read = serde_json::to_value(documents::read(&ports, &facts).await?)?;
+        same(DOCUMENTS, &read, &release.json(DOCUMENTS));
+        ledger::check(&store, &store, &release.json(LEDGER)).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
+    let release = Release::latest();
+    let depot = Depot::new();
+    let store = &depot.store;
+    let (sagas, sessions) = (store.saga_outbox(), store.session_outbox());
+    let ports = documents::Ports { store, sagas: &sagas, sessions: &sessions };
+    documents::write(&ports, &release.json(DOCUMENTS)).await?;
+    ledger::write(store, store, &release.json(LEDGER)).await?;
+    release.record(DUMP, || dump(&depot.database()).unwrap());
+    let recorded = Connection::open_in_memory()?;
+    recorded.execute_batch(&release.text(DUMP))?;
+    same(DUMP, &rows(&depot.database())?, &rows(&recorded)?);
+    Ok(())
+}
+
+/// All rows by table, each column by its name; JSON in a column is taken apart.
+fn rows(database: &Connection) -> rusqlite::Result<Value> {
+    let mut tables = Map::new();
+    for table in tables_of(database)? {
+        let mut statement = database.prepare(&format!("SELECT * FROM {table}"))?;
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let rows = statement.query_map([], |row| {
+            let columns = names.iter().map(|name| Ok((name.clone(), value(row.get_ref(&**name)?))));
+            columns.collect::<rusqlite::Result<Map<String, Value>>>().map(Value::Object)
+        })?;
+        let rows = rows.collect::<rusqlite::Result<Vec<Value>>>()?;
+        tables.insert(table, Value::Array(rows));
+    }
+    Ok(Value::Object(tables))
+}
+
+fn value(column: ValueRef<'_>) -> Value {
+    match column {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            let text = String::from_utf8_lossy(text);
+            let is_json = text.starts_with('{');
+            is_json.then(|| serde_json::from_str(&text).ok()).flatten().unwrap_or_else(|| text.into())
+        }
+    }
+}
+
+fn tables_of(database: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// As SQL that builds the database again.
+fn dump(database: &Connection) -> rusqlite::Result<String> {
+    let number = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let mut lines = vec![
+        format!("PRAGMA application_id = {};", number("application_id")?),
+        format!("PRAGMA user_version = {};", number("user_version")?),
+    ];
+    let schema = "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'";
+    let mut statement = database.prepare(schema)?;
+    lines.extend(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?);
+    for table in tables_of(database)? {
+        let statement = database.prepare(&format!("SELECT * FROM {table}"))?;
+        let names = statement.column_names().collect::<Vec<_>>().join(", ");
+        let quoted = names.split(", ").map(|name| format!("quote({name})")).collect::<Vec<_>>();
+        let sql = format!("SELECT {} FROM {table}", quoted.join(" || ', ' || "));
+        let mut statement = database.prepare(&sql)?;
+        for row in statement.query_map([], |row| row.get::<_, String>(0))? {
+            lines.push(format!("INSERT INTO {table} ({names}) VALUES ({});", row?));
+        }
+    }
+    Ok(lines.join("\n"))
+}
