@@ -1,4 +1,5 @@
 # make run          builds the program and imports the bundled samples
+# make orders       builds and runs the second application, see docs/your-own-saga.md
 # make test         runs every test, with the real servers that some of them need
 # make lint         formatting, clippy, docs, what the pure crates may depend on, and the deployment's template
 # make build        builds the functions, a zip for each
@@ -16,7 +17,10 @@ FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFI
 FOR_TRIAL := CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # The crates that decide, and must stay free of whatever performs.
-PURE := saga dedup outbox
+PURE := messages dedup outbox saga
+# What none of them may know: the application that is built of them. The exception is the name of a stored field.
+APPLICATION := search
+STORED_NAME := rename = "search_id"
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
 PYTHON := infra tests/compare
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
@@ -42,6 +46,11 @@ build: ## Build the functions for Lambda, a zip for each, and print their sizes
 run: ## Build, import the bundled samples, show the result
 	$(CARGO) build --package cli --locked
 	target/debug/search-import import $(SAMPLES) --search-name "Bundled samples"
+
+.PHONY: orders
+orders: ## Build and run the second application, some orders on SQLite (see docs/your-own-saga.md)
+	$(CARGO) build --package orders --locked
+	target/debug/orders --duplicate 3
 
 .PHONY: test
 test: ## Run every test, on real servers that are started for it unless they run
@@ -116,12 +125,14 @@ lint-python: ## Check the formatting, lints and types of the Python, and test it
 	@python3 -m unittest discover --quiet --start-directory tests/compare
 
 .PHONY: lint-pure
-lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store
+lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, and know no application
 	@for crate in $(PURE); do \
 		tree=$$($(CARGO) tree --locked --package $$crate --edges normal,build --prefix none) || exit 1; \
 		impure=$$(printf '%s\n' "$$tree" | grep -E '^($(IMPURE)) ' || true); \
 		if [ -n "$$impure" ]; then echo "$$crate is not pure, it depends on:"; echo "$$impure"; exit 1; fi; \
 		echo "$$crate: $$(printf '%s\n' "$$tree" | sort -u | wc -l) crates, neither a runtime nor a store"; \
+		if named=$$(grep -rni --include='*.rs' '$(APPLICATION)' shared/$$crate | grep -v '$(STORED_NAME)'); then \
+			echo "$$crate is for any application, and names one:"; echo "$$named"; exit 1; fi; \
 	done
 
 .PHONY: lint-walls
@@ -142,9 +153,9 @@ compare-readers: ## Compare that with other readers, installed below target/
 	python3 tests/compare/compare.py target/release/dev
 
 .PHONY: diagram
-diagram: ## Draw the README's diagram and table from the code
+diagram: ## Draw the diagram and the table of docs/states.md from the code
 	$(CARGO) build --package dev --locked
-	python3 infra/diagram.py target/debug/dev README.md
+	python3 infra/diagram.py target/debug/dev docs/states.md
 
 .PHONY: clean
 clean: ## Remove what was built and imported

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts the state machine's diagram and table, as the program draws them, between the README's markers.
+"""Puts the state machine's diagram and table, as the program draws them, between the markers of a page.
 
-diagram.py PROGRAM README
+diagram.py PROGRAM PAGE
 """
 
 import re
@@ -37,8 +37,8 @@ def replaced(text: str, sections: Mapping[str, str]) -> str:
 def main(arguments: list[str]) -> int:
     match arguments:
         case [program, file]:
-            readme = Path(file)
-            readme.write_text(replaced(readme.read_text("utf-8"), drawn(program)), "utf-8")
+            page = Path(file)
+            page.write_text(replaced(page.read_text("utf-8"), drawn(program)), "utf-8")
         case _:
             return console.usage(__doc__)
     return 0

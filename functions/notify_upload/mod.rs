@@ -12,23 +12,38 @@ pub mod notification;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Service, Uses};
-use contracts::message::{ObjectRef, SearchUploadSaved};
-use contracts::store::chain;
-use contracts::{Body, Message, MessageId, ObjectKey, Reporter, StoreError, Traceparent, Verdict};
-use imports::{ObjectFacts, ReadObject};
-use outbox::queue::MAX_BATCH;
-use outbox::{Outgoing, Queue, SendError, SendMessages};
+use async_trait::async_trait;
+use imports::messages::{ObjectRef, SearchUploadSaved};
+use imports::ports::OBJECTS;
+use imports::queues::{SAGA, UPLOADS};
+use imports::{ObjectFacts, ObjectKey, Ports, ReadObject, SearchEvent};
+use jiff::Timestamp;
+use messages::queue::MAX_BATCH;
+use messages::store::chain;
+use messages::{
+    Backoff, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Payload, Reporter, SendError,
+    SendMessages, StoreError, Verdict,
+};
+use saga::{Function, Missing, Source};
 use uuid::Uuid;
 
-pub use self::notification::{Notification, NotificationError};
+pub use notification::{Notification, NotificationError};
 
 /// The function's name, in logs and in the messages it sends.
-pub const FUNCTION: &str = "notify-upload";
+pub const NAME: &str = "notify-upload";
 
-/// What the function works on.
-pub const USES: Uses =
-    Uses { function: FUNCTION, services: &[Service::Objects], receives: None, sends: &[Queue::Saga] };
+/// The function. S3 invokes it, or a queue of S3's notifications does.
+pub static FUNCTION: Function<Ports> = Function {
+    name: NAME,
+    services: &[OBJECTS],
+    source: Source::Notifications(UPLOADS),
+    sends: &[SAGA],
+    build: Some(build),
+};
+
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+    Ok(Arc::new(NotifyUpload::over(ports)))
+}
 
 /// Names messages that report a stored object.
 const STORED_OBJECT: Uuid = Uuid::from_u128(0x6f1c_a0c4_0f65_4c0f_9a3b_5b7a_52b9_d001);
@@ -39,7 +54,7 @@ pub struct NotifyUpload {
     /// Looks objects up.
     pub objects: Arc<dyn ReadObject>,
     /// Takes the messages.
-    pub queue: Arc<dyn SendMessages>,
+    pub send: Arc<dyn SendMessages>,
     /// Time, and who wants to know.
     pub reporter: Reporter,
     /// What the keys of uploads begin with.
@@ -58,13 +73,13 @@ pub enum Error {
 }
 
 impl NotifyUpload {
-    /// The function on a backend.
-    pub fn over(backend: &Backend) -> Self {
+    /// The function over these ports.
+    pub fn over(ports: &Ports) -> Self {
         Self {
-            objects: Arc::clone(&backend.objects),
-            queue: Arc::clone(&backend.queue),
-            reporter: backend.reporter(FUNCTION),
-            key_prefix: backend.config.key_prefix.clone(),
+            objects: Arc::clone(&ports.objects),
+            send: Arc::clone(&ports.engine.send),
+            reporter: ports.engine.reporter(NAME),
+            key_prefix: ports.settings.key_prefix.clone(),
         }
     }
 
@@ -85,10 +100,10 @@ impl NotifyUpload {
         for batch in messages.chunks(MAX_BATCH) {
             let outgoing = batch
                 .iter()
-                .map(|message| Outgoing::new(message, Duration::ZERO))
+                .map(|message| Outgoing::new(message, SAGA, Duration::ZERO))
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(SendError::from)?;
-            let results = self.queue.send(&outgoing).await;
+            let results = self.send.send(&outgoing).await;
             for (message, result) in batch.iter().zip(results) {
                 result?;
                 let why = "told the saga that the file is stored";
@@ -98,48 +113,73 @@ impl NotifyUpload {
         Ok(())
     }
 
-    async fn message(
-        &self,
-        notification: &Notification,
-        key: &ObjectKey,
-    ) -> Result<Option<Message>, StoreError> {
+    async fn message(&self, notification: &Notification, key: &ObjectKey) -> Result<Option<Message>, Error> {
         let version = notification.version.as_deref();
         let Some(facts) = self.objects.head(&notification.bucket, &notification.key, version).await? else {
             self.refuse(&format!("file {} of search {} is gone already", key.file, key.search));
             return Ok(None);
         };
-        Ok(Some(self.saved(notification, key, facts)))
+        Ok(Some(self.saved(notification, key, facts)?))
     }
 
-    fn saved(&self, notification: &Notification, key: &ObjectKey, facts: ObjectFacts) -> Message {
+    fn saved(
+        &self,
+        notification: &Notification,
+        key: &ObjectKey,
+        facts: ObjectFacts,
+    ) -> Result<Message, Error> {
         let version = notification.version.as_deref().unwrap_or("");
         let parts = [notification.bucket.as_str(), notification.key.as_str(), version];
         let id = MessageId::of_fact(STORED_OBJECT, &parts);
-        Message {
-            id,
-            source: FUNCTION.into(),
-            time: self.reporter.host.now(),
-            correlation_id: key.search,
-            causation_id: None,
-            token: key.token.clone(),
-            traceparent: Some(Traceparent::of(key.search, id.derive(0)).to_string()),
-            body: Body::SearchUploadSaved(SearchUploadSaved {
-                project_id: key.project,
-                file_id: key.file,
-                file_name: key.name.clone(),
-                object: ObjectRef {
-                    bucket: notification.bucket.clone(),
-                    key: notification.key.clone(),
-                    version: notification.version.clone(),
-                    size_bytes: facts.size_bytes,
-                },
-                metadata: facts.metadata,
-            }),
-        }
+        let saved = SearchEvent::SearchUploadSaved(SearchUploadSaved {
+            project_id: key.project,
+            file_id: key.file,
+            file_name: key.name.clone(),
+            object: ObjectRef {
+                bucket: notification.bucket.clone(),
+                key: notification.key.clone(),
+                version: notification.version.clone(),
+                size_bytes: facts.size_bytes,
+            },
+            metadata: facts.metadata,
+        });
+        let body = saved.body().map_err(SendError::from)?;
+        let message = Message::new(id, NAME, key.search, self.reporter.host.now(), body);
+        Ok(Message { token: key.token.clone(), ..message })
     }
 
     /// The key itself is not logged: it may hold a token.
     fn refuse(&self, why: &str) {
         self.reporter.note(None, Verdict::Rejected, why);
+    }
+}
+
+#[async_trait]
+impl Consumer for NotifyUpload {
+    async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for delivery in batch {
+            answers.push(self.consume_one(delivery).await);
+        }
+        answers
+    }
+}
+
+impl NotifyUpload {
+    async fn consume_one(&self, delivery: &Delivery) -> Disposition {
+        let notifications = serde_json::from_str(&delivery.body)
+            .map_err(|error| error.to_string())
+            .and_then(|event| Notification::read_all(&event).map_err(|error| chain(&error)));
+        let notifications = match notifications {
+            Ok(notifications) => notifications,
+            Err(reason) => return self.reporter.reject(None, reason),
+        };
+        match self.handle(&notifications).await {
+            Ok(()) => Disposition::Acknowledge,
+            Err(error) => Disposition::Retry {
+                after: Backoff::FAILURE.after(delivery.receive_count),
+                reason: chain(&error),
+            },
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading what S3 tells of stored objects: its own notification
+//! Reading S3's notifications of stored objects: its own form
 //! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>), and the form in which
 //! EventBridge passes it on (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html>).
 
@@ -9,12 +9,12 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One stored object, as the store tells of it.
+/// One stored object, as a notification describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// The bucket.
+    /// The name of the bucket it is in.
     pub bucket: String,
-    /// The key, decoded.
+    /// Its key, not URL-encoded any more.
     pub key: String,
     /// The object's version, in a bucket that keeps versions.
     pub version: Option<String>,
@@ -73,8 +73,8 @@ struct Object {
 }
 
 impl Notification {
-    /// The created objects that an event tells of, those of one key in the order in which they were stored. The test
-    /// event that S3 sends when a notification is set up tells of none.
+    /// The created objects that an event reports, those of one key in the order in which they were stored. The test
+    /// event that S3 sends when a notification is set up contains none.
     ///
     /// # Errors
     /// When the event is not one of S3's.
@@ -117,7 +117,7 @@ fn decode(key: &str) -> Option<String> {
     Some(percent_decode_str(&spaced).decode_utf8().ok()?.into_owned())
 }
 
-/// Puts the notifications of each key in order, where the key is first told of.
+/// Sorts the notifications of each key, and places them where the first of them was.
 fn in_order(mut notifications: Vec<Notification>) -> Vec<Notification> {
     let mut places = HashMap::new();
     for (place, notification) in notifications.iter().enumerate() {

@@ -5,9 +5,9 @@
 //! ever become those of earlier studies: whatever the order, the marks in the end are the same. A file that is refused
 //! is never remembered, so no mark names a study that is not there.
 
-use contracts::message::StartParsing;
-use contracts::{SearchId, StoreError};
-use imports::{Duplicate, Mark, Matcher, ParsedFile, StudyId};
+use imports::messages::StartParsing;
+use imports::{Duplicate, Mark, Matcher, ParsedFile, SearchId, StudyId};
+use messages::StoreError;
 
 use super::ParseReferences;
 

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use contracts::message::StartParsing;
-use contracts::{Message, MessageId, SearchId, StoreError};
 use futures::StreamExt;
-use imports::{Progress, Quarantined, Study, StudyId};
+use imports::messages::StartParsing;
+use imports::{Progress, Quarantined, SearchId, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
+use messages::{Message, MessageId, Reporter, StoreError};
 use references::{Known, Outcome, Reader, Report};
 
 use super::ParseReferences;
@@ -21,7 +21,7 @@ const PUSH_BYTES: usize = 512 * 1024;
 /// How often progress is reported at most.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
-/// How many unreadable records of a refused file are told of.
+/// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
 
 /// Why a file was not read to its end.
@@ -33,12 +33,14 @@ pub(crate) enum FileError {
     /// The file cannot be read; no other try will.
     #[error(transparent)]
     Refused(#[from] references::Error),
-    /// Hardly anything of it can be read, so that it is probably something else than it looks like.
-    #[error("{quarantined} of {records} records cannot be read, more than {percent} in 100: {first}")]
+    /// Hardly anything of it can be read, so it is probably of another format than the detected one.
+    #[error(
+        "{quarantined} of {records} records cannot be read, more than the {percent} % tolerated: {first}"
+    )]
     Unreadable {
         quarantined: u64,
         records: u64,
-        /// The most that a file may have.
+        /// The percentage of unreadable records tolerated.
         percent: u8,
         /// The first of them, with their reasons.
         first: String,
@@ -54,8 +56,9 @@ impl ParseReferences {
         &self,
         message: &Message,
         command: &StartParsing,
+        reporter: &Reporter,
     ) -> Result<Report, FileError> {
-        let known = self.stored.stored(message.correlation_id, command.file_id).await?;
+        let known = self.stored.stored(message.partition, command.file_id).await?;
         let mut stream = self.objects.open(&command.object).await?.ok_or(FileError::Gone)?;
         let mut reader = Reader::new(self.limits).with_threads(self.threads).after(known);
         let mut pending = Pending::new(message, command, known);
@@ -68,15 +71,15 @@ impl ParseReferences {
             pending.add(reader.push(&bytes)?);
             bytes.clear();
             self.store(&mut pending, BATCH).await?;
-            self.report(&mut pending, reader.bytes_read()).await;
+            self.report(&mut pending, reader.bytes_read(), reporter).await;
         }
         pending.add(reader.push(&bytes)?);
         let (outcomes, report) = reader.finish()?;
         pending.add(outcomes);
         self.store(&mut pending, 1).await?;
         pending.reported_at = None;
-        self.report(&mut pending, report.bytes).await;
-        self.check(message.correlation_id, command, &report).await?;
+        self.report(&mut pending, report.bytes, reporter).await;
+        self.check(message.partition, command, &report).await?;
         Ok(report)
     }
 
@@ -89,15 +92,17 @@ impl ParseReferences {
         Ok(())
     }
 
-    async fn report(&self, pending: &mut Pending<'_>, bytes: u64) {
-        let now = self.reporter.host.now();
+    async fn report(&self, pending: &mut Pending<'_>, bytes: u64, reporter: &Reporter) {
+        let now = reporter.host.now();
         if pending.reported_at.is_some_and(|at| now.duration_since(at) < REPORT_EVERY) {
             return;
         }
         pending.reported_at = Some(now);
         let progress = Progress { records: pending.records, bytes };
         if let Err(error) = self.progress.report(pending.search_id, pending.command.file_id, progress).await {
-            self.warn(pending.search_id, pending.message_id, &error, "reporting progress failed");
+            let (function, correlation_id) = (reporter.function, pending.search_id);
+            let (message_id, error) = (pending.message_id, error.chain());
+            tracing::warn!(function, %correlation_id, %message_id, error, "reporting progress failed");
         }
     }
 
@@ -135,7 +140,7 @@ struct Pending<'a> {
 impl<'a> Pending<'a> {
     fn new(message: &Message, command: &'a StartParsing, known: Known) -> Self {
         Self {
-            search_id: message.correlation_id,
+            search_id: message.partition,
             message_id: message.id,
             command,
             outcomes: VecDeque::new(),

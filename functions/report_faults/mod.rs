@@ -3,91 +3,61 @@
 //!
 //! It touches no studies. The command may have succeeded after all, and only its acknowledgements were lost: then the
 //! saga knows the file as read, this report meets a used token, and the studies must stay. What a broken-off parse has
-//! stored belongs to a file that is not known as read, and is shown to nobody.
+//! stored belongs to a file that is not known as read, and is not shown.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use backend::{Backend, Uses};
-use contracts::message::{StartParsing, StartParsingFaulted};
-use contracts::store::chain;
-use contracts::{Backoff, Body, Delivery, Disposition, Message, Reporter, Verdict};
-use outbox::{Queue, SendError, SendMessages, send_one};
+use async_trait::async_trait;
+use dedup::{Asked, Done, Handler, HandlerError};
+use imports::messages::StartParsingFaulted;
+use imports::queues::{PARSE_DEAD, SAGA};
+use imports::{ParseCommand, Ports, SearchEvent};
+use jiff::Timestamp;
+use messages::{Consumer, Reporter, Token};
+use saga::{Function, Missing, Source};
 
 /// The function's name, in logs and in the messages it sends.
-pub const FUNCTION: &str = "report-faults";
-
-/// What the function works on.
-pub const USES: Uses =
-    Uses { function: FUNCTION, services: &[], receives: Some(Queue::ParseDead), sends: &[Queue::Saga] };
+pub const NAME: &str = "report-faults";
 
 /// The function.
-#[derive(Clone)]
-pub struct ReportFaults {
-    /// Takes the reports.
-    pub queue: Arc<dyn SendMessages>,
-    /// Time, and who wants to know.
-    pub reporter: Reporter,
+pub static FUNCTION: Function<Ports> = Function {
+    name: NAME,
+    services: &[],
+    source: Source::Queue(PARSE_DEAD),
+    sends: &[SAGA],
+    build: Some(build),
+};
+
+/// Apart from the parser's own reply, which has index 0; the token admits one of the two.
+const REPLY: usize = 1;
+
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+    Ok(ports.engine.reply(NAME, ReportFaults))
 }
 
-impl ReportFaults {
-    /// The function on a backend.
-    pub fn over(backend: &Backend) -> Self {
-        Self { queue: Arc::clone(&backend.queue), reporter: backend.reporter(FUNCTION) }
-    }
+/// Reports each command that was given up to the saga. Anything else goes on to the next dead-letter queue,
+/// unchanged, for an operator to look at.
+struct ReportFaults;
 
-    /// Works on a batch of given-up commands; one answer for each, in order. What is no command goes on to the
-    /// next dead-letter queue, unchanged, for an operator to look at.
-    pub async fn handle(&self, batch: &[Delivery]) -> Vec<Disposition> {
-        let mut answers = Vec::with_capacity(batch.len());
-        for delivery in batch {
-            answers.push(self.beginning().handle_one(delivery).await);
-        }
-        answers
-    }
+#[async_trait]
+impl Handler for ReportFaults {
+    type Command = ParseCommand;
 
-    /// The function as it works on what begins now.
-    fn beginning(&self) -> Self {
-        Self { reporter: self.reporter.beginning(), ..self.clone() }
-    }
-
-    async fn handle_one(&self, delivery: &Delivery) -> Disposition {
-        let message = match Message::decode(&delivery.body) {
-            Ok(message) => message,
-            Err(error) => return self.reporter.reject(None, chain(&error)),
-        };
-        let Body::StartParsing(command) = &message.body else {
-            let reason = format!("{} is not a command to parse a file", message.body.name());
-            return self.reporter.reject(Some(&message), reason);
-        };
-        match self.report(&message, command).await {
-            Ok(()) => {
-                self.reporter.note(
-                    Some(&message),
-                    Verdict::Handled,
-                    "told the saga that the file was never read",
-                );
-                Disposition::Acknowledge
-            }
-            Err(error) => {
-                self.reporter.retry(&message, Backoff::FAILURE.after(delivery.receive_count), chain(&error))
-            }
-        }
-    }
-
-    async fn report(&self, message: &Message, command: &StartParsing) -> Result<(), SendError> {
+    async fn handle(
+        &self,
+        asked: &Asked<ParseCommand>,
+        _: &Reporter,
+        _: Option<Timestamp>,
+    ) -> Result<Done, HandlerError> {
+        let ParseCommand::StartParsing(command) = &asked.command;
         let reason = "the file could not be read after several attempts".to_owned();
-        let report = Message {
-            // Apart from the parser's own reply, which has index 0; the token admits one of the two.
-            id: message.id.derive(1),
-            source: FUNCTION.into(),
-            time: self.reporter.host.now(),
-            correlation_id: message.correlation_id,
-            causation_id: Some(message.id),
-            token: command.reply_token.clone(),
-            traceparent: Some(message.traceparent_of_effects().to_string()),
-            body: Body::StartParsingFaulted(StartParsingFaulted { file_id: command.file_id, reason }),
-        };
-        send_one(self.queue.as_ref(), &report, Duration::ZERO).await
+        let report = StartParsingFaulted { file_id: command.file_id, reason };
+        Done::because("told the saga that the file was never read")
+            .reply_as(REPLY, &SearchEvent::StartParsingFaulted(report))
+    }
+
+    fn reply_token(&self, command: &ParseCommand) -> Option<Token> {
+        let ParseCommand::StartParsing(command) = command;
+        command.reply_token.clone()
     }
 }

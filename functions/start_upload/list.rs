@@ -1,7 +1,8 @@
 //! Looking at searches.
 
-use contracts::{FileId, Job, ProjectId, SearchId, StoreError};
-use imports::{Cursor, Page, Progress};
+use imports::{FileId, Job, Progress, ProjectId, SearchId};
+use messages::StoreError;
+use outbox::{Cursor, Page};
 
 use super::StartUpload;
 
@@ -14,8 +15,8 @@ impl StartUpload {
         &self,
         search: SearchId,
     ) -> Result<Option<(Job, Vec<(FileId, Progress)>)>, StoreError> {
-        let Some(job) = self.ports.jobs.job(search).await? else { return Ok(None) };
-        Ok(Some((job, self.ports.jobs.progress(search).await?)))
+        let Some(job) = self.jobs.job(search).await? else { return Ok(None) };
+        Ok(Some((job, self.jobs.progress(search).await?)))
     }
 
     /// The searches of a project, the latest first.
@@ -27,7 +28,7 @@ impl StartUpload {
         project: ProjectId,
         after: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page, StoreError> {
-        self.ports.jobs.of_project(project, after, limit).await
+    ) -> Result<Page<Job>, StoreError> {
+        self.jobs.of_project(project, after, limit).await
     }
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use config::Config;
-use contracts::Observe;
-use functions::start_upload::{StartUpload, USES, http};
-use worker::SystemHost;
+use functions::start_upload::{FUNCTION, StartUpload, http};
+use messages::Observe;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = adapters::open_for(&USES, Config::from_env()?, Arc::new(SystemHost), observer).await?;
-    let function = StartUpload::over(&backend)?;
-    let router = http::router(function).layer(from_fn_with_state(backend.observer, flush));
+    let backend = backend::for_function(&FUNCTION, observer).await?;
+    let function = StartUpload::over(&backend.ports)?;
+    let router = http::router(function).layer(from_fn_with_state(backend.ports.engine.observer, flush));
     lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)
 }
 

@@ -5,110 +5,80 @@
 //!
 //! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
 //!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
-//! - [`http`] is its face: a router, for Lambda and for a port of one's own.
+//! - [`http`] is its HTTP API: a router, for Lambda and for the local server.
 
 pub mod http;
 mod list;
 mod withdraw;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use backend::{Backend, Missing, Service, Uses};
-use contracts::manifest::ManifestFault;
-use contracts::message::SearchUploadStarted;
-use contracts::store::chain;
-use contracts::{
-    Body, FileId, Job, JobFile, JobState, Manifest, ManifestFile, Message, MessageId, ObjectKey, ProjectId,
-    Reporter, SearchId, SessionId, StoreError, Token, Traceparent, UploadMetadata, Verdict,
+use imports::manifest::ManifestFault;
+use imports::messages::SearchUploadStarted;
+use imports::ports::UPLOADS;
+use imports::queues::{CONTROL, SAGA};
+use imports::{
+    FileId, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports, PresignUpload,
+    PresignedPost, ProjectId, SearchEvent, SearchId, Settings, UploadGrant, UploadMetadata, ids,
 };
-use dedup::GrantTokens;
-use imports::{PresignUpload, PresignedPost, ReadJobs, UploadGrant, Write};
 use jiff::Timestamp;
-use outbox::session::{CommitError, Options};
-use outbox::{CommitSession, Owner, Queue, SendMessages, Session, StageError, SweepOutbox};
+use messages::{Host, Reporter, StoreError, Token, Verdict};
+use outbox::session::CommitError;
+use outbox::{StageError, View};
+use saga::engine::Opened;
+use saga::{EntryPoint, Function, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use worker::Dispatcher;
 
 pub use self::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
-pub const FUNCTION: &str = "start-upload";
+pub const NAME: &str = "start-upload";
 
-/// What the function works on.
-pub const USES: Uses = Uses {
-    function: FUNCTION,
-    services: &[Service::Database, Service::Ledger, Service::Uploads],
-    receives: None,
-    sends: &[Queue::Control, Queue::Saga],
+/// The function's entry in the table of the application.
+pub static FUNCTION: Function<Ports> = Function {
+    name: NAME,
+    services: &[Service::DATABASE, Service::LEDGER, UPLOADS],
+    source: Source::Requests,
+    sends: &[CONTROL, SAGA],
+    build: None,
 };
 
-/// The ports of the function.
-#[derive(Clone)]
-pub struct Ports {
-    /// Stores sessions.
-    pub sessions: Arc<dyn CommitSession<Write>>,
-    /// Finds their entries again.
-    pub outbox: Arc<dyn SweepOutbox>,
-    /// Takes control messages.
-    pub queue: Arc<dyn SendMessages>,
-    /// Puts tokens into partitions.
-    pub tokens: Arc<dyn GrantTokens>,
-    /// Makes upload forms.
-    pub presign: Arc<dyn PresignUpload>,
-    /// Reads jobs.
-    pub jobs: Arc<dyn ReadJobs>,
-    /// Sends what a session committed.
-    pub dispatcher: Dispatcher,
-    /// Time, ids, and who wants to know.
-    pub reporter: Reporter,
-}
-
-/// The function's settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// What object keys begin with.
-    pub key_prefix: String,
-    /// The largest file accepted, in bytes.
-    pub max_file_bytes: u64,
-    /// How long an upload form is valid.
-    pub upload_valid_for: Duration,
-    /// The transactional session's settings.
-    pub session: Options,
-}
-
-/// The function.
+/// Announces searches and withdraws them, over the ports that this takes.
 #[derive(Clone)]
 pub struct StartUpload {
-    /// Its ports.
-    pub ports: Ports,
-    /// Its settings.
+    /// Opens sessions.
+    pub entry: EntryPoint,
+    /// Makes upload forms.
+    pub presign: Arc<dyn PresignUpload>,
+    /// Reads how far searches are.
+    pub jobs: Jobs,
+    /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
 
 /// A search to be announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewSearch {
-    /// Its name.
+    /// The name that the reviewer gives it, up to 255 characters.
     pub name: String,
-    /// Its files.
+    /// The files to upload, 1 to 50.
     pub files: Vec<NewFile>,
 }
 
 /// A file to be announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewFile {
-    /// Its name, without a path.
+    /// Its name without a path, up to 255 characters.
     pub name: String,
-    /// Its size in bytes.
+    /// Its size in bytes, at least 1.
     pub size_bytes: u64,
 }
 
 /// An announced search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announced {
-    /// The search.
+    /// The id under which its state can be read.
     pub search_id: SearchId,
     /// Its files, in the order of the request.
     pub files: Vec<Upload>,
@@ -126,11 +96,11 @@ pub enum Keyed {
 /// An announced file, and how to upload it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// The file.
+    /// The file's id in the search's state.
     pub file_id: FileId,
-    /// Its name.
+    /// Its name as announced.
     pub name: String,
-    /// The form that uploads it.
+    /// The form that uploads it, valid for [`Settings::upload_valid_for`].
     pub upload: PresignedPost,
 }
 
@@ -143,9 +113,10 @@ struct Wanted {
 /// A search that is ready to be announced.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// What the caller will be told.
+    /// The answer to the caller, once the search is announced.
     pub announced: Announced,
-    message: Message,
+    started: SearchUploadStarted,
+    token: Token,
     job: Job,
 }
 
@@ -161,39 +132,22 @@ pub enum Error {
     /// The announcement could not be written.
     #[error(transparent)]
     Stage(#[from] StageError),
-    /// The session was not committed, or nobody knows yet.
+    /// The session was not committed, or its outcome is unknown.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
 
 impl StartUpload {
-    /// The function on a backend.
+    /// The function over these ports.
     ///
     /// # Errors
     /// When a service that it uses is not configured.
-    pub fn over(backend: &Backend) -> Result<Self, Missing> {
-        let documents = backend.documents()?;
+    pub fn over(ports: &Ports) -> Result<Self, Missing> {
         Ok(Self {
-            ports: Ports {
-                sessions: Arc::clone(&documents.commit_sessions),
-                outbox: documents.session_outbox.clone(),
-                queue: Arc::clone(&backend.queue),
-                tokens: Arc::clone(&backend.partitions()?.tokens),
-                presign: backend.uploads.clone()?,
-                jobs: Arc::clone(&documents.read_jobs),
-                dispatcher: backend.dispatcher(FUNCTION)?,
-                reporter: backend.reporter(FUNCTION),
-            },
-            settings: Settings {
-                key_prefix: backend.config.key_prefix.clone(),
-                max_file_bytes: backend.config.max_file_bytes,
-                upload_valid_for: backend.config.upload_valid_for,
-                session: Options {
-                    max_commit: backend.config.session_max_commit,
-                    increment: backend.config.session_increment,
-                    ..Options::default()
-                },
-            },
+            entry: ports.engine.entry_point(NAME)?,
+            presign: ports.uploads.clone()?,
+            jobs: ports.jobs()?,
+            settings: ports.settings.clone(),
         })
     }
 
@@ -218,8 +172,8 @@ impl StartUpload {
         request: &NewSearch,
         key: &str,
     ) -> Result<Keyed, Error> {
-        let search_id = SearchId::keyed(project_id, key);
-        if let Some(job) = self.ports.jobs.job(search_id).await? {
+        let search_id = ids::keyed_search(project_id, key);
+        if let Some(job) = self.jobs.job(search_id).await? {
             return self.repeat(request, &job).await;
         }
         // Two requests at once announce the same session; the second commit changes nothing.
@@ -242,11 +196,11 @@ impl StartUpload {
             .collect();
         let metadata =
             UploadMetadata { search_name: request.name.clone(), expected_files: request.files.len() };
-        let now = self.ports.reporter.host.now();
+        let now = self.host().now();
         let keys = self.keys(job.project_id, job.search_id, &wanted);
         let tokens: Vec<Token> = keys.iter().filter_map(|key| key.token.clone()).collect();
         if !tokens.is_empty() {
-            self.ports.tokens.grant(job.search_id, &tokens, now).await?;
+            self.entry.tokens.grant(job.search_id, &tokens, now).await?;
         }
         let files = self.presign(&keys, &metadata, now).await?;
         Ok(Keyed::Announced(Announced { search_id: job.search_id, files }))
@@ -259,7 +213,7 @@ impl StartUpload {
     /// # Errors
     /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
     pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
-        let search_id = SearchId::from_uuid(self.ports.reporter.host.fresh_id());
+        let search_id = SearchId::from_uuid(self.host().fresh_id());
         self.prepare_as(search_id, project_id, request).await
     }
 
@@ -270,62 +224,48 @@ impl StartUpload {
         request: &NewSearch,
     ) -> Result<Prepared, Error> {
         let manifest = self.manifest(search_id, request)?;
-        let now = self.ports.reporter.host.now();
+        let now = self.host().now();
         let wanted = |file: &ManifestFile| Wanted { file_id: file.file_id, name: file.name.clone() };
         let keys = self.keys(project_id, search_id, &manifest.files.iter().map(wanted).collect::<Vec<_>>());
-        let started = Token::minted_at_entry(search_id, self.ports.reporter.host.fresh_id());
+        let token = self.entry.first_token(ids::announcement(search_id), search_id);
         let tokens: Vec<Token> =
-            keys.iter().filter_map(|key| key.token.clone()).chain([started.clone()]).collect();
-        self.ports.tokens.grant(search_id, &tokens, now).await?;
+            keys.iter().filter_map(|key| key.token.clone()).chain([token.clone()]).collect();
+        self.entry.tokens.grant(search_id, &tokens, now).await?;
         let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
         let files = self.presign(&keys, &metadata, now).await?;
-        let body = SearchUploadStarted { project_id, manifest: manifest.clone() };
-        let message = self.message(search_id, started, Body::SearchUploadStarted(body));
         let job = new_job(project_id, search_id, &manifest, now);
-        Ok(Prepared { announced: Announced { search_id, files }, message, job })
+        let started = SearchUploadStarted { project_id, manifest };
+        Ok(Prepared { announced: Announced { search_id, files }, started, token, job })
     }
 
     /// Announces a prepared search: job and announcement are stored together.
     ///
     /// # Errors
-    /// When the session is not committed, or nobody knows yet.
+    /// When the session is not committed, or its outcome is unknown.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
-        let (host, search_id) = (self.ports.reporter.host.as_ref(), prepared.job.search_id);
-        let id = SessionId::announcing(search_id);
-        let mut session = Session::open(host, id, search_id, self.settings.session.clone());
-        session.send(&prepared.message)?;
-        session.write(Write::CreateJob(Box::new(prepared.job.clone())));
-        self.commit(session, &prepared.message, "announced the search, and gave out its uploads").await
+        let search_id = prepared.job.search_id;
+        let mut session = self.entry.session(ids::announcement(search_id), search_id);
+        session.send_granted(
+            &SearchEvent::SearchUploadStarted(prepared.started.clone()),
+            prepared.token.clone(),
+        )?;
+        session.show(View::from(&prepared.job));
+        self.commit(session, "announced the search, and gave out its uploads").await
     }
 
-    /// Commits a session that sends one message.
-    async fn commit(&self, session: Session<Write>, message: &Message, why: &str) -> Result<(), Error> {
-        let owner = Owner::Session(session.id());
-        let host = self.ports.reporter.host.as_ref();
-        session.commit(host, self.ports.queue.as_ref(), self.ports.sessions.as_ref()).await?;
-        self.ports.reporter.note(Some(message), Verdict::Handled, why);
-        // The control message would do it too, only later; whatever goes wrong here is its business.
-        if let Err(error) = self.ports.dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
-            let (function, correlation_id, message_id) = (FUNCTION, message.correlation_id, message.id);
-            let error = chain(&error);
-            tracing::warn!(function, %correlation_id, %message_id, error, "the message is left to the control message");
+    async fn commit(&self, session: Opened<'_>, why: &str) -> Result<(), Error> {
+        for message in session.commit().await? {
+            self.reporter().note(Some(&message), Verdict::Handled, why);
         }
         Ok(())
     }
 
-    fn message(&self, search_id: SearchId, token: Token, body: Body) -> Message {
-        let host = self.ports.reporter.host.as_ref();
-        let id = MessageId::from_uuid(host.fresh_id());
-        Message {
-            id,
-            source: FUNCTION.into(),
-            time: host.now(),
-            correlation_id: search_id,
-            causation_id: None,
-            token: Some(token),
-            traceparent: Some(Traceparent::of(search_id, id.derive(0)).to_string()),
-            body,
-        }
+    fn reporter(&self) -> &Reporter {
+        &self.entry.sessions.dispatcher.reporter
+    }
+
+    fn host(&self) -> &dyn Host {
+        self.reporter().host.as_ref()
     }
 
     fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {
@@ -346,7 +286,7 @@ impl StartUpload {
             project,
             search,
             file: file.file_id,
-            token: Some(Token::minted_at_entry(search, self.ports.reporter.host.fresh_id())),
+            token: Some(Token::minted_at_entry(search, self.host().fresh_id())),
             name: file.name.clone(),
         };
         files.iter().map(key).collect()
@@ -367,7 +307,7 @@ impl StartUpload {
                 metadata: metadata.to_map(),
                 expires_at,
             };
-            let upload = self.ports.presign.presign(&grant).await?;
+            let upload = self.presign.presign(&grant).await?;
             uploads.push(Upload { file_id: key.file, name: key.name.clone(), upload });
         }
         Ok(uploads)

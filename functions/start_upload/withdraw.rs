@@ -1,8 +1,8 @@
 //! Withdrawing a search.
 
-use contracts::message::SearchWithdrawn;
-use contracts::{Body, Job, Manifest, ManifestFile, SearchId, SessionId, Token};
-use outbox::Session;
+use imports::messages::SearchWithdrawn;
+use imports::{Job, Manifest, ManifestFile, SearchEvent, SearchId};
+use messages::SessionId;
 
 use super::{Error, StartUpload};
 
@@ -21,9 +21,9 @@ impl StartUpload {
     /// Withdraws a search of which nothing has been read. Repeating it changes nothing.
     ///
     /// # Errors
-    /// When something did not answer; then nobody knows whether it is withdrawn.
+    /// When a store or queue did not answer; the search may be withdrawn or not.
     pub async fn withdraw(&self, search_id: SearchId) -> Result<Withdrawal, Error> {
-        let Some(job) = self.ports.jobs.job(search_id).await? else { return Ok(Withdrawal::Unknown) };
+        let Some(job) = self.jobs.job(search_id).await? else { return Ok(Withdrawal::Unknown) };
         if job.has_started() {
             return Ok(Withdrawal::TooLate);
         }
@@ -34,15 +34,10 @@ impl StartUpload {
     }
 
     async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
-        let host = self.ports.reporter.host.as_ref();
-        let token = Token::minted_at_entry(job.search_id, host.fresh_id());
-        self.ports.tokens.grant(job.search_id, std::slice::from_ref(&token), host.now()).await?;
-        let body = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
-        let message = self.message(job.search_id, token, Body::SearchWithdrawn(body));
-        let id = SessionId::from_uuid(host.fresh_id());
-        let mut session = Session::open(host, id, job.search_id, self.settings.session.clone());
-        session.send(&message)?;
-        self.commit(session, &message, "withdrew the search").await
+        let withdrawn = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
+        let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), job.search_id);
+        session.send(&SearchEvent::SearchWithdrawn(withdrawn))?;
+        self.commit(session, "withdrew the search").await
     }
 }
 

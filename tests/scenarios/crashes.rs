@@ -1,22 +1,23 @@
 //! A crash at every step of the worker, the parser and the sweep, and what is there afterwards.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use contracts::{JobState, Verdict};
-use embedded::Phase;
-use outbox::{Queue, SendMessages};
-use std::sync::Arc;
+use embedded::{Call, Phase};
+use imports::JobState;
+use imports::queues::{PARSE, SAGA, UPLOADS};
+use messages::{Disposition, Message, ReceiveMessages, Received, SendMessages, Verdict, send_one};
 
 use crate::world::{CrashAt, TWO_RECORDS, VISIBILITY, World, call};
 
 /// A search whose only file is stored, and its `SearchUploadSaved` received.
-async fn saved(world: &World) -> (contracts::SearchId, Vec<outbox::Received>) {
+async fn saved(world: &World) -> (imports::SearchId, Vec<Received>) {
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
-    (announced.search_id, world.take(Queue::Saga).await)
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
+    (announced.search_id, world.take(&SAGA).await)
 }
 
 /// Lets leases and visibility timeouts run out, and finishes.
@@ -31,14 +32,14 @@ async fn recover(world: &World) {
 async fn crash_between_persist_and_dispatch_loses_nothing() {
     let world = World::new();
     let (search, message) = saved(&world).await;
-    let crash = CrashAt::new("queue.send", Phase::Before, 1);
-    crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
-    assert_eq!(world.take(Queue::Parse).await, [], "the command was not sent");
+    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
+    crash.kill(call(&world.crashing(&crash), &SAGA, &message)).await;
+    assert_eq!(world.take(&PARSE).await, [], "the command was not sent");
 
     // Redelivery finds the message already processed, and finishes what was left to do.
     world.host.advance(VISIBILITY);
-    let again = world.take(Queue::Saga).await;
-    world.deliver(Queue::Saga, &again).await;
+    let again = world.take(&SAGA).await;
+    world.deliver(&SAGA, &again).await;
     assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Recovered]);
     world.run().await;
     assert_eq!(world.job(search).await.state, JobState::Completed);
@@ -49,15 +50,14 @@ async fn crash_between_persist_and_dispatch_loses_nothing() {
 async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
     let world = World::new();
     let (search, message) = saved(&world).await;
-    let crash = CrashAt::new("queue.send", Phase::Before, 1);
-    crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
+    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
+    crash.kill(call(&world.crashing(&crash), &SAGA, &message)).await;
     for received in &message {
-        let done = contracts::Disposition::Acknowledge;
-        outbox::ReceiveMessages::settle(world.store(), Queue::Saga, &received.receipt, &done).await.unwrap();
+        world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
     }
     // A fresh claim is respected; one that is older than five minutes counts as stuck.
     world.pass(Duration::from_secs(299)).await;
-    assert_eq!(world.take(Queue::Parse).await, []);
+    assert_eq!(world.take(&PARSE).await, []);
     world.pass(Duration::from_secs(2)).await;
     world.run().await;
     assert_eq!(world.job(search).await.state, JobState::Completed);
@@ -65,39 +65,46 @@ async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
 
 #[tokio::test]
 async fn a_crash_at_any_step_of_the_worker_changes_nothing_in_the_end() {
-    let steps = ["ledger.claim", "saga.load", "saga.persist", "queue.send", "saga.settle", "ledger.release"];
+    let steps = [
+        Call::LedgerClaim,
+        Call::SagaLoad,
+        Call::SagaPersist,
+        Call::QueueSend,
+        Call::SagaSettle,
+        Call::LedgerRelease,
+    ];
     for step in steps {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
             let (search, message) = saved(&world).await;
             let crash = CrashAt::new(step, phase, 1);
-            crash.kill(call(&world.crashing(&crash), Queue::Saga, &message)).await;
+            crash.kill(call(&world.crashing(&crash), &SAGA, &message)).await;
             recover(&world).await;
             let job = world.job(search).await;
-            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step} {phase:?}");
-            assert_eq!(world.parsed(search).await.len(), 1, "{step} {phase:?}");
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step:?} {phase:?}");
+            assert_eq!(world.parsed(search).await.len(), 1, "{step:?} {phase:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in_the_end() {
-    for step in ["outbox.due", "outbox.claim", "jobs.write", "outbox.settle"] {
+    for step in [Call::OutboxDue, Call::OutboxClaim, Call::ViewsWrite, Call::OutboxSettle] {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
             let (search, message) = saved(&world).await;
-            world.deliver(Queue::Saga, &message).await;
+            world.deliver(&SAGA, &message).await;
             world.run().await;
             // The first time each of these is called, for the sagas and not for the sessions before them.
-            let nth = if step == "outbox.due" { 2 } else { 1 };
+            let nth = if step == Call::OutboxDue { 2 } else { 1 };
             let crash = CrashAt::new(step, phase, nth);
             crash.kill(world.crashing(&crash).dispatch_outbox.sweep()).await;
             world.pass(Duration::from_secs(360)).await;
             // What is left once the document is gone.
             world.host.advance(Duration::from_secs(8 * 24 * 3_600));
-            world.store().purge(contracts::Host::now(world.host.as_ref())).await.unwrap();
+            world.store().purge(messages::Host::now(world.host.as_ref())).await.unwrap();
             let job = world.job(search).await;
-            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step} {phase:?}");
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step:?} {phase:?}");
         }
     }
 }
@@ -105,26 +112,26 @@ async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in
 #[tokio::test]
 async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
     let steps = [
-        "processed.look",
-        "objects.open",
-        "studies.store",
-        "jobs.report",
-        "queue.send",
-        "processed.remember",
+        Call::ProcessedLook,
+        Call::ObjectsOpen,
+        Call::StudiesStore,
+        Call::ProgressReport,
+        Call::QueueSend,
+        Call::ProcessedRemember,
     ];
     for step in steps {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
             let (search, message) = saved(&world).await;
-            world.deliver(Queue::Saga, &message).await;
-            let command = world.take(Queue::Parse).await;
+            world.deliver(&SAGA, &message).await;
+            let command = world.take(&PARSE).await;
             let crash = CrashAt::new(step, phase, 1);
-            crash.kill(call(&world.crashing(&crash), Queue::Parse, &command)).await;
+            crash.kill(call(&world.crashing(&crash), &PARSE, &command)).await;
             recover(&world).await;
             let job = world.job(search).await;
-            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step} {phase:?}");
-            assert_eq!(world.studies(search).await.len(), 2, "{step} {phase:?}");
-            assert_eq!(world.parsed(search).await.len(), 1, "{step} {phase:?}");
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step:?} {phase:?}");
+            assert_eq!(world.studies(search).await.len(), 2, "{step:?} {phase:?}");
+            assert_eq!(world.parsed(search).await.len(), 1, "{step:?} {phase:?}");
         }
     }
 }
@@ -134,19 +141,19 @@ async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() 
     let world = World::new();
     let (search, message) = saved(&world).await;
     // The first worker stalls between its claim and its write.
-    let stall = CrashAt::new("saga.persist", Phase::Before, 1);
-    stall.kill(call(&world.crashing(&stall), Queue::Saga, &message)).await;
+    let stall = CrashAt::new(Call::SagaPersist, Phase::Before, 1);
+    stall.kill(call(&world.crashing(&stall), &SAGA, &message)).await;
     // Its lease ends, and a second worker does the work.
     world.host.advance(VISIBILITY);
-    let again = world.take(Queue::Saga).await;
-    world.deliver(Queue::Saga, &again).await;
-    let commands = world.take(Queue::Parse).await;
+    let again = world.take(&SAGA).await;
+    world.deliver(&SAGA, &again).await;
+    let commands = world.take(&PARSE).await;
     assert_eq!(commands.len(), 1);
     // A third, late copy is a duplicate.
     let store: Arc<dyn SendMessages> = world.store.clone();
-    let copy = contracts::Message::decode(&message[0].delivery.body).unwrap();
-    outbox::send_one(store.as_ref(), &copy, Duration::ZERO).await.unwrap();
-    let late = world.take(Queue::Saga).await;
-    world.deliver(Queue::Saga, &late).await;
+    let copy = Message::decode(&message[0].delivery.body).unwrap();
+    send_one(store.as_ref(), &copy, SAGA, Duration::ZERO).await.unwrap();
+    let late = world.take(&SAGA).await;
+    world.deliver(&SAGA, &late).await;
     assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Handled, Verdict::Duplicate]);
 }

@@ -1,23 +1,37 @@
 //! Messages that are none of ours cost only themselves.
 
-use contracts::{Disposition, JobState};
-use outbox::Queue;
 use std::time::Duration;
 
-use crate::world::{TWO_RECORDS, World};
+use backend::Config;
+use dedup::GrantTokens;
+use imports::messages::SearchUploadStarted;
+use imports::queues::{CONTROL, PARSE, SAGA, SAGA_DEAD, UPLOADS};
+use imports::{JobState, Manifest, ProjectId, SearchEvent, SearchId};
+use jiff::Timestamp;
+use messages::{
+    Backoff, Disposition, Host, Message, MessageId, Payload, Queue, ReceiveMessages, Received, Token,
+    Verdict, messages, send_one,
+};
+use outbox::session::{SettleSession, control_message};
+use rusqlite::Connection;
+use saga::{Decision, ReadDocuments, Saga};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::world::{TWO_RECORDS, World, deliveries};
 
 #[tokio::test]
 async fn a_bad_record_does_not_fail_its_neighbours() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
     world.put("not json").await;
     world.put("{\"specversion\":\"1.0\"}").await;
-    let mut batch = world.take(Queue::Saga).await;
+    let mut batch = world.take(&SAGA).await;
     batch.rotate_right(1);
-    let answers = world.deliver(Queue::Saga, &batch).await;
+    let answers = world.deliver(&SAGA, &batch).await;
     let rejected = answers.iter().map(|answer| matches!(answer, Disposition::DeadLetter { .. }));
     assert_eq!(rejected.collect::<Vec<_>>(), [true, false, false, true]);
     world.run().await;
@@ -30,7 +44,7 @@ async fn a_rejected_body_ends_in_the_dead_letter_queue_unchanged() {
     let body = format!("{{\"junk\": \"{}\"}}", "x".repeat(10_000));
     world.put(&body).await;
     world.run().await;
-    let dead = world.store().dead_letters(Queue::SagaDead).await.unwrap();
+    let dead = world.store().dead_letters(&SAGA_DEAD).await.unwrap();
     assert_eq!(dead.len(), 1);
     assert_eq!(dead[0].body, body);
     assert!(dead[0].reason.as_deref().is_some_and(|reason| reason.contains("CloudEvent")));
@@ -38,44 +52,37 @@ async fn a_rejected_body_ends_in_the_dead_letter_queue_unchanged() {
 
 #[tokio::test]
 async fn an_invalid_announcement_is_rejected_and_creates_nothing() {
-    use contracts::message::SearchUploadStarted;
-    use contracts::{Body, Manifest, Message, MessageId, ProjectId, SearchId, Token};
     let world = World::new();
-    let search = SearchId::from_uuid(uuid::Uuid::from_u128(9));
-    let token = Token::minted_at_entry(search, uuid::Uuid::from_u128(8));
-    let now = contracts::Host::now(world.host.as_ref());
-    dedup::GrantTokens::grant(world.store(), search, std::slice::from_ref(&token), now).await.unwrap();
-    let message = Message {
-        id: MessageId::from_uuid(uuid::Uuid::from_u128(7)),
-        source: "test".into(),
-        time: now,
-        correlation_id: search,
-        causation_id: None,
-        token: Some(token),
-        traceparent: None,
-        body: Body::SearchUploadStarted(SearchUploadStarted {
-            project_id: ProjectId::from_uuid(uuid::Uuid::nil()),
-            manifest: Manifest { name: String::new(), files: Vec::new() },
-        }),
-    };
-    outbox::send_one(world.store(), &message, Duration::ZERO).await.unwrap();
+    let search = SearchId::from_uuid(Uuid::from_u128(9));
+    let token = Token::minted_at_entry(search, Uuid::from_u128(8));
+    let now = world.host.now();
+    world.store().grant(search, std::slice::from_ref(&token), now).await.unwrap();
+    let started = SearchEvent::SearchUploadStarted(SearchUploadStarted {
+        project_id: ProjectId::from_uuid(Uuid::nil()),
+        manifest: Manifest { name: String::new(), files: Vec::new() },
+    });
+    let id = MessageId::from_uuid(Uuid::from_u128(7));
+    let message = Message::new(id, "test", search, now, started.body().unwrap());
+    let message = Message { token: Some(token), ..message };
+    send_one(world.store(), &message, SAGA, Duration::ZERO).await.unwrap();
     world.run().await;
-    assert_eq!(world.store().dead_letters(Queue::SagaDead).await.unwrap().len(), 1);
-    assert_eq!(worker::ReadSaga::load(world.store(), &[search], now).await.unwrap(), [None]);
+    assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap().len(), 1);
+    let documents = world.store().load(&[search], now).await.unwrap();
+    assert!(matches!(documents[..], [Ok(None)]));
 }
 
 #[tokio::test]
 async fn a_message_without_a_token_is_refused_unless_the_setting_admits_it() {
     for (admit_untokened, dead) in [(false, 1), (true, 0)] {
-        let world = World::with(config::Config { admit_untokened, ..config::Config::default() });
+        let world = World::with(Config { admit_untokened, ..Config::default() });
         let announced = world.announce(&["a.ris"]).await;
-        let started = world.take(Queue::Saga).await;
-        let mut message = contracts::Message::decode(&started[0].delivery.body).unwrap();
+        let started = world.take(&SAGA).await;
+        let mut message = Message::decode(&started[0].delivery.body).unwrap();
         message.token = None;
-        outbox::send_one(world.store(), &message, Duration::ZERO).await.unwrap();
-        let batch = world.take(Queue::Saga).await;
-        world.deliver(Queue::Saga, &batch).await;
-        assert_eq!(world.store().dead_letters(Queue::SagaDead).await.unwrap().len(), dead);
+        send_one(world.store(), &message, SAGA, Duration::ZERO).await.unwrap();
+        let batch = world.take(&SAGA).await;
+        world.deliver(&SAGA, &batch).await;
+        assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap().len(), dead);
         assert_eq!(world.job(announced.search_id).await.state, JobState::Uploading);
     }
 }
@@ -85,19 +92,21 @@ async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let other = world.announce(&["b.ris"]).await;
-    let good = world.take(Queue::Saga).await;
+    let good = world.take(&SAGA).await;
     let bodies: Vec<&str> = good.iter().map(|received| received.delivery.body.as_str()).collect();
-    let of = |search: contracts::SearchId| {
+    let of = |search: SearchId| {
         let search = search.to_string();
         *bodies.iter().find(|body| body.contains(&search)).unwrap()
     };
-    let token = |body| contracts::Message::decode(body).unwrap().token.unwrap().to_string();
+    let token = |body| Message::decode(body).unwrap().token.unwrap().to_string();
     let (mine, others) = (of(announced.search_id), of(other.search_id));
     let junk = "x".repeat(1 << 20);
     let bad = [
         ("not JSON", "{\"specversion\"".to_owned(), "JSON"),
         ("not a CloudEvent", "{}".to_owned(), "CloudEvent"),
-        ("an unknown type", mine.replace("SearchUploadStarted", "SomethingElse"), "SomethingElse"),
+        ("no type of ours", mine.replace("SearchUploadStarted.v1", "SearchUploadStarted"), "unknown"),
+        ("another system's", mine.replace("search-import.Search", "order-desk.Search"), "order-desk"),
+        ("other data than its type says", mine.replace("\"manifest\"", "\"manifold\""), "manifest"),
         ("no correlation id", mine.replace("correlationid", "something"), "correlationid"),
         ("a malformed one", mine.replace(&announced.search_id.to_string(), "x"), "envelope"),
         (
@@ -108,19 +117,235 @@ async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
         ("another partition's token", mine.replace(&token(mine), &token(others)), "token"),
         ("1 MiB of junk", junk, "JSON"),
     ];
-    world.deliver(Queue::Saga, &good).await;
+    world.deliver(&SAGA, &good).await;
     for (_, body, _) in &bad {
         world.put(body).await;
     }
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "its neighbours go on");
-    let dead = world.store().dead_letters(Queue::SagaDead).await.unwrap();
+    let dead = world.store().dead_letters(&SAGA_DEAD).await.unwrap();
     assert_eq!(dead.len(), bad.len());
     for (what, body, reason) in &bad {
         let letter = dead.iter().find(|letter| letter.body == *body);
         let letter = letter.unwrap_or_else(|| panic!("{what} is not kept as it came"));
         let told = letter.reason.as_deref().unwrap_or_default();
         assert!(told.contains(reason), "{what}: {told}");
+    }
+}
+
+/// What this release's messages will look like one day.
+fn of_a_later_release(message: &Message) -> Message {
+    let mut later = message.clone();
+    later.body.version = 2;
+    later.body.data["since"] = json!("version 2");
+    later
+}
+
+/// Puts messages on a queue and delivers them once.
+async fn delivered(world: &World, queue: &Queue, messages: &[Message]) -> Vec<(Received, Disposition)> {
+    for message in messages {
+        send_one(world.store(), message, queue.clone(), Duration::ZERO).await.unwrap();
+    }
+    let batch = world.take(queue).await;
+    let answers = world.deliver(queue, &batch).await;
+    batch.into_iter().zip(answers).collect()
+}
+
+fn waits(answer: &Disposition, receive_count: u32) -> &str {
+    let Disposition::Retry { after, reason } = answer else { panic!("{answer:?}") };
+    assert_eq!(*after, Backoff::UPGRADE.after(receive_count));
+    reason
+}
+
+messages! {
+    /// What the next release knows of.
+    enum NextEvent of "search-import" to SAGA {
+        SearchUploadStarted { since: String } = 2,
+        SearchRenamed { since: String } = 1,
+    }
+}
+
+/// The next release.
+struct NextRelease;
+
+impl Saga for NextRelease {
+    const NAME: &'static str = imports::SYSTEM;
+    type State = Vec<String>;
+    type Event = NextEvent;
+
+    fn transition(
+        &self,
+        state: &Vec<String>,
+        event: &saga::Event<'_, NextEvent>,
+        _: Timestamp,
+    ) -> Decision<Vec<String>> {
+        let (NextEvent::SearchUploadStarted { since } | NextEvent::SearchRenamed { since }) = event.body;
+        Decision::to([state.as_slice(), std::slice::from_ref(since)].concat(), "the next release").into()
+    }
+
+    fn ended_at(&self, _: &Vec<String>) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// A deployment that is rolled back, or half done: nothing is lost, and nothing else waits for it.
+#[tokio::test]
+async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let other = world.announce(&["b.ris"]).await;
+    let mut renamed = Vec::new();
+    let mut known = Vec::new();
+    for received in world.take(&SAGA).await {
+        world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
+        let message = Message::decode(&received.delivery.body).unwrap();
+        if message.partition == other.search_id {
+            known.push(message);
+            continue;
+        }
+        renamed.push(of_a_later_release(&message));
+        let token = Token::minted_at_entry(message.partition, Uuid::from_u128(77));
+        world.store().grant(message.partition, std::slice::from_ref(&token), world.host.now()).await.unwrap();
+        let mut unknown = of_a_later_release(&message);
+        unknown.id = message.id.derive(1);
+        unknown.token = Some(token);
+        (unknown.body.name, unknown.body.version) = ("SearchRenamed".to_owned(), 1);
+        renamed.push(unknown);
+    }
+    let sent: Vec<Message> = [renamed.as_slice(), &known].concat();
+    let first = delivered(&world, &SAGA, &sent).await;
+    assert!(waits(&first[0].1, 1).contains("version 2, and this release knows up to 1"));
+    assert!(waits(&first[1].1, 1).contains("SearchRenamed is not known to this release"));
+    assert_eq!(first[2].1, Disposition::Acknowledge, "its neighbour is handled");
+    assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Retried]);
+    assert_eq!(world.verdicts(announced.search_id, "SearchRenamed").await, [Verdict::Retried]);
+
+    world.run().await;
+    world.host.advance(Duration::from_secs(59));
+    assert_eq!(world.take(&SAGA).await, [], "they wait");
+    world.host.advance(Duration::from_secs(1));
+    let second = delivered(&world, &SAGA, &[]).await;
+    assert_eq!(second.len(), 2);
+    for ((received, answer), message) in second.iter().zip(&renamed) {
+        assert_eq!(received.delivery.body, message.encode().unwrap(), "it is as it was sent");
+        waits(answer, 2);
+    }
+    assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap(), []);
+
+    // The upgrade.
+    let upgraded = world.backend.ports.engine.run(functions::run_saga::NAME, NextRelease).unwrap();
+    world.host.advance(Duration::from_secs(120));
+    let batch = world.take(&SAGA).await;
+    let ours: Vec<Received> = batch
+        .into_iter()
+        .filter(|received| received.delivery.body.contains(&announced.search_id.to_string()))
+        .collect();
+    let answers = upgraded.consume(&deliveries(&ours), None).await;
+    assert_eq!(answers, [Disposition::Acknowledge, Disposition::Acknowledge]);
+    for (received, answer) in ours.iter().zip(&answers) {
+        world.store().answer(&SAGA, &received.receipt, answer).await.unwrap();
+    }
+    let handled = [Verdict::Retried, Verdict::Retried, Verdict::Handled];
+    for message in ["SearchUploadStarted", "SearchRenamed"] {
+        assert_eq!(world.verdicts(announced.search_id, message).await, handled, "{message}");
+    }
+    let now = world.host.now();
+    let document = world.store().load(&[announced.search_id], now).await.unwrap().pop().unwrap().unwrap();
+    assert_eq!(document.unwrap().content.state, json!(["version 2", "version 2"]));
+}
+
+#[tokio::test]
+async fn a_later_version_of_a_command_waits_too() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    for queue in [&UPLOADS, &SAGA] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    let command = Message::decode(&world.take(&PARSE).await[0].delivery.body).unwrap();
+    let look = SettleSession {
+        session_id: messages::SessionId::from_uuid(Uuid::from_u128(5)),
+        remaining_ms: 0,
+        increment_ms: 0,
+        attempt: 0,
+        metadata: std::collections::BTreeMap::new(),
+    };
+    let control = control_message(imports::SYSTEM, announced.search_id, &look, world.host.now());
+    world.take(&CONTROL).await;
+    for (queue, message) in [(PARSE, command), (CONTROL, control)] {
+        let answers = delivered(&world, &queue, &[of_a_later_release(&message)]).await;
+        assert!(waits(&answers[0].1, 1).contains("version 2"), "{queue}");
+        assert_eq!(answers.len(), 1, "{queue}");
+    }
+}
+
+/// Replaces what is stored of a search, past all ports, and returns what it was.
+fn replace(world: &World, search: SearchId, with: impl Fn(&str) -> String) -> String {
+    let database = Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let id = search.to_string();
+    let sql = "SELECT content FROM saga WHERE search_id = ?1";
+    let before: String = database.query_row(sql, [&id], |row| row.get(0)).unwrap();
+    let sql = "UPDATE saga SET content = ?2 WHERE search_id = ?1";
+    assert_eq!(database.execute(sql, [&id, &with(&before)]).unwrap(), 1);
+    before
+}
+
+/// Content with another state.
+fn restated(content: &str, state: Option<Value>, version: u32) -> String {
+    let mut content: Value = serde_json::from_str(content).unwrap();
+    content["state_version"] = version.into();
+    if let Some(state) = state {
+        content["state"] = state;
+    }
+    content.to_string()
+}
+
+#[tokio::test]
+async fn one_document_that_cannot_be_read_fails_its_own_search_and_no_other() {
+    type Damage = fn(&str) -> String;
+    let damages: [(&str, Damage); 3] = [
+        ("not JSON", |_| "{".to_owned()),
+        ("no state of ours", |content| restated(content, Some(json!({ "Shipped": 7 })), 1)),
+        ("a later release's", |content| restated(content, None, 2)),
+    ];
+    for (what, damage) in damages {
+        let world = World::new();
+        let mut searches = Vec::new();
+        for _ in 0..10 {
+            searches.push(world.announce(&["a.ris"]).await);
+        }
+        world.run().await;
+        for search in &searches {
+            world.upload(search, 0, TWO_RECORDS).await;
+        }
+        let notifications = world.take(&UPLOADS).await;
+        world.deliver(&UPLOADS, &notifications).await;
+        let damaged = searches[4].search_id;
+        let sound = replace(&world, damaged, damage);
+
+        let batch = world.take(&SAGA).await;
+        let answers = world.deliver(&SAGA, &batch).await;
+        assert_eq!(answers.len(), 10);
+        for (received, answer) in batch.iter().zip(&answers) {
+            if received.delivery.body.contains(&damaged.to_string()) {
+                assert!(matches!(answer, Disposition::Retry { .. }), "{what}: {answer:?}");
+            } else {
+                assert_eq!(*answer, Disposition::Acknowledge, "{what}");
+            }
+        }
+        assert_eq!(world.verdicts(damaged, "SearchUploadSaved").await, [Verdict::Retried], "{what}");
+        world.run().await;
+        for search in searches.iter().filter(|search| search.search_id != damaged) {
+            assert_eq!(world.job(search.search_id).await.state, JobState::Completed, "{what}");
+        }
+        assert!(world.jobs().job(damaged).await.is_err(), "{what}");
+
+        // Once it can be read again, its message comes again.
+        replace(&world, damaged, |_| sound.clone());
+        world.host.advance(Duration::from_secs(60));
+        world.run().await;
+        assert_eq!(world.job(damaged).await.state, JobState::Completed, "{what}");
     }
 }

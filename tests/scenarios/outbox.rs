@@ -1,19 +1,23 @@
 //! The transactional session and the outbox, step by step: what is sent when, and how often.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use contracts::message::{SearchImportEnded, SettleSession};
-use contracts::{Body, Host, Message, MessageId, ProjectId, SearchId, SessionId};
+use async_trait::async_trait;
 use futures::future::join;
-use imports::Write;
-use outbox::session::{CommitError, Options};
-use outbox::{Outgoing, Queue, SendError, SendMessages, Session};
+use imports::messages::SearchImportEnded;
+use imports::queues::{CONTROL, EVENTS};
+use imports::{ImportEvent, ProjectId, SearchId};
+use jiff::Timestamp;
+use messages::{Host, Message, MessageId, Outgoing, Payload, SendError, SendMessages, SessionId, StoreError};
+use outbox::session::{CommitError, Options, Ports, SettleSession};
+use outbox::{Dispatcher, Entry, Owner, Session, Settlement, SweepOutbox};
 use testing::sample;
 
 use crate::world::{World, body};
 
-/// A message that whoever wants to know gets, with a reason of so many bytes.
+/// An announcement of the end of a search, with a reason of `bytes` bytes.
 fn message(world: &World, bytes: usize) -> Message {
     let ended = SearchImportEnded {
         project_id: ProjectId::from_uuid(uuid::Uuid::nil()),
@@ -22,7 +26,7 @@ fn message(world: &World, bytes: usize) -> Message {
     };
     Message {
         id: MessageId::from_uuid(world.host.fresh_id()),
-        body: Body::SearchImportFailed(ended),
+        body: ImportEvent::SearchImportFailed(ended).body().unwrap(),
         ..sample::message(&*world.host, search())
     }
 }
@@ -31,18 +35,47 @@ fn search() -> SearchId {
     SearchId::from_uuid(uuid::Uuid::from_u128(1))
 }
 
-fn session(world: &World, options: Options) -> Session<Write> {
-    let id = SessionId::from_uuid(world.host.fresh_id());
-    Session::open(&*world.host, id, search(), options)
+/// What sessions work on.
+fn ports(world: &World) -> Ports {
+    world.backend.ports.engine.entry_point("start-upload").unwrap().sessions
 }
 
-async fn commit(world: &World, session: Session<Write>) -> Result<(), CommitError> {
-    session.commit(&*world.host, world.store(), world.store()).await
+/// The same, but a commit of a session stops there: its messages are left to others.
+fn ports_of_one_who_crashes(world: &World) -> Ports {
+    Ports { outbox: Arc::new(Gone), ..ports(world) }
+}
+
+/// The same, but with another queue.
+fn ports_with(ports: Ports, send: Arc<dyn SendMessages>) -> Ports {
+    Ports { dispatcher: Dispatcher { send, ..ports.dispatcher.clone() }, ..ports }
+}
+
+/// The outbox of one who has crashed.
+struct Gone;
+
+#[async_trait]
+impl SweepOutbox for Gone {
+    async fn due(&self, _: Timestamp, _: usize) -> Result<Vec<Owner>, StoreError> {
+        Err(StoreError::unavailable("looking", "gone"))
+    }
+
+    async fn claim_due(&self, _: Owner, _: Timestamp, _: Timestamp) -> Result<Vec<Entry>, StoreError> {
+        Err(StoreError::unavailable("claiming", "gone"))
+    }
+
+    async fn settle(&self, _: Owner, _: &[Settlement]) -> Result<(), StoreError> {
+        Err(StoreError::unavailable("settling", "gone"))
+    }
+}
+
+fn session<'a>(world: &World, ports: &'a Ports, options: &Options) -> Session<'a> {
+    let id = SessionId::from_uuid(world.host.fresh_id());
+    Session::open(ports, imports::SYSTEM, id, search(), options)
 }
 
 /// The ids of the messages that arrived, in any order.
 async fn arrived(world: &World) -> Vec<MessageId> {
-    let received = world.take(Queue::Events).await;
+    let received = world.take(&EVENTS).await;
     let mut ids: Vec<MessageId> =
         received.iter().map(|received| Message::decode(&received.delivery.body).unwrap().id).collect();
     ids.sort_unstable();
@@ -51,23 +84,26 @@ async fn arrived(world: &World) -> Vec<MessageId> {
 
 /// Takes the one control message there is now.
 async fn control(world: &World) -> SettleSession {
-    let received = world.take(Queue::Control).await;
+    let received = world.take(&CONTROL).await;
     let [only] = received.as_slice() else { panic!("{} control messages", received.len()) };
-    let Body::SettleSession(look) = body(only) else { panic!("no control message") };
-    world.deliver(Queue::Control, &received).await;
-    look
+    let said = body(only);
+    assert_eq!(said.name, "SettleSession");
+    world.deliver(&CONTROL, &received).await;
+    serde_json::from_value(said.data).unwrap()
 }
 
 #[tokio::test]
 async fn what_cannot_be_written_leaves_what_was_staged_before_it_as_it_was() {
     let world = World::new();
-    let mut session = session(&world, Options::default());
+    let ports = ports(&world);
+    let mut session = session(&world, &ports, &Options::default());
     // The third is larger than a queue takes.
     let messages: Vec<Message> =
         [1, 2, 2 << 20, 4, 5].into_iter().map(|bytes| message(&world, bytes)).collect();
-    let staged: Vec<bool> = messages.iter().map(|message| session.send(message).is_ok()).collect();
+    let staged: Vec<bool> =
+        messages.iter().map(|message| session.stage(message.clone(), EVENTS).is_ok()).collect();
     assert_eq!(staged, [true, true, false, true, true]);
-    commit(&world, session).await.unwrap();
+    session.commit().await.unwrap();
     world.run().await;
     let expected: Vec<MessageId> =
         messages.iter().zip(staged).filter(|(_, staged)| *staged).map(|(message, _)| message.id).collect();
@@ -77,36 +113,53 @@ async fn what_cannot_be_written_leaves_what_was_staged_before_it_as_it_was() {
 #[tokio::test]
 async fn a_session_that_is_dropped_leaves_nothing() {
     let world = World::new();
-    let mut session = session(&world, Options::default());
-    session.send(&message(&world, 1)).unwrap();
+    let ports = ports(&world);
+    let mut session = session(&world, &ports, &Options::default());
+    session.stage(message(&world, 1), EVENTS).unwrap();
     drop(session);
     world.run().await;
-    assert_eq!((arrived(&world).await, world.take(Queue::Control).await), (vec![], vec![]));
+    assert_eq!((arrived(&world).await, world.take(&CONTROL).await), (vec![], vec![]));
 }
 
 #[tokio::test]
 async fn a_session_without_messages_announces_nothing() {
     let world = World::new();
-    commit(&world, session(&world, Options::default())).await.unwrap();
-    assert_eq!(world.take(Queue::Control).await, []);
+    let ports = ports(&world);
+    session(&world, &ports, &Options::default()).commit().await.unwrap();
+    assert_eq!(world.take(&CONTROL).await, []);
+}
+
+#[tokio::test]
+async fn what_a_session_stages_is_sent_with_its_commit() {
+    let world = World::new();
+    let ports = ports(&world);
+    let mut session = session(&world, &ports, &Options::default());
+    let message = message(&world, 1);
+    session.stage(message.clone(), EVENTS).unwrap();
+    assert_eq!(session.commit().await.unwrap(), std::slice::from_ref(&message));
+    assert_eq!(arrived(&world).await, [message.id], "nobody had to look for it");
+    world.run().await;
+    world.pass(Duration::from_secs(3_600)).await;
+    assert_eq!(arrived(&world).await.len(), 1, "and it is not sent again, only received again");
 }
 
 /// A queue that takes nothing.
 struct Closed;
 
-#[async_trait::async_trait]
+#[async_trait]
 impl SendMessages for Closed {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        messages.iter().map(|message| Err(SendError::NoDestination(message.destination))).collect()
+        messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
     }
 }
 
 #[tokio::test]
 async fn without_its_control_message_nothing_is_stored() {
     let world = World::new();
-    let mut session = session(&world, Options::default());
-    session.send(&message(&world, 1)).unwrap();
-    let refused = session.commit(&*world.host, &Closed, world.store()).await;
+    let ports = ports_with(ports(&world), Arc::new(Closed));
+    let mut session = session(&world, &ports, &Options::default());
+    session.stage(message(&world, 1), EVENTS).unwrap();
+    let refused = session.commit().await;
     assert!(matches!(refused, Err(CommitError::Control(_))), "{refused:?}");
     world.pass(Duration::from_secs(3_600)).await;
     assert_eq!(arrived(&world).await, []);
@@ -114,19 +167,19 @@ async fn without_its_control_message_nothing_is_stored() {
 
 /// Delivers the control message as soon as it is sent, and again after each of these seconds: all before the commit
 /// goes on.
-struct Hasty<'a> {
-    world: &'a World,
+struct Hasty {
+    world: Arc<World>,
     waits: &'static [u64],
 }
 
-#[async_trait::async_trait]
-impl SendMessages for Hasty<'_> {
+#[async_trait]
+impl SendMessages for Hasty {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         let sent = self.world.store().send(messages).await;
-        control(self.world).await;
+        control(&self.world).await;
         for seconds in self.waits {
             self.world.host.advance(Duration::from_secs(*seconds));
-            control(self.world).await;
+            control(&self.world).await;
         }
         sent
     }
@@ -134,30 +187,33 @@ impl SendMessages for Hasty<'_> {
 
 #[tokio::test]
 async fn a_control_message_that_comes_before_the_record_waits_for_it() {
-    let world = World::new();
+    let world = Arc::new(World::new());
+    let hasty = Hasty { world: world.clone(), waits: &[] };
+    let ports = ports_with(ports_of_one_who_crashes(&world), Arc::new(hasty));
     let metadata = BTreeMap::from([("tenant".to_owned(), "7".to_owned())]);
-    let mut session = session(&world, Options { metadata: metadata.clone(), ..Options::default() });
+    let options = Options { metadata: metadata.clone(), ..Options::default() };
+    let mut session = session(&world, &ports, &options);
     let message = message(&world, 1);
-    session.send(&message).unwrap();
-    let queue = Hasty { world: &world, waits: &[] };
-    session.commit(&*world.host, &queue, world.store()).await.unwrap();
+    session.stage(message.clone(), EVENTS).unwrap();
+    session.commit().await.unwrap();
     world.host.advance(Duration::from_millis(3_999));
-    assert_eq!(world.take(Queue::Control).await, [], "it waits for 4 seconds");
+    assert_eq!(world.take(&CONTROL).await, [], "it waits for 4 seconds");
     world.host.advance(Duration::from_millis(1));
     let second = control(&world).await;
     assert_eq!((second.attempt, second.remaining_ms), (1, 11_000));
     assert_eq!(second.metadata, metadata, "whatever its opener attached stays with it");
     assert_eq!(arrived(&world).await, [message.id]);
-    assert_eq!(world.take(Queue::Control).await, [], "nothing is left to do");
+    assert_eq!(world.take(&CONTROL).await, [], "nothing is left to do");
 }
 
 #[tokio::test]
 async fn a_commit_that_takes_longer_than_it_may_is_refused_and_sends_nothing() {
-    let world = World::new();
-    let mut session = session(&world, Options::default());
-    session.send(&message(&world, 1)).unwrap();
-    let queue = Hasty { world: &world, waits: &[4, 8, 3] };
-    let late = session.commit(&*world.host, &queue, world.store()).await;
+    let world = Arc::new(World::new());
+    let hasty = Hasty { world: world.clone(), waits: &[4, 8, 3] };
+    let ports = ports_with(ports(&world), Arc::new(hasty));
+    let mut session = session(&world, &ports, &Options::default());
+    session.stage(message(&world, 1), EVENTS).unwrap();
+    let late = session.commit().await;
     let Err(error @ CommitError::TooLate) = late else { panic!("{late:?}") };
     assert!(error.to_string().contains("took too long to commit and was given up"), "{error}");
     world.pass(Duration::from_secs(3_600)).await;
@@ -168,12 +224,13 @@ async fn a_commit_that_takes_longer_than_it_may_is_refused_and_sends_nothing() {
 #[tokio::test]
 async fn two_sweeps_at_once_send_each_message_once() {
     let world = World::new();
+    let ports = ports_of_one_who_crashes(&world);
     let mut ids = Vec::new();
     for _ in 0..20 {
-        let mut session = session(&world, Options::default());
+        let mut session = session(&world, &ports, &Options::default());
         let message = message(&world, 1);
-        session.send(&message).unwrap();
-        commit(&world, session).await.unwrap();
+        session.stage(message.clone(), EVENTS).unwrap();
+        session.commit().await.unwrap();
         ids.push(message.id);
     }
     let function = &world.functions.dispatch_outbox;

@@ -4,18 +4,18 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use contracts::{Delivery, Disposition, FileId, Host, JobState, Outcome, SearchId, StoreError};
 use dedup::RememberProcessed;
-use functions::parse_references::ParseReferences;
+use functions::parse_references::{self, ParseReferences};
 use functions::start_upload::Announced;
 use futures::future::join;
+use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, Mark, ParsedFile, Progress, Quarantined, ReadStudies, Reason, ReportProgress, Study,
-    WriteStudies,
+    Duplicate, FileId, JobState, Mark, Outcome, ParsedFile, Progress, Quarantined, ReadStudies, Reason,
+    ReportProgress, SearchId, Study, WriteStudies,
 };
-use outbox::{Queue, Received};
+use messages::{Consumer, Disposition, Host, Received, StoreError};
 
-use crate::world::{TWO_RECORDS, World};
+use crate::world::{TWO_RECORDS, World, deliveries};
 
 /// Remembers what it is asked to store, and may fail.
 struct Recording {
@@ -66,11 +66,20 @@ impl ReportProgress for Counting {
     }
 }
 
-fn recording(world: &World, fails: Option<usize>) -> (ParseReferences, Arc<Recording>) {
-    let mut function = world.functions.parse_references.clone();
-    let recording = Arc::new(Recording { store: function.studies.clone(), calls: Mutex::default(), fails });
-    function.studies = recording.clone();
-    (function, recording)
+fn parser(world: &World) -> ParseReferences {
+    ParseReferences::over(&world.backend.ports).unwrap()
+}
+
+/// What stands behind the queue of parse commands, with another parser.
+fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
+    world.backend.ports.engine.guard(parse_references::NAME, parser).unwrap()
+}
+
+fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<Recording>) {
+    let mut parser = parser(world);
+    let recording = Arc::new(Recording { store: parser.studies.clone(), calls: Mutex::default(), fails });
+    parser.studies = recording.clone();
+    (guarded(world, parser), recording)
 }
 
 /// A search whose parse commands are there.
@@ -80,15 +89,11 @@ async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Rece
     for (index, (_, content)) in files.iter().enumerate() {
         world.upload(&announced, index, content).await;
     }
-    for queue in [Queue::Uploads, Queue::Saga] {
+    for queue in [&UPLOADS, &SAGA] {
         let batch = world.take(queue).await;
         world.deliver(queue, &batch).await;
     }
-    (announced, world.take(Queue::Parse).await)
-}
-
-fn deliveries(batch: &[Received]) -> Vec<Delivery> {
-    batch.iter().map(|received| received.delivery.clone()).collect()
+    (announced, world.take(&PARSE).await)
 }
 
 fn is_retried(answers: &[Disposition]) -> bool {
@@ -97,8 +102,8 @@ fn is_retried(answers: &[Disposition]) -> bool {
 
 /// Whether the filter's store has anything of a command.
 async fn is_remembered(world: &World, command: &Received) -> bool {
-    let message = contracts::Message::decode(&command.delivery.body).unwrap();
-    let key = format!("{}:{}", functions::parse_references::FUNCTION, message.id);
+    let message = messages::Message::decode(&command.delivery.body).unwrap();
+    let key = format!("{}:{}", parse_references::NAME, message.id);
     world.store().is_remembered(&key, world.host.now()).await.unwrap()
 }
 
@@ -115,10 +120,10 @@ async fn a_handler_that_fails_leaves_no_trace_in_the_store_and_runs_again() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (failing, _) = recording(&world, Some(0));
-    assert!(is_retried(&failing.handle(&deliveries(&batch)).await));
+    assert!(is_retried(&failing.consume(&deliveries(&batch), None).await));
     assert!(!is_remembered(&world, &batch[0]).await);
     assert_eq!(
-        world.functions.parse_references.handle(&deliveries(&batch)).await,
+        world.functions.behind(&PARSE).consume(&deliveries(&batch), None).await,
         [Disposition::Acknowledge]
     );
     assert!(is_remembered(&world, &batch[0]).await);
@@ -131,7 +136,7 @@ async fn a_command_that_was_handled_is_acknowledged_without_running_the_handler(
     let (_, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (function, recording) = recording(&world, None);
     for _ in 0..2 {
-        assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+        assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     }
     assert_eq!(*recording.calls.lock().unwrap(), [[1, 2]]);
 }
@@ -142,8 +147,8 @@ async fn two_copies_at_once_store_the_studies_once() {
     let file = many_records(2_500);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
     let batch = deliveries(&batch);
-    let function = &world.functions.parse_references;
-    let (one, other) = join(function.handle(&batch), function.handle(&batch)).await;
+    let function = world.functions.behind(&PARSE);
+    let (one, other) = join(function.consume(&batch, None), function.consume(&batch, None)).await;
     assert_eq!([one, other].concat(), vec![Disposition::Acknowledge; 2]);
     let file_id = announced.files[0].file_id;
     let studies = world.store().studies(announced.search_id, file_id, 0, 10_000).await.unwrap();
@@ -156,11 +161,11 @@ async fn a_parse_that_was_broken_off_goes_on_from_the_last_stored_record() {
     let file = many_records(2_500);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
     let (failing, before) = recording(&world, Some(2));
-    assert!(is_retried(&failing.handle(&deliveries(&batch)).await));
+    assert!(is_retried(&failing.consume(&deliveries(&batch), None).await));
     let sizes: Vec<usize> = before.calls.lock().unwrap().iter().map(Vec::len).collect();
     assert_eq!(sizes, [1_000, 1_000, 500]);
     let (function, after) = recording(&world, None);
-    assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+    assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     assert_eq!(*after.calls.lock().unwrap(), [(2_001..=2_500).collect::<Vec<_>>()]);
     world.run().await;
     let job = world.job(announced.search_id).await;
@@ -172,12 +177,13 @@ async fn progress_is_reported_once_a_second_and_at_the_end() {
     let world = World::new();
     let file = many_records(40_000);
     let (_, batch) = commands(&world, &[("a.ris", &file)]).await;
-    let mut function = world.functions.parse_references.clone();
+    let mut parser = parser(&world);
     let counting = Arc::new(Counting(Mutex::default()));
-    function.progress = counting.clone();
+    parser.progress = counting.clone();
+    let function = guarded(&world, parser);
     // The clock stands still, and there are three looks at it.
     assert!(file.len() > 2 * (512 << 10));
-    assert_eq!(function.handle(&deliveries(&batch)).await, [Disposition::Acknowledge]);
+    assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     let reports = counting.0.lock().unwrap().clone();
     assert_eq!(reports.len(), 2, "{reports:?}");
     assert!(0 < reports[0].records && reports[0].records < 40_000);
@@ -195,7 +201,8 @@ async fn a_file_with_more_bad_than_good_records_fails_with_the_first_reasons() {
     let job = world.job(announced.search_id).await;
     let Some(Outcome::Failed { reason }) = &job.files[0].outcome else { panic!("{job:?}") };
     assert!(
-        reason.starts_with("2 of 3 records cannot be read, more than 50 in 100: record 1 (line 1): "),
+        reason
+            .starts_with("2 of 3 records cannot be read, more than the 50 % tolerated: record 1 (line 1): "),
         "{reason}"
     );
     assert!(reason.contains("; record 3 (line 8): "), "{reason}");
@@ -204,7 +211,7 @@ async fn a_file_with_more_bad_than_good_records_fails_with_the_first_reasons() {
 
 #[tokio::test]
 async fn how_many_records_may_be_bad_is_a_setting() {
-    let config = config::Config { max_quarantined_percent: 70, ..config::Config::default() };
+    let config = backend::Config { max_quarantined_percent: 70, ..backend::Config::default() };
     let world = World::with(config);
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_BAD).await;
@@ -243,7 +250,7 @@ async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
         let world = World::new();
         let (announced, batch) = commands(&world, &files).await;
         for index in order {
-            world.deliver(Queue::Parse, &batch[index..=index]).await;
+            world.deliver(&PARSE, &batch[index..=index]).await;
         }
         world.run().await;
         assert_eq!(marks(&world, &announced).await, expected, "{order:?}");
@@ -251,8 +258,8 @@ async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
     let world = World::new();
     let (announced, batch) = commands(&world, &files).await;
     let (one, other) = (deliveries(&batch[..1]), deliveries(&batch[1..]));
-    let function = &world.functions.parse_references;
-    join(function.handle(&one), function.handle(&other)).await;
+    let function = world.functions.behind(&PARSE);
+    join(function.consume(&one, None), function.consume(&other, None)).await;
     world.run().await;
     assert_eq!(marks(&world, &announced).await, expected);
 }
@@ -263,7 +270,7 @@ async fn a_refused_file_leaves_no_mark_behind() {
     let refused = format!("{FIRST}\nTY  - JOUR\nTI  - {}\nER  - \n", "x".repeat(5 << 20));
     let files = [("a.ris", refused.as_str()), ("b.ris", SECOND)];
     let (announced, batch) = commands(&world, &files).await;
-    world.deliver(Queue::Parse, &batch).await;
+    world.deliver(&PARSE, &batch).await;
     world.run().await;
     let second = announced.files[1].file_id;
     let studies = world.store().studies(announced.search_id, second, 0, 10).await.unwrap();

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::{Delivery, Disposition, Host, SearchId, StoreError, Verdict};
-use functions::Functions;
-use functions::run_saga::{self, RunSaga};
+use functions::run_saga;
+use imports::queues::SAGA;
+use imports::{JobState, SearchImport};
 use jiff::Timestamp;
-use outbox::{Queue, Received, Settlement};
-use worker::{Persist, Persisted, ReadSaga, Worker, WriteSaga};
+use messages::{Consumer, Disposition, Host, PartitionKey, ReceiveMessages, StoreError, Verdict};
+use outbox::Settlement;
+use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
 
-use crate::world::{TWO_RECORDS, World};
+use crate::world::{TWO_RECORDS, World, deliveries};
 
 /// What happens to the first writes; later ones are made.
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +28,14 @@ enum Trouble {
 
 /// A store in trouble.
 struct Troubled {
-    store: Arc<dyn WriteSaga>,
+    store: Arc<dyn WriteDocuments>,
     trouble: Trouble,
     left: AtomicUsize,
     calls: AtomicUsize,
 }
 
 #[async_trait]
-impl WriteSaga for Troubled {
+impl WriteDocuments for Troubled {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let troubled =
@@ -52,33 +53,23 @@ impl WriteSaga for Troubled {
         }
     }
 
-    async fn settle(&self, settlements: &[(SearchId, Vec<Settlement>)]) -> Result<(), StoreError> {
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         self.store.settle(settlements).await
     }
 }
 
 /// The saga function over a store in trouble.
-fn troubled(world: &World, trouble: Trouble, times: usize) -> (RunSaga, Arc<Troubled>) {
+fn troubled(world: &World, trouble: Trouble, times: usize) -> (Arc<dyn Consumer>, Arc<Troubled>) {
     let store = Arc::new(Troubled {
         store: world.store.clone(),
         trouble,
         left: AtomicUsize::new(times),
         calls: AtomicUsize::new(0),
     });
-    let ports = worker::Ports {
-        read: world.store.clone(),
-        write: store.clone(),
-        ledger: world.backend.partitions().unwrap().ledger.clone(),
-        dispatcher: world.backend.dispatcher(run_saga::FUNCTION).unwrap(),
-        host: world.host.clone(),
-    };
-    let worker = Worker::new(ports, worker::Settings::default());
-    let healthy = Functions::over(&world.backend).unwrap().run_saga;
-    (RunSaga { worker, ..healthy }, store)
-}
-
-fn deliveries(batch: &[Received]) -> Vec<Delivery> {
-    batch.iter().map(|received| received.delivery.clone()).collect()
+    let mut engine = world.backend.ports.engine.clone();
+    let stores = engine.stores().unwrap().clone();
+    engine.stores = Ok(saga::Stores { write_documents: store.clone(), ..stores });
+    (engine.run(run_saga::NAME, SearchImport).unwrap(), store)
 }
 
 #[tokio::test]
@@ -86,16 +77,16 @@ async fn a_conflict_is_tried_again_after_100_200_and_500_ms_and_then_left() {
     for (conflicts, sleeps) in [(0, vec![]), (2, vec![100, 200]), (3, vec![100, 200, 500])] {
         let world = World::new();
         world.announce(&["a.ris"]).await;
-        let batch = world.take(Queue::Saga).await;
+        let batch = world.take(&SAGA).await;
         let (function, _) = troubled(&world, Trouble::Conflict, conflicts);
-        assert_eq!(function.handle(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+        assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
         assert_eq!(world.host.sleeps(), sleeps.into_iter().map(Duration::from_millis).collect::<Vec<_>>());
     }
     let world = World::new();
     world.announce(&["a.ris"]).await;
-    let batch = world.take(Queue::Saga).await;
+    let batch = world.take(&SAGA).await;
     let (function, store) = troubled(&world, Trouble::Conflict, usize::MAX);
-    let answers = function.handle(&deliveries(&batch), None).await;
+    let answers = function.consume(&deliveries(&batch), None).await;
     assert!(matches!(answers[..], [Disposition::Retry { .. }]));
     assert_eq!(store.calls.load(Ordering::SeqCst), 4);
 }
@@ -104,9 +95,9 @@ async fn a_conflict_is_tried_again_after_100_200_and_500_ms_and_then_left() {
 async fn any_other_failure_goes_back_to_the_queue_at_once() {
     let world = World::new();
     world.announce(&["a.ris"]).await;
-    let batch = world.take(Queue::Saga).await;
+    let batch = world.take(&SAGA).await;
     let (function, store) = troubled(&world, Trouble::Failure, 1);
-    let answers = function.handle(&deliveries(&batch), None).await;
+    let answers = function.consume(&deliveries(&batch), None).await;
     assert!(matches!(answers[..], [Disposition::Retry { .. }]));
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
     assert!(world.host.sleeps().is_empty());
@@ -116,9 +107,9 @@ async fn any_other_failure_goes_back_to_the_queue_at_once() {
 async fn a_write_whose_answer_was_lost_is_found_by_its_attempt() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let batch = world.take(Queue::Saga).await;
+    let batch = world.take(&SAGA).await;
     let (function, store) = troubled(&world, Trouble::Ambiguous, 1);
-    assert_eq!(function.handle(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+    assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
     // Receiving writes too, and so waits for the notes that were taken before.
     world.run().await;
@@ -129,11 +120,12 @@ async fn a_write_whose_answer_was_lost_is_found_by_its_attempt() {
 async fn nothing_is_begun_after_the_deadline() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let batch = world.take(Queue::Saga).await;
+    let batch = world.take(&SAGA).await;
     let now = world.host.now();
-    let answers = world.functions.run_saga.handle(&deliveries(&batch), Some(now)).await;
+    let answers = world.functions.behind(&SAGA).consume(&deliveries(&batch), Some(now)).await;
     assert!(matches!(answers[..], [Disposition::Retry { after: Duration::ZERO, .. }]));
-    assert_eq!(world.store().load(&[announced.search_id], now).await.unwrap(), [None]);
+    let documents = world.store().load(&[announced.search_id], now).await.unwrap();
+    assert!(matches!(documents[..], [Ok(None)]));
 }
 
 #[tokio::test]
@@ -143,20 +135,19 @@ async fn a_batch_of_several_searches_is_written_in_one_call() {
     for _ in 0..10 {
         searches.push(world.announce(&["a.ris"]).await);
     }
-    let batch = world.take(Queue::Saga).await;
+    let batch = world.take(&SAGA).await;
     let (function, store) = troubled(&world, Trouble::Conflict, 0);
-    let answers = function.handle(&deliveries(&batch), None).await;
+    let answers = function.consume(&deliveries(&batch), None).await;
     assert_eq!(answers, vec![Disposition::Acknowledge; 10]);
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
     for search in &searches {
         world.upload(search, 0, TWO_RECORDS).await;
     }
     for received in &batch {
-        let done = Disposition::Acknowledge;
-        outbox::ReceiveMessages::settle(world.store(), Queue::Saga, &received.receipt, &done).await.unwrap();
+        world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
     }
     world.run().await;
     for search in searches {
-        assert_eq!(world.job(search.search_id).await.state, contracts::JobState::Completed);
+        assert_eq!(world.job(search.search_id).await.state, JobState::Completed);
     }
 }

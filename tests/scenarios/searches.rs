@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use contracts::{Disposition, JobState, Outcome, Verdict};
 use futures::future::join;
-use outbox::Queue;
+use imports::queues::{EVENTS, PARSE, SAGA, UPLOADS};
+use imports::{JobState, Outcome};
+use messages::{Disposition, ReceiveMessages, Verdict};
 
 use crate::world::{TWO_RECORDS, World, body, call};
 
@@ -21,8 +22,8 @@ async fn happy_path() {
     assert_eq!((job.state, job.studies()), (JobState::Completed, 4));
     assert_eq!(world.studies(search).await.len(), 4);
     assert_eq!(world.parsed(search).await.len(), 2);
-    let events = world.take(Queue::Events).await;
-    assert_eq!(events.iter().map(|event| body(event).name()).collect::<Vec<_>>(), ["SearchImportCompleted"]);
+    let events = world.take(&EVENTS).await;
+    assert_eq!(events.iter().map(|event| body(event).name).collect::<Vec<_>>(), ["SearchImportCompleted"]);
 }
 
 #[tokio::test]
@@ -33,14 +34,14 @@ async fn duplicate_saved_gives_one_parse_command() {
     for _ in 0..3 {
         world.upload(&announced, 0, TWO_RECORDS).await;
     }
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
     // One by one, so that each is claimed for itself.
-    let messages = world.take(Queue::Saga).await;
+    let messages = world.take(&SAGA).await;
     for message in &messages {
-        world.deliver(Queue::Saga, std::slice::from_ref(message)).await;
+        world.deliver(&SAGA, std::slice::from_ref(message)).await;
     }
-    assert_eq!(world.take(Queue::Parse).await.len(), 1);
+    assert_eq!(world.take(&PARSE).await.len(), 1);
     let verdicts = world.verdicts(announced.search_id, "SearchUploadSaved").await;
     assert_eq!(verdicts, [Verdict::Handled, Verdict::Duplicate, Verdict::Duplicate]);
 }
@@ -62,14 +63,14 @@ async fn saved_before_started() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    let started = world.take(Queue::Saga).await;
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
-    let saved = world.take(Queue::Saga).await;
+    let started = world.take(&SAGA).await;
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
+    let saved = world.take(&SAGA).await;
 
-    world.deliver(Queue::Saga, &saved).await;
+    world.deliver(&SAGA, &saved).await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Parsing);
-    world.deliver(Queue::Saga, &started).await;
+    world.deliver(&SAGA, &started).await;
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
     assert_eq!(world.parsed(announced.search_id).await.len(), 1);
@@ -79,13 +80,13 @@ async fn saved_before_started() {
 async fn started_that_comes_after_the_end_is_ignored() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let started = world.take(Queue::Saga).await;
+    let started = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     let ended = world.job(announced.search_id).await;
     assert_eq!(ended.state, JobState::Completed);
 
-    assert_eq!(world.deliver(Queue::Saga, &started).await, [Disposition::Acknowledge]);
+    assert_eq!(world.deliver(&SAGA, &started).await, [Disposition::Acknowledge]);
     assert_eq!(world.job(announced.search_id).await, ended);
     // With the search over its tokens are gone, so it is not even worth a look at the document.
     assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Duplicate]);
@@ -96,18 +97,16 @@ async fn concurrent_first_events() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    let started = world.take(Queue::Saga).await;
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
-    let saved = world.take(Queue::Saga).await;
+    let started = world.take(&SAGA).await;
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
+    let saved = world.take(&SAGA).await;
 
     // Two replicas, each with one of the first two events, at the same time.
     let replica = world.functions.clone();
-    let (first, second) =
-        join(call(&world.functions, Queue::Saga, &started), call(&replica, Queue::Saga, &saved)).await;
+    let (first, second) = join(call(&world.functions, &SAGA, &started), call(&replica, &SAGA, &saved)).await;
     for (received, disposition) in started.iter().chain(&saved).zip(first.into_iter().chain(second)) {
-        let store = world.store();
-        outbox::ReceiveMessages::settle(store, Queue::Saga, &received.receipt, &disposition).await.unwrap();
+        world.store().answer(&SAGA, &received.receipt, &disposition).await.unwrap();
     }
     world.pass(Duration::from_secs(60)).await;
     world.run().await;
@@ -140,13 +139,13 @@ async fn late_upload_timeout_with_an_old_token() {
     world.run().await;
     // The timeout fires, but before its message is handled the file arrives.
     world.pass(Duration::from_secs(3_601)).await;
-    let timeout = world.take(Queue::Saga).await;
-    assert_eq!(body(&timeout[0]).name(), "UploadTimeout");
-    let upload = world.functions.start_upload.ports.presign.clone();
+    let timeout = world.take(&SAGA).await;
+    assert_eq!(body(&timeout[0]).name, "UploadTimeout");
+    let upload = world.functions.start_upload.presign.clone();
     let grant = imports::UploadGrant {
         key: announced.files[0].upload.fields["key"].clone(),
         max_bytes: 1_000,
-        metadata: contracts::UploadMetadata { search_name: "Gambling harms".into(), expected_files: 1 }
+        metadata: imports::UploadMetadata { search_name: "Gambling harms".into(), expected_files: 1 }
             .to_map(),
         expires_at: jiff::Timestamp::MAX,
     };
@@ -155,7 +154,7 @@ async fn late_upload_timeout_with_an_old_token() {
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 
-    assert_eq!(world.deliver(Queue::Saga, &timeout).await, [Disposition::Acknowledge]);
+    assert_eq!(world.deliver(&SAGA, &timeout).await, [Disposition::Acknowledge]);
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
     assert_eq!(world.verdicts(announced.search_id, "UploadTimeout").await, [Verdict::Duplicate]);
 }
@@ -179,16 +178,16 @@ async fn a_parse_command_that_is_given_up_after_it_succeeded_takes_nothing_back(
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [Queue::Uploads, Queue::Saga, Queue::Saga] {
+    for queue in [&UPLOADS, &SAGA, &SAGA] {
         let batch = world.take(queue).await;
         world.deliver(queue, &batch).await;
     }
-    let command = world.take(Queue::Parse).await;
+    let command = world.take(&PARSE).await;
     // It succeeds, but its acknowledgement is lost, and every later delivery too.
-    call(&world.functions, Queue::Parse, &command).await;
+    call(&world.functions, &PARSE, &command).await;
     for _ in 0..2 {
         world.host.advance(crate::world::VISIBILITY);
-        assert_eq!(world.take(Queue::Parse).await.len(), 1);
+        assert_eq!(world.take(&PARSE).await.len(), 1);
     }
     world.host.advance(crate::world::VISIBILITY);
     world.run().await;
@@ -201,15 +200,15 @@ async fn a_parse_command_that_never_succeeds_ends_the_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [Queue::Uploads, Queue::Saga] {
+    for queue in [&UPLOADS, &SAGA] {
         let batch = world.take(queue).await;
         world.deliver(queue, &batch).await;
     }
-    let saved = world.take(Queue::Saga).await;
-    world.deliver(Queue::Saga, &saved).await;
+    let saved = world.take(&SAGA).await;
+    world.deliver(&SAGA, &saved).await;
     // Its workers die one after the other, as often as the queue allows.
     for _ in 0..3 {
-        assert_eq!(world.take(Queue::Parse).await.len(), 1);
+        assert_eq!(world.take(&PARSE).await.len(), 1);
         world.host.advance(crate::world::VISIBILITY);
     }
     world.run().await;

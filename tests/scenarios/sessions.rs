@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use contracts::{JobState, ProjectId};
-use embedded::Phase;
+use embedded::{Call, Phase};
 use functions::start_upload::{self, NewFile, NewSearch, Withdrawal};
-use imports::ReadJobs;
-use outbox::Queue;
+use imports::queues::{CONTROL, SAGA};
+use imports::{JobState, ProjectId};
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
 
@@ -21,8 +20,8 @@ fn project() -> ProjectId {
 /// Lets the control message look for the session as often as it does.
 async fn settle(world: &World) {
     for _ in 0..4 {
-        let control = world.take(Queue::Control).await;
-        world.deliver(Queue::Control, &control).await;
+        let control = world.take(&CONTROL).await;
+        world.deliver(&CONTROL, &control).await;
         world.host.advance(Duration::from_secs(8));
     }
 }
@@ -30,23 +29,23 @@ async fn settle(world: &World) {
 #[tokio::test]
 async fn a_crash_before_the_commit_leaves_neither_job_nor_message() {
     let world = World::new();
-    let crash = CrashAt::new("session.commit", Phase::Before, 1);
+    let crash = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
     crash.kill(world.crashing(&crash).start_upload.create(project(), &request())).await;
     settle(&world).await;
-    assert_eq!(world.store().unfinished().await.unwrap(), []);
-    assert_eq!(world.take(Queue::Saga).await, []);
-    assert_eq!(world.take(Queue::Control).await, [], "the session was given up");
+    assert_eq!(world.jobs().unfinished().await.unwrap(), []);
+    assert_eq!(world.take(&SAGA).await, []);
+    assert_eq!(world.take(&CONTROL).await, [], "the session was given up");
 }
 
 #[tokio::test]
 async fn a_crash_after_the_commit_leaves_both() {
     let world = World::new();
-    let crash = CrashAt::new("session.commit", Phase::After, 1);
+    let crash = CrashAt::new(Call::SessionCommit, Phase::After, 1);
     crash.kill(world.crashing(&crash).start_upload.create(project(), &request())).await;
-    assert_eq!(world.take(Queue::Saga).await, []);
+    assert_eq!(world.take(&SAGA).await, []);
     settle(&world).await;
-    assert_eq!(world.store().unfinished().await.unwrap().len(), 1);
-    assert_eq!(world.take(Queue::Saga).await.len(), 1);
+    assert_eq!(world.jobs().unfinished().await.unwrap().len(), 1);
+    assert_eq!(world.take(&SAGA).await.len(), 1);
 }
 
 #[tokio::test]
@@ -59,8 +58,8 @@ async fn an_invalid_manifest_stores_nothing_and_names_every_fault() {
     let error = world.functions.start_upload.create(project(), &NewSearch { name: "s".into(), files }).await;
     let Err(start_upload::Error::Invalid(faults)) = error else { panic!("{error:?}") };
     assert_eq!(faults.len(), 2);
-    assert_eq!(world.store().unfinished().await.unwrap(), []);
-    assert_eq!(world.take(Queue::Control).await, []);
+    assert_eq!(world.jobs().unfinished().await.unwrap(), []);
+    assert_eq!(world.take(&CONTROL).await, []);
 }
 
 #[tokio::test]
@@ -82,17 +81,17 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     assert_eq!(world.parsed(search).await.len(), 0);
     // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
     assert_eq!(world.functions.start_upload.withdraw(search).await.unwrap(), Withdrawal::Accepted);
-    assert_eq!(world.take(Queue::Saga).await, []);
+    assert_eq!(world.take(&SAGA).await, []);
 }
 
 #[tokio::test]
 async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let started = world.take(Queue::Saga).await;
+    let started = world.take(&SAGA).await;
     world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
     world.run().await;
-    world.deliver(Queue::Saga, &started).await;
+    world.deliver(&SAGA, &started).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     let job = world.job(announced.search_id).await;
@@ -107,14 +106,14 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
     let announced = world.announce(&["a.ris"]).await;
     // The withdrawal is on its way when the last file arrives.
     world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
-    let messages = world.take(Queue::Saga).await;
+    let messages = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
-    world.deliver(Queue::Saga, &messages).await;
+    world.deliver(&SAGA, &messages).await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
     let late = world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
     assert_eq!(late, Withdrawal::TooLate);
-    let unknown = contracts::SearchId::from_uuid(uuid::Uuid::max());
+    let unknown = imports::SearchId::from_uuid(uuid::Uuid::max());
     assert_eq!(world.functions.start_upload.withdraw(unknown).await.unwrap(), Withdrawal::Unknown);
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
 }
@@ -122,10 +121,10 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
 #[tokio::test]
 async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
     for (call, phase) in [
-        ("ledger.grant", Phase::After),
-        ("queue.send", Phase::After),
-        ("session.commit", Phase::Before),
-        ("session.commit", Phase::After),
+        (Call::LedgerGrant, Phase::After),
+        (Call::QueueSend, Phase::After),
+        (Call::SessionCommit, Phase::Before),
+        (Call::SessionCommit, Phase::After),
     ] {
         let world = World::new();
         let announced = world.announce(&["a.ris"]).await;
@@ -134,8 +133,8 @@ async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
         crash.kill(world.crashing(&crash).start_upload.withdraw(announced.search_id)).await;
         settle(&world).await;
         world.run().await;
-        let committed = (call, phase) == ("session.commit", Phase::After);
+        let committed = (call, phase) == (Call::SessionCommit, Phase::After);
         let expected = if committed { JobState::Error } else { JobState::Uploading };
-        assert_eq!(world.job(announced.search_id).await.state, expected, "{call} {phase:?}");
+        assert_eq!(world.job(announced.search_id).await.state, expected, "{call:?} {phase:?}");
     }
 }

@@ -1,14 +1,14 @@
 //! A search is one trace, from S3's notification to its end.
 
-use contracts::{Message, Traceparent};
-use outbox::{Queue, Received};
+use imports::queues::{PARSE, SAGA, UPLOADS};
+use messages::{Message, Received, Traceparent};
 
 use crate::world::{TWO_RECORDS, World};
 
 /// The message among the received ones that has this name, and the span it names as its parent.
 fn find(received: &[Received], name: &str) -> (Message, Traceparent) {
     let mut messages = received.iter().map(|received| Message::decode(&received.delivery.body).unwrap());
-    let message = messages.find(|message| message.body.name() == name).expect(name);
+    let message = messages.find(|message| message.body.name == name).expect(name);
     let parent = message.traceparent.as_deref().and_then(Traceparent::parse).expect("it is in a trace");
     (message, parent)
 }
@@ -18,10 +18,10 @@ async fn each_message_names_the_handling_of_its_cause_as_its_parent() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    let notifications = world.take(Queue::Uploads).await;
-    world.deliver(Queue::Uploads, &notifications).await;
+    let notifications = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &notifications).await;
 
-    let events = world.take(Queue::Saga).await;
+    let events = world.take(&SAGA).await;
     let ((started, told), (saved, stored)) =
         (find(&events, "SearchUploadStarted"), find(&events, "SearchUploadSaved"));
     let trace = announced.search_id.as_uuid().as_u128();
@@ -29,14 +29,14 @@ async fn each_message_names_the_handling_of_its_cause_as_its_parent() {
     assert_ne!(told.span, stored.span);
     assert_ne!(started.id, saved.id);
 
-    world.deliver(Queue::Saga, &events).await;
-    let commands = world.take(Queue::Parse).await;
+    world.deliver(&SAGA, &events).await;
+    let commands = world.take(&PARSE).await;
     let (command, parent) = find(&commands, "StartParsing");
     let cause = command.causation_id.expect("a cause");
     assert_eq!(parent, Traceparent::of(announced.search_id, cause));
 
-    world.deliver(Queue::Parse, &commands).await;
-    let replies = world.take(Queue::Saga).await;
+    world.deliver(&PARSE, &commands).await;
+    let replies = world.take(&SAGA).await;
     let (_, parent) = find(&replies, "ReferenceFileParsingCompleted");
     assert_eq!(parent, Traceparent::of(announced.search_id, command.id));
 }

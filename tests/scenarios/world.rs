@@ -1,19 +1,21 @@
 //! A whole installation in a temporary folder, whose every delivery a test decides.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use backend::Backend;
-use config::Config;
-use contracts::{Body, Delivery, Destination, Disposition, Job, Message, MessageId, ProjectId, SearchId};
-use embedded::{Intercept, Phase, ReceiveLimits, Settings, Store};
-use functions::Functions;
-use functions::notify_upload::Notification;
-use functions::start_upload::{Announced, NewFile, NewSearch};
-use imports::{ReadJobs, ReadStudies, Study};
-use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use backend::{Backend, Config};
+use embedded::{Call, Intercept, Phase, Settings, Store};
+use functions::dispatch_outbox;
+use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
+use imports::queues::{CONTROL, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
+use imports::{Job, Jobs, Ports, ProjectId, ReadStudies, SearchId, Study};
+use messages::{
+    Body, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Queue, QueueSpec, ReceiveMessages,
+    Received, SendMessages,
+};
+use outbox::DispatchOutbox;
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -26,7 +28,44 @@ pub(crate) const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nE
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(60);
 
 /// The queues that a run to the end delivers, in this order.
-const PUMPED: [Queue; 5] = [Queue::Uploads, Queue::Control, Queue::Saga, Queue::Parse, Queue::ParseDead];
+const PUMPED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
+
+/// The queues, but a parse command is given up sooner.
+static FEW_PARSES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
+    let spec = |spec: &QueueSpec| match spec.queue == PARSE {
+        true => QueueSpec { receive_limit: Some(3), ..spec.clone() },
+        false => spec.clone(),
+    };
+    QUEUES.iter().map(spec).collect()
+});
+
+/// The functions, over the ports of one process.
+#[derive(Clone)]
+pub(crate) struct Functions {
+    pub(crate) start_upload: StartUpload,
+    pub(crate) dispatch_outbox: DispatchOutbox,
+    /// What stands behind each queue.
+    behind: BTreeMap<Queue, Arc<dyn Consumer>>,
+}
+
+impl Functions {
+    fn over(ports: &Ports) -> Self {
+        let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
+            let queue = function.source.queue()?.clone();
+            Some((queue, function.build?(ports).unwrap()))
+        });
+        Self {
+            start_upload: StartUpload::over(ports).unwrap(),
+            dispatch_outbox: dispatch_outbox::over(ports).unwrap(),
+            behind: behind.collect(),
+        }
+    }
+
+    /// What stands behind a queue.
+    pub(crate) fn behind(&self, queue: &Queue) -> &dyn Consumer {
+        self.behind.get(queue).unwrap_or_else(|| panic!("no function is behind {queue}")).as_ref()
+    }
+}
 
 pub(crate) struct World {
     /// Removed with the world.
@@ -50,13 +89,9 @@ impl World {
     pub(crate) fn taking_over(dir: TempDir, host: ManualHost, config: Config) -> Self {
         let host = Arc::new(host);
         let config = Config { data_dir: dir.path().to_owned(), ..config };
-        let settings = Settings {
-            receive_limits: ReceiveLimits { parse: 3, ..ReceiveLimits::default() },
-            ..Settings::default()
-        };
-        let store = Arc::new(Store::open(dir.path(), host.clone(), settings).unwrap());
-        let backend = adapters::embedded(&store, host.clone(), store.clone(), config);
-        let functions = Functions::over(&backend).unwrap();
+        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&FEW_PARSES)).unwrap());
+        let backend = backend::embedded(&store, host.clone(), store.clone(), config);
+        let functions = Functions::over(&backend.ports);
         Self { _dir: dir, host, backend, store, functions }
     }
 
@@ -67,8 +102,8 @@ impl World {
     /// The functions with a crash at one step.
     pub(crate) fn crashing(&self, crash: &Arc<CrashAt>) -> Functions {
         let store = Arc::new(self.store.with_intercept(crash.clone()));
-        let Backend { host, observer, config, .. } = self.backend.clone();
-        Functions::over(&adapters::embedded(&store, host, observer, config)).unwrap()
+        let Backend { ports, config } = self.backend.clone();
+        Functions::over(&backend::embedded(&store, ports.engine.host, ports.engine.observer, config).ports)
     }
 
     pub(crate) async fn announce(&self, files: &[&str]) -> Announced {
@@ -86,8 +121,8 @@ impl World {
         let nobody = uuid::Uuid::nil();
         let outgoing = Outgoing {
             id: MessageId::from_uuid(nobody),
-            search_id: SearchId::from_uuid(nobody),
-            destination: Destination::Saga,
+            partition: SearchId::from_uuid(nobody),
+            queue: SAGA,
             body: body.to_owned(),
             delay: Duration::ZERO,
         };
@@ -95,7 +130,7 @@ impl World {
     }
 
     /// Everything that a queue has to deliver now.
-    pub(crate) async fn take(&self, queue: Queue) -> Vec<Received> {
+    pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
         let mut all = Vec::new();
         loop {
             let batch = self.store().receive(queue, 10, VISIBILITY).await.unwrap();
@@ -106,11 +141,11 @@ impl World {
         }
     }
 
-    /// Has a batch handled by the function behind its queue, and settles it.
-    pub(crate) async fn deliver(&self, queue: Queue, batch: &[Received]) -> Vec<Disposition> {
+    /// Has a batch handled by the function behind its queue, and answers the queue.
+    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
         let dispositions = call(&self.functions, queue, batch).await;
         for (received, disposition) in batch.iter().zip(&dispositions) {
-            self.store().settle(queue, &received.receipt, disposition).await.unwrap();
+            self.store().answer(queue, &received.receipt, disposition).await.unwrap();
         }
         dispositions
     }
@@ -120,8 +155,8 @@ impl World {
         loop {
             let mut delivered = 0;
             for queue in PUMPED {
-                let batch = self.take(queue).await;
-                self.deliver(queue, &batch).await;
+                let batch = self.take(&queue).await;
+                self.deliver(&queue, &batch).await;
                 delivered += batch.len();
             }
             if delivered == 0 {
@@ -137,7 +172,11 @@ impl World {
     }
 
     pub(crate) async fn job(&self, search: SearchId) -> Job {
-        self.store().job(search).await.unwrap().expect("a job")
+        self.jobs().job(search).await.unwrap().expect("a job")
+    }
+
+    pub(crate) fn jobs(&self) -> Jobs {
+        self.backend.ports.jobs().unwrap()
     }
 
     pub(crate) async fn studies(&self, search: SearchId) -> Vec<Study> {
@@ -152,13 +191,13 @@ impl World {
     pub(crate) async fn parsed(&self, search: SearchId) -> BTreeSet<MessageId> {
         let decisions = self.store().decisions(search).await.unwrap();
         let handled = decisions.into_iter().filter(|decision| {
-            decision.message == "StartParsing" && decision.verdict == contracts::Verdict::Handled
+            decision.message == "StartParsing" && decision.verdict == messages::Verdict::Handled
         });
         handled.filter_map(|decision| decision.message_id).collect()
     }
 
     /// What the run-saga function said about messages of one kind, in order.
-    pub(crate) async fn verdicts(&self, search: SearchId, message: &str) -> Vec<contracts::Verdict> {
+    pub(crate) async fn verdicts(&self, search: SearchId, message: &str) -> Vec<messages::Verdict> {
         let decisions = self.store().decisions(search).await.unwrap();
         let of_saga = decisions.iter().filter(|decision| decision.function == "run-saga");
         of_saga.filter(|decision| decision.message == message).map(|decision| decision.verdict).collect()
@@ -166,49 +205,37 @@ impl World {
 }
 
 /// Has a batch handled by the function behind its queue.
-pub(crate) async fn call(functions: &Functions, queue: Queue, batch: &[Received]) -> Vec<Disposition> {
-    let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
-    match queue {
-        Queue::Uploads => notify(functions, &deliveries).await,
-        Queue::Saga => functions.run_saga.handle(&deliveries, None).await,
-        Queue::Parse => functions.parse_references.handle(&deliveries).await,
-        Queue::ParseDead => functions.report_faults.handle(&deliveries).await,
-        Queue::Control => functions.dispatch_outbox.handle(&deliveries).await,
-        other => panic!("no function is behind {}", other.name()),
-    }
+pub(crate) async fn call(functions: &Functions, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
+    functions.behind(queue).consume(&deliveries(batch), None).await
 }
 
-async fn notify(functions: &Functions, deliveries: &[Delivery]) -> Vec<Disposition> {
-    for delivery in deliveries {
-        let event = serde_json::from_str(&delivery.body).unwrap();
-        let notifications = Notification::read_all(&event).unwrap();
-        functions.notify_upload.handle(&notifications).await.unwrap();
-    }
-    vec![Disposition::Acknowledge; deliveries.len()]
+/// A batch as a function is given it.
+pub(crate) fn deliveries(batch: &[Received]) -> Vec<Delivery> {
+    batch.iter().map(|received| received.delivery.clone()).collect()
 }
 
-/// The kind of a received message.
+/// What a received message says.
 pub(crate) fn body(received: &Received) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
 }
 
 /// A crash before or after the `nth` call of one name: the caller never gets any further.
 pub(crate) struct CrashAt {
-    call: &'static str,
+    call: Call,
     phase: Phase,
     left: Mutex<usize>,
     crashed: Notify,
 }
 
 impl CrashAt {
-    pub(crate) fn new(call: &'static str, phase: Phase, nth: usize) -> Arc<Self> {
+    pub(crate) fn new(call: Call, phase: Phase, nth: usize) -> Arc<Self> {
         Arc::new(Self { call, phase, left: Mutex::new(nth), crashed: Notify::new() })
     }
 
     /// Runs `work` until it crashes; a test fails when it does not.
     pub(crate) async fn kill<T: std::fmt::Debug>(&self, work: impl Future<Output = T>) {
         tokio::select! {
-            done = work => panic!("the crash at {} was never reached: {done:?}", self.call),
+            done = work => panic!("the crash at {:?} was never reached: {done:?}", self.call),
             () = self.crashed.notified() => {}
         }
     }
@@ -216,7 +243,7 @@ impl CrashAt {
 
 #[async_trait]
 impl Intercept for CrashAt {
-    async fn step(&self, call: &'static str, phase: Phase) {
+    async fn step(&self, call: Call, phase: Phase) {
         if call != self.call || phase != self.phase {
             return;
         }

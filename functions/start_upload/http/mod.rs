@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use contracts::{ProjectId, SearchId};
+use imports::{ProjectId, SearchId};
 use serde::Deserialize;
 use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
@@ -29,7 +29,7 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest key, in bytes.
 const MAX_KEY_BYTES: usize = 255;
-/// How many searches a page has when nobody says, and at most.
+/// How many searches a page has by default, and at most.
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
 
@@ -148,7 +148,7 @@ async fn withdraw_search(State(function): Function, search: Result<Path<Uuid>, P
     }
 }
 
-/// What a page of a list may be told.
+/// Which page of a list to return.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 struct Paging {

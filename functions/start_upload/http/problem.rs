@@ -3,8 +3,8 @@
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use contracts::manifest::ManifestFault;
-use contracts::store::chain;
+use imports::manifest::ManifestFault;
+use messages::store::chain;
 use outbox::session::CommitError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +21,7 @@ pub(super) struct Problem {
     title: &'static str,
     /// The HTTP status code.
     status: u16,
-    /// In words for whoever asked.
+    /// What is wrong, in words for the client.
     detail: String,
     /// What is wrong with a manifest, one by one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ impl Problem {
         }
     }
 
-    /// The cause goes to the log, not to whoever asked.
+    /// The cause goes to the log, not to the client.
     pub(super) fn unavailable(error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = chain(error), "a request failed");
         Self::new(

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use contracts::{FileId, Job, JobFile, Outcome, SearchId};
-use imports::{Cursor, Page, PresignedPost, Progress};
+use imports::{FileId, Job, JobFile, Outcome, SearchId};
+use imports::{PresignedPost, Progress};
 use jiff::Timestamp;
+use outbox::{Cursor, Page};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -159,11 +160,11 @@ impl From<Outcome> for OutcomeView {
     }
 }
 
-impl From<Page> for SearchList {
-    fn from(page: Page) -> Self {
+impl From<Page<Job>> for SearchList {
+    fn from(page: Page<Job>) -> Self {
         Self {
-            searches: page.jobs.into_iter().map(|job| SearchView::of(job, &[])).collect(),
-            next: page.next.map(|next| format!("{}.{}", next.created_at.as_nanosecond(), next.search_id)),
+            searches: page.items.into_iter().map(|job| SearchView::of(job, &[])).collect(),
+            next: page.next.map(|next| format!("{}.{}", next.created_at.as_nanosecond(), next.partition)),
         }
     }
 }
@@ -174,6 +175,6 @@ pub(super) fn parse_cursor(text: &str) -> Result<Cursor, ()> {
     let nanoseconds = created_at.parse().map_err(|_| ())?;
     Ok(Cursor {
         created_at: Timestamp::from_nanosecond(nanoseconds).map_err(|_| ())?,
-        search_id: search_id.parse::<SearchId>().map_err(|_| ())?,
+        partition: search_id.parse::<SearchId>().map_err(|_| ())?,
     })
 }

@@ -2,17 +2,19 @@
 
 use embedded::Depth;
 use events::{Installation, check_log, event, failures};
-use functions::dispatch_outbox::DispatchOutbox;
+use functions::dispatch_outbox::FUNCTION;
+use imports::queues::CONTROL;
 use lambda_host::Outcome;
-use outbox::Queue;
 use serde_json::Value;
+
+use crate::answer;
 
 /// The batches, each with the records that fail. Their session is not stored yet.
 const BATCHES: [(&str, &[usize]); 2] = [("sqs-control-good", &[]), ("sqs-control-mixed", &[1, 2])];
 
 /// How many messages wait in the control queue: each look that finds no session leads to another one later.
 async fn waiting(installation: &Installation) -> u64 {
-    installation.store.depths().await.unwrap().get(&Queue::Control).map_or(0, Depth::total)
+    installation.store.depths().await.unwrap().get(&CONTROL).map_or(0, Depth::total)
 }
 
 #[test]
@@ -24,12 +26,7 @@ fn every_sample_batch_is_here() {
 async fn the_library_answers_every_record_by_itself() {
     for (name, failing) in BATCHES {
         let installation = Installation::admitting(&event(name)).await;
-        let backend = installation.backend();
-        let function = DispatchOutbox::over(&backend).unwrap();
-        let batch = serde_json::from_value(event(name)).unwrap();
-        let handle = async |batch: &[_]| function.handle(batch).await;
-        let response = lambda::answer(&backend, Queue::Control, batch, handle).await;
-        let response = serde_json::to_value(response).unwrap();
+        let response = answer(&FUNCTION, &installation.backend(), event(name)).await;
         assert_eq!(failures(&event(name), &response), failing, "{name}");
         assert_eq!(waiting(&installation).await, 1, "{name}");
     }

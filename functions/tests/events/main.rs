@@ -3,8 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 mod dispatch_outbox;
+mod frames;
 mod notify_upload;
 mod parse_references;
 mod report_faults;
 mod run_saga;
 mod start_upload;
+
+use backend::Backend;
+use imports::Ports;
+use serde_json::Value;
+
+/// What a function's library answers to a batch of its queue.
+async fn answer(function: &saga::Function<Ports>, backend: &Backend, batch: Value) -> Value {
+    let consumer = function.build.unwrap()(&backend.ports).unwrap();
+    let queue = function.source.queue().unwrap();
+    let batch = serde_json::from_value(batch).unwrap();
+    serde_json::to_value(lambda::answer(backend, queue, &*consumer, batch, None).await).unwrap()
+}

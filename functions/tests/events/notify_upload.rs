@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contracts::message::ObjectRef;
-use contracts::{Body, Message, StoreError};
 use embedded::Store;
 use events::{Installation, check_log, event};
 use functions::notify_upload::{Notification, NotifyUpload};
-use imports::{ObjectFacts, ObjectStream, ReadObject};
+use imports::messages::ObjectRef;
+use imports::queues::SAGA;
+use imports::{ObjectFacts, ObjectStream, ReadObject, SearchEvent};
 use lambda_host::Outcome;
-use outbox::Queue;
+use messages::{Message, StoreError};
 
-/// The events, each with the files that the saga is told of: name and version.
+/// The events, each with the files that are reported to the saga: name and version.
 const EVENTS: [(&str, &[(&str, &str)]); 13] = [
     ("s3-copy", &[("psycinfo.ris", "")]),
     ("s3-duplicate", &[("psycinfo.ris", FIRST), ("psycinfo.ris", FIRST)]),
@@ -32,7 +32,7 @@ const FIRST: &str = "096fKKXTRTtl3on89fVO.nfljtsv6qko";
 const SECOND: &str = "L4kqtJlcpXroDTDmpUMLUo";
 const ENCODED: &str = "Ergebnisse + 50% für «Müller» 検索.ris";
 
-/// An installation in which the files that an event tells of are stored.
+/// An installation in which the files that an event reports are stored.
 async fn installation(name: &str) -> Installation {
     let installation = Installation::new();
     for notification in Notification::read_all(&event(name)).unwrap() {
@@ -44,7 +44,7 @@ async fn installation(name: &str) -> Installation {
 /// The function over a store that has every version of a file; the embedded one keeps none.
 fn function(installation: &Installation) -> NotifyUpload {
     let objects = Arc::new(AnyVersion(Arc::clone(&installation.store)));
-    NotifyUpload { objects, ..NotifyUpload::over(&installation.backend()) }
+    NotifyUpload { objects, ..NotifyUpload::over(&installation.backend().ports) }
 }
 
 struct AnyVersion(Arc<Store>);
@@ -65,18 +65,20 @@ impl ReadObject for AnyVersion {
     }
 }
 
-/// The files that messages tell of: name and version.
-fn files(messages: &[Message]) -> Vec<(&str, &str)> {
+/// The files that messages report: name and version.
+fn files(messages: &[Message]) -> Vec<(String, String)> {
     messages.iter().map(file).collect()
 }
 
-fn file(message: &Message) -> (&str, &str) {
-    match &message.body {
-        Body::SearchUploadSaved(saved) => {
-            (&saved.file_name, saved.object.version.as_deref().unwrap_or_default())
-        }
+fn file(message: &Message) -> (String, String) {
+    match message.read().unwrap() {
+        SearchEvent::SearchUploadSaved(saved) => (saved.file_name, saved.object.version.unwrap_or_default()),
         other => panic!("{other:?}"),
     }
+}
+
+fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    files.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()
 }
 
 #[test]
@@ -90,8 +92,8 @@ async fn the_library_tells_the_saga_of_every_file() {
         let installation = installation(name).await;
         let notifications = Notification::read_all(&event(name)).unwrap();
         function(&installation).handle(&notifications).await.unwrap();
-        let sent = installation.sent(Queue::Saga).await;
-        assert_eq!(files(&sent), expected, "{name}");
+        let sent = installation.sent(&SAGA).await;
+        assert_eq!(files(&sent), owned(expected), "{name}");
     }
 }
 
@@ -104,7 +106,7 @@ async fn the_binary_tells_the_saga_of_every_file() {
         assert_eq!(outcome, Outcome::Answer("null".into()), "{name}");
         // In the store that the binary opens, a version of a file is gone.
         let expected: Vec<_> = expected.iter().filter(|(_, version)| version.is_empty()).copied().collect();
-        assert_eq!(files(&installation.sent(Queue::Saga).await), expected, "{name}");
+        assert_eq!(files(&installation.sent(&SAGA).await), owned(&expected), "{name}");
         check_log(&function.stop().await);
     }
 }
@@ -114,7 +116,7 @@ async fn a_repeated_notification_repeats_the_message() {
     let installation = installation("s3-duplicate").await;
     let notifications = Notification::read_all(&event("s3-duplicate")).unwrap();
     function(&installation).handle(&notifications).await.unwrap();
-    let sent = installation.sent(Queue::Saga).await;
+    let sent = installation.sent(&SAGA).await;
     assert_eq!(sent[0].id, sent[1].id);
 }
 

@@ -1,12 +1,14 @@
 //! Every sample batch of the parse queue, fed to the library and to the built binary.
 
 use events::Batches;
-use functions::parse_references::ParseReferences;
-use outbox::Queue;
+use functions::parse_references::FUNCTION;
+use imports::queues;
+
+use crate::answer;
 
 const BATCHES: Batches = Batches {
     prefix: "sqs-parse",
-    to: Queue::Saga,
+    to: queues::SAGA,
     batches: &[
         ("sqs-parse-good", &[], &["ReferenceFileParsingCompleted"]),
         ("sqs-parse-hostile", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[]),
@@ -21,13 +23,7 @@ fn every_sample_batch_is_here() {
 
 #[tokio::test]
 async fn the_library_answers_every_record_by_itself() {
-    let answer = async |backend: &_, batch| {
-        let function = ParseReferences::over(backend).unwrap();
-        let handle = async |batch: &[_]| function.handle(batch).await;
-        let batch = serde_json::from_value(batch).unwrap();
-        serde_json::to_value(lambda::answer(backend, Queue::Parse, batch, handle).await).unwrap()
-    };
-    BATCHES.feed_library(answer).await;
+    BATCHES.feed_library(async |backend: &_, batch| answer(&FUNCTION, backend, batch).await).await;
 }
 
 #[tokio::test]

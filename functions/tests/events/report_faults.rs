@@ -1,12 +1,14 @@
 //! Every sample batch of the parse queue's dead-letter queue, fed to the library and to the built binary.
 
 use events::Batches;
-use functions::report_faults::ReportFaults;
-use outbox::Queue;
+use functions::report_faults::FUNCTION;
+use imports::queues;
+
+use crate::answer;
 
 const BATCHES: Batches = Batches {
     prefix: "sqs-faults",
-    to: Queue::Saga,
+    to: queues::SAGA,
     batches: &[("sqs-faults-mixed", &[1], &["StartParsingFaulted"])],
 };
 
@@ -17,13 +19,7 @@ fn every_sample_batch_is_here() {
 
 #[tokio::test]
 async fn the_library_answers_every_record_by_itself() {
-    let answer = async |backend: &_, batch| {
-        let function = ReportFaults::over(backend);
-        let handle = async |batch: &[_]| function.handle(batch).await;
-        let batch = serde_json::from_value(batch).unwrap();
-        serde_json::to_value(lambda::answer(backend, Queue::ParseDead, batch, handle).await).unwrap()
-    };
-    BATCHES.feed_library(answer).await;
+    BATCHES.feed_library(async |backend: &_, batch| answer(&FUNCTION, backend, batch).await).await;
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ fn every_sample_request_is_here() {
 async fn the_library_answers_every_request() {
     for (name, status) in REQUESTS {
         let installation = Installation::new();
-        let function = StartUpload::over(&installation.backend()).unwrap();
+        let function = StartUpload::over(&installation.backend().ports).unwrap();
         let mut service = Adapter::from(http::router(function));
         let request = serde_json::from_value(event(name)).unwrap();
         let answer = service.call(LambdaEvent::new(request, Context::default())).await.unwrap();

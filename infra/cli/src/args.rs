@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use contracts::{MessageId, ProjectId, SearchId};
+use imports::{ProjectId, SearchId};
+use messages::MessageId;
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -26,18 +27,18 @@ pub(crate) enum Command {
     Show(Inspect),
     /// List the studies of a search
     Studies(Inspect),
-    /// Write the records of a search that could not be read to a file, to mend them and import it
+    /// Export the unreadable records of a search to a file, which can be corrected and imported
     Quarantine(Quarantine),
     #[cfg(feature = "services")]
     /// Bring the database of the aws backend up to the indexes it should have
     Migrate(Migrate),
-    /// Look at effects that are stored and not performed yet, and put those that were given up back to work
+    /// Inspect effects that are stored and not performed yet, and requeue those that were given up
     Outbox(Outbox),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
-    /// The files; format and encoding are told from their content
+    /// The files; format and encoding are detected from their content
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The review that the studies are for [default: one project for everything]
@@ -111,7 +112,7 @@ pub(crate) enum BackendArg {
     Aws,
 }
 
-impl From<BackendArg> for config::BackendKind {
+impl From<BackendArg> for backend::config::BackendKind {
     fn from(backend: BackendArg) -> Self {
         match backend {
             BackendArg::Embedded => Self::Embedded,
@@ -122,7 +123,7 @@ impl From<BackendArg> for config::BackendKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Where to answer the HTTP API; whoever can reach it can use it [default: 127.0.0.1:8080 on the embedded backend,
+    /// Where to answer the HTTP API, without authentication [default: 127.0.0.1:8080 on the embedded backend,
     /// else nowhere]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
@@ -144,7 +145,7 @@ pub(crate) enum OutboxCommand {
     List(OutboxList),
     /// Show one entry with its message
     Show(OutboxShow),
-    /// Put entries that were given up back to work; whoever sweeps performs them
+    /// Requeue entries that were given up; the next sweep performs them
     Requeue(OutboxRequeue),
     /// Delete entries that were given up: what they should have done is never done
     Delete(OutboxChange),

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use contracts::ProjectId;
-use contracts::manifest::ManifestFault;
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
 use functions::start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
+use imports::ProjectId;
+use imports::manifest::ManifestFault;
 use local::output;
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     };
     let workspace = Workspace::open(config).await?;
     let runner = workspace.runner(&args.trial)?;
-    let start = runner.functions()?.start_upload;
+    let start = StartUpload::over(&runner.ports())?;
     let request = NewSearch { name: search_name(&args, &files), files };
     let prepared = match start.prepare(args.project.unwrap_or(DEFAULT_PROJECT), &request).await {
         Ok(prepared) => prepared,
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     }
     let work = async {
         announce_and_upload(&start, &workspace, &prepared, &args.files).await?;
-        watch::until_ended(&runner, workspace.documents()?, search, !args.output.json).await
+        watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
     };
     let ended = tokio::select! {
         ended = runner.run_until(work) => ended??,
@@ -84,7 +84,7 @@ async fn announce_and_upload(
     }
     #[cfg(feature = "services")]
     for (file, path) in announced.files.iter().zip(paths) {
-        crate::upload::post(workspace.backend.host.as_ref(), &file.upload, path).await?;
+        crate::upload::post(workspace.host(), &file.upload, path).await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! - `watch`: waits for a search to end, with a bar for each file;
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `show`, `studies`: look at what is stored;
-//! - `quarantine`: the records that could not be read, as files to mend;
+//! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
 //! - `workspace`: what is worked on.
@@ -29,8 +29,8 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::Parser;
-use contracts::store::chain;
 use local::output;
+use messages::store::chain;
 
 use crate::args::{Args, Command};
 

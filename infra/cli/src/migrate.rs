@@ -1,14 +1,14 @@
 //! The indexes of the database.
 
-use config::Config;
+use backend::config::Config;
 use local::output;
 use mongo::OnDifference;
 
 use crate::args;
 
-/// Builds the indexes that are missing, and those that differ if it is told to. `false` when some differ and stay.
+/// Builds the indexes that are missing, and with `--rebuild` those that differ. `false` when some differ and stay.
 pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
-    let database = adapters::services::database(&Config::from_env()?, &aws::config().await).await?;
+    let database = backend::services::database(&Config::from_env()?, &aws::config().await).await?;
     let on_difference = if args.rebuild { OnDifference::Rebuild } else { OnDifference::Report };
     let migration = database.ensure_indexes(on_difference).await?;
     for index in &migration.indexes {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use contracts::{Host, MessageId};
 use jiff::{SignedDuration, Timestamp};
 use local::output;
+use messages::{Host, MessageId};
 use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement};
 use serde::Serialize;
 
@@ -53,8 +53,8 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
 
 async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let host = &workspace.backend.host;
-    let (now, before) = (host.now(), before(host.as_ref(), args.older_than));
+    let host = workspace.host();
+    let (now, before) = (host.now(), before(host, args.older_than));
     let mut found = all(&workspace).await?;
     found.retain(|found| args.state.is_none_or(|state| state == found.state(now)));
     found.retain(|found| found.entry.due_at <= before);
@@ -87,7 +87,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
 
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let now = workspace.backend.host.now();
+    let now = workspace.host().now();
     let found = all(&workspace).await?.into_iter().find(|found| found.entry.id == args.entry);
     let found = found.with_context(|| format!("there is no entry {} in {}", args.entry, workspace.name()))?;
     let shown = found.shown(now, true);
@@ -111,8 +111,8 @@ async fn change(
     keep: impl Fn(&Entry, Timestamp) -> Option<Entry>,
 ) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
-    let host = &workspace.backend.host;
-    let (now, before) = (host.now(), before(host.as_ref(), args.older_than));
+    let host = workspace.host();
+    let (now, before) = (host.now(), before(host, args.older_than));
     let mut found = all(&workspace).await?;
     found.retain(|found| found.state(now) == EntryState::Poisoned && found.entry.due_at <= before);
     found.retain(|found| args.all || args.entries.contains(&found.entry.id));
@@ -145,9 +145,9 @@ async fn change(
 }
 
 async fn all(workspace: &Workspace) -> anyhow::Result<Vec<Found>> {
-    let documents = workspace.documents()?;
+    let stores = workspace.ports().engine.stores()?;
     let mut found = Vec::new();
-    for outbox in [&documents.saga_outbox, &documents.session_outbox] {
+    for outbox in [&stores.saga_outbox, &stores.session_outbox] {
         let mut after = None;
         loop {
             let page = outbox.pending(after, PAGE).await?;
@@ -185,11 +185,14 @@ impl Found {
         let entry = &self.entry;
         Shown {
             id: entry.id,
-            owner: self.owner.to_string(),
+            owner: match self.owner {
+                Owner::Saga(search) => format!("search {search}"),
+                Owner::Session(session) => format!("session {session}"),
+            },
             state: self.state(now),
-            kind: match entry.kind {
-                Kind::Message(destination) => format!("message to {}", destination.name()),
-                Kind::Job => "job".to_owned(),
+            kind: match &entry.kind {
+                Kind::Message(queue) => format!("message to {queue}"),
+                Kind::View => "job".to_owned(),
             },
             due_at: entry.due_at,
             attempts: entry.attempts,

@@ -1,4 +1,4 @@
-//! The records that could not be read, as files to mend and import again.
+//! Exports unreadable records as files that can be corrected and imported.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,10 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use backend::Backend;
-use contracts::SearchId;
 use futures::StreamExt;
-use imports::ParsedFile;
+use imports::{ParsedFile, Ports, SearchId};
 use local::output;
 use references::{Cutting, Limits};
 use serde::Serialize;
@@ -37,12 +35,12 @@ struct Written {
 /// Writes the unreadable records of one reference file to a file, or those of each to a folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    if workspace.documents()?.read_jobs.job(args.search).await?.is_none() {
+    if workspace.jobs()?.job(args.search).await?.is_none() {
         anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     }
     let mut written = Vec::new();
-    for (unread, out) in choose(unread(&workspace.backend, args.search).await?, args)? {
-        export(&workspace.backend, &unread, &out).await?;
+    for (unread, out) in choose(unread(workspace.ports(), args.search).await?, args)? {
+        export(workspace.ports(), &unread, &out).await?;
         written.push(Written { name: unread.file.name, records: unread.records.len(), out });
     }
     if args.output.json {
@@ -56,8 +54,8 @@ pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn unread(backend: &Backend, search: SearchId) -> anyhow::Result<Vec<Unread>> {
-    let studies = &backend.documents()?.read_studies;
+async fn unread(ports: &Ports, search: SearchId) -> anyhow::Result<Vec<Unread>> {
+    let studies = &ports.library()?.read_studies;
     let mut found = Vec::new();
     for file in studies.parsed(search).await? {
         let (mut records, mut after) = (Vec::new(), 0);
@@ -100,27 +98,27 @@ fn choose(found: Vec<Unread>, args: &args::Quarantine) -> anyhow::Result<Vec<(Un
 }
 
 /// Writes a file that was not there before; one that cannot be finished is not left behind.
-async fn export(backend: &Backend, unread: &Unread, out: &Path) -> anyhow::Result<()> {
+async fn export(ports: &Ports, unread: &Unread, out: &Path) -> anyhow::Result<()> {
     let name = &unread.file.name;
     let file = OpenOptions::new().write(true).create_new(true).open(out);
     let mut file = file.with_context(|| format!("{} cannot be created", out.display()))?;
-    let copied = copy(backend, unread, &mut file).await;
+    let copied = copy(ports, unread, &mut file).await;
     if copied.is_err() {
-        // What is wrong is told below; a leftover would only add to it.
+        // The error is reported below; an incomplete file would only add to the confusion.
         let _ = fs::remove_file(out);
     }
     copied.with_context(|| format!("writing the records of {name} to {} failed", out.display()))
 }
 
-async fn copy(backend: &Backend, unread: &Unread, out: &mut impl Write) -> anyhow::Result<()> {
+async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::Result<()> {
     let object = &unread.file.object;
-    let facts = backend.objects.head(&object.bucket, &object.key, object.version.as_deref()).await?;
+    let facts = ports.objects.head(&object.bucket, &object.key, object.version.as_deref()).await?;
     match facts.map(|facts| facts.size_bytes) {
         None => anyhow::bail!("the uploaded file is gone"),
         Some(size) if size != object.size_bytes => anyhow::bail!("the uploaded file was replaced"),
         Some(_) => {}
     }
-    let mut stream = backend.objects.open(object).await?.context("the uploaded file is gone")?;
+    let mut stream = ports.objects.open(object).await?.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
     let limits = Limits { max_file_bytes: u64::MAX, ..Limits::default() };
     let mut cutting = Cutting::new(limits, unread.records.iter().cloned());

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use contracts::{Job, JobFile, JobState, Observation, Outcome, SearchId, Verdict};
+use imports::{Job, JobFile, JobState, Outcome, SearchId};
 use local::output;
+use messages::{Observation, Verdict};
 use serde::Serialize;
 
 use crate::workspace::Workspace;
@@ -67,14 +68,12 @@ impl Report {
         search: SearchId,
         elapsed: Duration,
     ) -> anyhow::Result<Self> {
-        let documents = workspace.documents()?;
-        let job = documents.read_jobs.job(search).await?;
+        let studies = &workspace.library()?.read_studies;
+        let job = workspace.jobs()?.job(search).await?;
         let mut files: Vec<FileReport> = Vec::new();
         for file in job.iter().flat_map(|job| &job.files) {
             let duplicates = match file.outcome {
-                Some(Outcome::Completed(_)) => {
-                    documents.read_studies.duplicates(search, file.file_id).await?
-                }
+                Some(Outcome::Completed(_)) => studies.duplicates(search, file.file_id).await?,
                 Some(Outcome::Failed { .. }) | None => 0,
             };
             files.push(FileReport { duplicates, ..FileReport::of(file) });
@@ -235,7 +234,7 @@ impl Messages {
     fn count(decisions: &[Observation]) -> Self {
         // Notifications become messages; they are none themselves.
         let consumed = |decision: &&Observation| {
-            decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::FUNCTION
+            decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::NAME
         };
         let count = |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count();
         let parsed: BTreeSet<_> = decisions

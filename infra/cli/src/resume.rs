@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use config::BackendKind;
-use contracts::SearchId;
+use backend::BackendKind;
 use embedded::Store;
+use imports::SearchId;
 use local::output;
 
 use crate::args;
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
             upload_rest(&home.store).await?;
         }
         for search in &searches {
-            watch::until_ended(&runner, workspace.documents()?, *search, !args.output.json).await?;
+            watch::until_ended(&runner, &workspace.jobs()?, *search, !args.output.json).await?;
         }
         anyhow::Ok(())
     };
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
 
 /// The searches that have not ended: those with a job, and those whose files were never uploaded.
 async fn unfinished(workspace: &Workspace) -> anyhow::Result<BTreeSet<SearchId>> {
-    let jobs = workspace.documents()?.read_jobs.unfinished().await?;
+    let jobs = workspace.jobs()?.unfinished().await?;
     let mut searches: BTreeSet<SearchId> = jobs.into_iter().map(|job| job.search_id).collect();
     if let Some(home) = workspace.home() {
         searches.extend(home.store.pending_uploads().await?.into_iter().map(|pending| pending.search_id));
@@ -63,7 +63,7 @@ async fn unfinished(workspace: &Workspace) -> anyhow::Result<BTreeSet<SearchId>>
 async fn upload_rest(store: &Store) -> anyhow::Result<()> {
     for pending in store.pending_uploads().await? {
         if let Err(error) = import::upload(store, &pending).await {
-            output::complain(&contracts::store::chain(error.as_ref()));
+            output::complain(&messages::store::chain(error.as_ref()));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
+use functions::start_upload::StartUpload;
 use functions::start_upload::http::router;
 use local::http::{self, UploadsAt};
 use local::output;
@@ -13,26 +14,26 @@ use tokio::sync::watch;
 use crate::args;
 use crate::workspace::{self, Workspace};
 
-/// Where a data directory is served when nobody says: for this machine alone.
+/// The default address for a data directory: only this machine can reach it.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// The exit code of a program that a second Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Receives messages and requests until the process is told to stop, and finishes what has begun. What it does not get
-/// to is delivered again, here or elsewhere.
+/// Receives messages and requests until the process is asked to stop, and finishes what has begun. Other messages
+/// are delivered again, here or elsewhere.
 pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let mut workspace = Workspace::open(workspace::settings(&args.place)?).await?;
     let listener = listen(args, &workspace).await?;
     if let (Some((_, address)), Some(home)) = (&listener, workspace.home()) {
         let url = format!("http://{address}{}", http::UPLOADS);
         let store = Arc::clone(&home.store);
-        workspace.backend.uploads = Ok(Arc::new(UploadsAt { store, url }));
+        workspace.backend.ports.uploads = Ok(Arc::new(UploadsAt { store, url }));
     }
     let runner = workspace.runner(&args.trial)?;
     let (stopping, mut stopped) = watch::channel(());
     let api = match listener {
         Some((listener, address)) => {
-            let mut routes = router(runner.functions()?.start_upload);
+            let mut routes = router(StartUpload::over(&runner.ports())?);
             if let Some(home) = workspace.home() {
                 routes = routes.merge(http::uploads(Arc::clone(&home.store)));
             }

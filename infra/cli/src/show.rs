@@ -1,11 +1,11 @@
 //! Showing one search.
 
-use backend::Documents;
-use contracts::{Job, Observation};
-use imports::Quarantined;
-use local::output;
-use serde::Serialize;
 use std::time::Duration;
+
+use imports::{Job, Library, Quarantined};
+use local::output;
+use messages::Observation;
+use serde::Serialize;
 
 use crate::args;
 use crate::report::Report;
@@ -28,11 +28,10 @@ struct Shown {
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let documents = workspace.documents()?;
-    let Some(job) = documents.read_jobs.job(args.search).await? else {
+    let Some(job) = workspace.jobs()?.job(args.search).await? else {
         anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     };
-    let quarantined = quarantined(documents, &job).await?;
+    let quarantined = quarantined(workspace.library()?, &job).await?;
     let report = Report::of(&workspace, args.search, Duration::ZERO).await?;
     let decisions = workspace.decisions(args.search).await?;
     let shown = Shown { job, duplicates: report.duplicates, quarantined, decisions };
@@ -44,12 +43,10 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn quarantined(documents: &Documents, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
+async fn quarantined(library: &Library, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
     let mut all = Vec::new();
     for file in &job.files {
-        all.extend(
-            documents.read_studies.quarantined(job.search_id, file.file_id, 0, MAX_QUARANTINED).await?,
-        );
+        all.extend(library.read_studies.quarantined(job.search_id, file.file_id, 0, MAX_QUARANTINED).await?);
     }
     Ok(all)
 }

@@ -1,7 +1,6 @@
 //! Listing the studies of a search.
 
-use contracts::{FileId, Job, JobFile, Outcome};
-use imports::{Duplicate, ReadStudies, Study};
+use imports::{Duplicate, FileId, Job, JobFile, Outcome, ReadStudies, Study};
 use local::output;
 use serde_json::{Value, json};
 
@@ -14,13 +13,12 @@ const PAGE: usize = 1_000;
 /// Lists the studies of every file that was read to its end, in the order of files and records.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let documents = workspace.documents()?;
-    let Some(job) = documents.read_jobs.job(args.search).await? else {
+    let Some(job) = workspace.jobs()?.job(args.search).await? else {
         anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
     };
     // What a file under way has stored so far may yet be taken back.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
-        list(documents.read_studies.as_ref(), &job, file, args.output.json).await?;
+        list(workspace.library()?.read_studies.as_ref(), &job, file, args.output.json).await?;
     }
     Ok(true)
 }

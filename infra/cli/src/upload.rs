@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use contracts::Host;
 use imports::PresignedPost;
+use messages::Host;
 use reqwest::multipart::{Form, Part};
 use reqwest::{Body, Client, StatusCode};
 use tokio::fs::File;
 
-/// How long a connection may take to come about. The upload itself may take as long as it moves.
+/// How long connecting may take. The upload itself has no limit as long as it makes progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long nothing may move.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);

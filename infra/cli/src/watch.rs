@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use backend::Documents;
-use contracts::{FileId, Job, SearchId};
-use imports::{Progress, ReadJobs};
+use imports::{FileId, Job, Jobs, Ports, Progress, SearchId};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::Runner;
 
@@ -17,21 +15,21 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// How long nothing may be left to do before a search that has not ended counts as waiting for the outside.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 
-/// Waits until the search has ended and everything said about it is delivered. `false` when it waits for
-/// something from outside instead, such as a file that was never uploaded; where others work on the search too, that
-/// cannot be told from here, and it is waited for as long as it takes.
+/// Waits until the search has ended and all its messages are delivered. `false` when it waits for something from
+/// outside instead, such as a file that was never uploaded; where other processes work on the search too, this process
+/// cannot detect that, and waits without a limit.
 pub(crate) async fn until_ended(
-    runner: &Runner,
-    documents: &Documents,
+    runner: &Runner<Ports>,
+    jobs: &Jobs,
     search: SearchId,
     draw: bool,
 ) -> anyhow::Result<bool> {
     let mut bars = draw.then(Bars::new);
     let mut busy_at = Instant::now();
     loop {
-        let job = documents.read_jobs.job(search).await?;
+        let job = jobs.job(search).await?;
         if let (Some(bars), Some(job)) = (&mut bars, &job) {
-            bars.draw(job, documents.read_jobs.as_ref()).await?;
+            bars.draw(job, jobs).await?;
         }
         let ended = job.is_some_and(|job| job.state.has_ended());
         let look_again = match runner.is_idle().await? {
@@ -60,7 +58,7 @@ impl Bars {
         Self { all: MultiProgress::new(), files: BTreeMap::new(), drawn_at: None }
     }
 
-    async fn draw(&mut self, job: &Job, jobs: &dyn ReadJobs) -> anyhow::Result<()> {
+    async fn draw(&mut self, job: &Job, jobs: &Jobs) -> anyhow::Result<()> {
         let recent = self.drawn_at.is_some_and(|at| at.elapsed() < DRAW_EVERY);
         if recent && !job.state.has_ended() {
             return Ok(());

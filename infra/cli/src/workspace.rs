@@ -1,21 +1,31 @@
 //! What this program works on: a data directory, or the services that the settings name.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use anyhow::Context;
-use backend::{Backend, Documents};
-use config::{BackendKind, Config};
-use contracts::{Host, Observation, Observe, SearchId};
-use embedded::{ReceiveLimits, Settings, Store};
+use backend::{Backend, BackendKind, Config, SystemHost, queue_setting};
+use embedded::{Settings, Store};
+use functions::SYSTEM;
+use imports::queues::{QUEUES, UPLOADS};
+use imports::{Jobs, Library, Ports, SearchId};
 use local::{Home, Runner, Trial};
+use messages::{Host, Observation, Observe, Queue, QueueSpec};
 use telemetry::LogDecisions;
-use worker::SystemHost;
 
 use crate::args;
 
 /// How often a message may be received in a data directory. Each interruption of this program counts as one, and an
 /// import that a user interrupts a few times is not poison.
 const RECEIVE_LIMIT: u32 = 20;
+
+/// The queues of a data directory.
+static PATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
+    let patient = |spec: &QueueSpec| QueueSpec {
+        receive_limit: spec.receive_limit.map(|_| RECEIVE_LIMIT),
+        ..spec.clone()
+    };
+    QUEUES.iter().map(patient).collect()
+});
 
 /// The settings: the environment's, and what was given on the command line instead.
 pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
@@ -44,7 +54,7 @@ pub(crate) struct Workspace {
 /// Where the decisions are.
 enum Log {
     /// In the data directory that is worked in, for good.
-    Home(Home),
+    Home(Home<Ports>),
     /// In one that is only looked at.
     Store(Arc<Store>),
     /// Nowhere but here, for as long as this process works; the functions of a deployment have logs.
@@ -61,28 +71,22 @@ impl Workspace {
         match config.backend {
             BackendKind::Embedded => {
                 let lock = Arc::new(Store::lock(&config.data_dir)?);
-                let limit = RECEIVE_LIMIT;
-                let receive_limits = ReceiveLimits {
-                    uploads: limit,
-                    saga: limit,
-                    parse: limit,
-                    parse_dead: limit,
-                    control: limit,
-                };
-                let settings = Settings {
-                    receive_limits,
-                    ..Settings::with_retention(config.saga_retention, config.outbox.retention)
-                };
+                let settings =
+                    Settings::with_retention(&PATIENT, config.saga_retention, config.outbox.retention);
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
                 store.recover(&lock).await?;
-                let backend = adapters::embedded(&store, host, store.clone(), config);
-                Ok(Self { backend, log: Log::Home(Home { store, lock }) })
+                let backend = backend::embedded(&store, Arc::clone(&host), store.clone(), config);
+                let (observer, config) = (Arc::clone(&store), backend.config.clone());
+                let ports = move |store: &Arc<Store>| {
+                    backend::embedded(store, Arc::clone(&host), observer.clone(), config.clone()).ports
+                };
+                Ok(Self { backend, log: Log::Home(Home { store, lock, ports: Arc::new(ports) }) })
             }
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
-                adapters::services::check(&config, Arc::clone(&host)).await?;
+                backend::services::check(&config, Arc::clone(&host)).await?;
                 let recorder = Arc::new(Recorder::default());
-                let backend = adapters::open(config, host, recorder.clone()).await?;
+                let backend = backend::open(config, host, recorder.clone()).await?;
                 Ok(Self { backend, log: Log::Here(recorder) })
             }
         }
@@ -93,7 +97,7 @@ impl Workspace {
         if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
             anyhow::bail!("there is no data directory {}", config.data_dir.display());
         }
-        let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+        let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         Ok(Self { backend, log: Log::Elsewhere })
     }
 
@@ -103,25 +107,41 @@ impl Workspace {
         match config.backend {
             BackendKind::Embedded => {
                 let dir = &config.data_dir;
-                let store = Store::open_read_only(dir, Arc::clone(&host))
+                let store = Store::open_read_only(dir, Arc::clone(&host), &PATIENT)
                     .with_context(|| format!("looking into {} failed", dir.display()))?;
                 let store = Arc::new(store);
-                let backend = adapters::embedded(&store, host, Arc::new(()), config);
+                let backend = backend::embedded(&store, host, Arc::new(()), config);
                 Ok(Self { backend, log: Log::Store(store) })
             }
             BackendKind::Aws => {
-                let backend = adapters::open(config, host, Arc::new(())).await?;
+                let backend = backend::open(config, host, Arc::new(())).await?;
                 Ok(Self { backend, log: Log::Elsewhere })
             }
         }
     }
 
-    pub(crate) fn documents(&self) -> anyhow::Result<&Documents> {
-        Ok(self.backend.documents()?)
+    /// The ports.
+    pub(crate) fn ports(&self) -> &Ports {
+        &self.backend.ports
+    }
+
+    /// The machine.
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.ports().engine.host.as_ref()
+    }
+
+    /// Imports as their readers see them.
+    pub(crate) fn jobs(&self) -> anyhow::Result<Jobs> {
+        Ok(self.ports().jobs()?)
+    }
+
+    /// What the database holds of imports.
+    pub(crate) fn library(&self) -> anyhow::Result<&Library> {
+        Ok(self.ports().library()?)
     }
 
     /// The data directory that this program works in; none for services.
-    pub(crate) fn home(&self) -> Option<&Home> {
+    pub(crate) fn home(&self) -> Option<&Home<Ports>> {
         match &self.log {
             Log::Home(home) => Some(home),
             Log::Store(_) | Log::Here(_) | Log::Elsewhere => None,
@@ -129,13 +149,17 @@ impl Workspace {
     }
 
     /// Runs the functions.
-    pub(crate) fn runner(&self, trial: &args::Trial) -> anyhow::Result<Runner> {
+    pub(crate) fn runner(&self, trial: &args::Trial) -> anyhow::Result<Runner<Ports>> {
         let home = self.home().cloned();
         if home.is_none() && trial.crash.is_some() {
             anyhow::bail!("--crash tears down workers of the embedded backend; elsewhere, kill the process");
         }
         let trial = Trial { copies: trial.duplicate, shuffle: trial.shuffle, crash: trial.crash };
-        Ok(Runner::new(self.backend.clone(), home, trial))
+        let runner = Runner::new(&SYSTEM, self.ports().clone(), home, trial);
+        let config = &self.backend.config;
+        let has_address = |queue: &Queue| config.services.queue_urls.contains_key(&queue_setting(queue));
+        let notified = [UPLOADS].into_iter().filter(has_address);
+        Ok(runner.with_visibility(config.visibility).with_notifications(notified))
     }
 
     /// What was decided about the messages of a search, as far as it is known here: in a data directory by all,
@@ -168,7 +192,7 @@ const MAX_RECORDED: usize = 10_000;
 impl Recorder {
     fn of(&self, search: SearchId) -> Vec<Observation> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter(|decision| decision.search_id == Some(search)).cloned().collect()
+        all.iter().filter(|decision| decision.partition == Some(search)).cloned().collect()
     }
 }
 

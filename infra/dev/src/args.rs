@@ -99,6 +99,9 @@ pub(crate) enum Format {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Simulate {
+    /// The application to simulate
+    #[arg(long, value_enum, default_value_t = WorkloadArg::Searches)]
+    pub(crate) workload: WorkloadArg,
     /// How many schedules to run, in each mode
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) schedules: u64,
@@ -117,6 +120,14 @@ pub(crate) struct Simulate {
     /// Show which calls were met by which faults
     #[arg(long)]
     pub(crate) coverage: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum WorkloadArg {
+    /// The search import
+    Searches,
+    /// The orders of docs/your-own-saga.md
+    Orders,
 }
 
 #[derive(Debug, clap::Args)]
@@ -170,13 +181,13 @@ pub(crate) struct BenchSaga {
     /// How many batches are worked on at the same time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) clients: u32,
-    /// Per cent of the messages that are sent twice
+    /// The percentage of messages that are sent twice
     #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) duplicates: u32,
-    /// Per cent of the messages that are sent out of order
+    /// The percentage of messages that are sent out of order
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) reordered: u32,
-    /// How the function tells duplicates
+    /// How the function recognises duplicates
     #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
     pub(crate) mode: ModeArg,
     #[command(flatten)]
@@ -215,7 +226,7 @@ pub(crate) enum BackendArg {
     Aws,
 }
 
-impl From<BackendArg> for config::BackendKind {
+impl From<BackendArg> for backend::BackendKind {
     fn from(backend: BackendArg) -> Self {
         match backend {
             BackendArg::Embedded => Self::Embedded,
@@ -232,7 +243,16 @@ pub(crate) enum ModeArg {
     Optimistic,
 }
 
-impl From<ModeArg> for config::Mode {
+impl From<ModeArg> for simulation::Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Ledger => Self::Ledger,
+            ModeArg::Optimistic => Self::Optimistic,
+        }
+    }
+}
+
+impl From<ModeArg> for backend::Mode {
     fn from(mode: ModeArg) -> Self {
         match mode {
             ModeArg::Ledger => Self::Ledger,

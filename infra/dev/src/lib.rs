@@ -2,7 +2,7 @@
 //!
 //! - [`mod@bench`]: measures the shipped functions, and the readers by themselves;
 //! - [`template`]: checks of the deployment's template against the code that it deploys;
-//! - [`provision`]: queues, tables and a bucket on servers of one's own, for trying things out and for tests.
+//! - [`provision`]: queues, tables and a bucket on servers of your own, for trying things out and for tests.
 
 pub mod bench;
 pub mod provision;

@@ -4,7 +4,7 @@
 //! - `bench`: what the functions cost and how fast they are;
 //! - `check-template`: the deployment against the code;
 //! - `diagram`: the state machine, drawn from the code;
-//! - `provision`: an environment on servers of one's own;
+//! - `provision`: an environment on servers of your own;
 //! - `pump`: event sources for functions under a Lambda emulator.
 
 mod args;
@@ -13,8 +13,8 @@ mod commands;
 use std::process::ExitCode;
 
 use clap::Parser;
-use contracts::store::chain;
 use local::output;
+use messages::store::chain;
 
 use crate::args::{Args, Command};
 use crate::commands::{bench, check_template, diagram, provision, pump, simulate};

@@ -3,8 +3,7 @@
 //! On AWS `template.yaml` creates them, with roles, encryption and alarms. Here they get what the functions can tell
 //! apart: keys, expiry, receive limits, dead-letter queues, versions, and notifications of uploads.
 
-use std::time::Duration;
-
+use aws::queues::Queues;
 use aws::{Resource, failed};
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::{
@@ -15,12 +14,10 @@ use aws_sdk_s3::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 use aws_types::SdkConfig;
-use contracts::StoreError;
-use embedded::ReceiveLimits;
 use futures::future::{try_join, try_join_all};
-use outbox::Queue;
+use imports::queues::{QUEUES, UPLOADS};
+use messages::{QueueSpec, StoreError};
 use serde_json::json;
-use sqs::Queues;
 
 /// The services of one environment.
 #[derive(Clone)]
@@ -50,12 +47,14 @@ impl Provision {
     /// # Errors
     /// When a service does not answer, or something of the same name is different.
     pub async fn create(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let tables =
-            [(dynamo::LEDGER_TABLE, dynamo::LEDGER_KEY), (dynamo::PROCESSED_TABLE, dynamo::PROCESSED_KEY)];
+        let tables = [
+            (aws::ledger::LEDGER_TABLE, aws::ledger::LEDGER_KEY),
+            (aws::ledger::PROCESSED_TABLE, aws::ledger::PROCESSED_KEY),
+        ];
         let tables = try_join_all(tables.map(|(setting, key)| self.create_table(setting, key)));
         let (mut settings, queues) = try_join(tables, self.create_queues()).await?;
         settings.extend(queues);
-        // Last: it tells a queue of its uploads.
+        // Last: it sends notifications of its uploads to a queue.
         settings.push(self.create_bucket().await?);
         Ok(settings)
     }
@@ -65,13 +64,13 @@ impl Provision {
     /// # Errors
     /// When a service does not answer.
     pub async fn remove(&self) -> Result<(), StoreError> {
-        for setting in [dynamo::LEDGER_TABLE, dynamo::PROCESSED_TABLE] {
+        for setting in [aws::ledger::LEDGER_TABLE, aws::ledger::PROCESSED_TABLE] {
             let table = self.resource("table", setting);
             let removed = self.dynamo.delete_table().table_name(&table.name).send().await;
             removed.map_err(|error| failed("removing", &table, &error))?;
         }
-        for queue in Queue::ALL {
-            let resource = self.resource("queue", &Queues::setting(queue));
+        for spec in &QUEUES {
+            let resource = self.resource("queue", &Queues::setting(&spec.queue));
             let url = self.sqs.get_queue_url().queue_name(&resource.name).send().await;
             let url = url.map_err(|error| failed("looking up", &resource, &error))?.queue_url;
             let removed = self.sqs.delete_queue().set_queue_url(url).send().await;
@@ -96,7 +95,7 @@ impl Provision {
             AttributeDefinition::builder().attribute_name(key).attribute_type(ScalarAttributeType::S).build();
         let schema = KeySchemaElement::builder().attribute_name(key).key_type(KeyType::Hash).build();
         let expiry =
-            TimeToLiveSpecification::builder().enabled(true).attribute_name(dynamo::EXPIRES_AT).build();
+            TimeToLiveSpecification::builder().enabled(true).attribute_name(aws::ledger::EXPIRES_AT).build();
         let request = self
             .dynamo
             .create_table()
@@ -119,24 +118,24 @@ impl Provision {
     async fn create_queues(&self) -> Result<Vec<(String, String)>, StoreError> {
         let mut settings = Vec::new();
         // In reverse: a queue refers to its dead-letter queue, which is listed after it.
-        for queue in Queue::ALL.into_iter().rev() {
-            settings.push(self.create_queue(queue).await?);
+        for spec in QUEUES.iter().rev() {
+            settings.push(self.create_queue(spec).await?);
         }
         Ok(settings)
     }
 
-    async fn create_queue(&self, queue: Queue) -> Result<(String, String), StoreError> {
-        let resource = self.resource("queue", &Queues::setting(queue));
+    async fn create_queue(&self, spec: &QueueSpec) -> Result<(String, String), StoreError> {
+        let resource = self.resource("queue", &Queues::setting(&spec.queue));
         let doing = format!("creating queue {}", resource.name);
         let mut request = self.sqs.create_queue().queue_name(&resource.name);
-        if let Some(visibility) = visibility(queue) {
-            request =
-                request.attributes(QueueAttributeName::VisibilityTimeout, visibility.as_secs().to_string());
+        if !spec.visibility.is_zero() {
+            let visibility = spec.visibility.as_secs().to_string();
+            request = request.attributes(QueueAttributeName::VisibilityTimeout, visibility);
         }
-        if let Some(dead) = queue.dead_letters() {
+        if let (Some(dead), Some(limit)) = (&spec.dead_letters, spec.receive_limit) {
             let dead = self.resource("queue", &Queues::setting(dead));
             let target = self.queue_arn(&dead).await?;
-            let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": ReceiveLimits::default().of(queue) });
+            let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": limit });
             request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
         }
         let created = request.send().await.map_err(|error| failed(&*doing, &resource, &error))?;
@@ -164,7 +163,7 @@ impl Provision {
         let versions = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         let request = self.s3.put_bucket_versioning().bucket(&bucket.name).versioning_configuration(versions);
         request.send().await.map_err(|error| failed(&*doing, &bucket, &error))?;
-        let uploads = self.resource("queue", &Queues::setting(Queue::Uploads));
+        let uploads = self.resource("queue", &Queues::setting(&UPLOADS));
         let notify = QueueConfiguration::builder()
             .queue_arn(self.queue_arn(&uploads).await?)
             .events(Event::from("s3:ObjectCreated:*"))
@@ -197,16 +196,4 @@ impl Provision {
         removed.map_err(|error| failed(doing, &bucket, &error))?;
         Ok(())
     }
-}
-
-/// How long a received message stays hidden: six times the time that the function behind the queue may take, as in the
-/// template (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>).
-fn visibility(queue: Queue) -> Option<Duration> {
-    let timeout_seconds = match queue {
-        Queue::Uploads | Queue::Saga | Queue::ParseDead => 30,
-        Queue::Parse => 900,
-        Queue::Control => 60,
-        _ => return None,
-    };
-    Some(Duration::from_secs(6 * timeout_seconds))
 }

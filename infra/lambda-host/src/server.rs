@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-/// How long a function is told that it may take.
+/// The timeout that an invocation announces to the function.
 const TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 /// The largest answer of an invocation, in bytes
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
@@ -59,7 +59,7 @@ impl RuntimeApi {
     /// Listens on a free port of the loopback interface.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no port can be bound.
     pub async fn listen() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -104,7 +104,7 @@ impl RuntimeApi {
         reported.ok().and_then(|error| error.clone()).unwrap_or_default()
     }
 
-    /// Hands an event to the function and waits for what comes of it; none when nobody will ever say.
+    /// Hands an event to the function and waits for the outcome; `None` when there will never be one.
     pub async fn invoke(&self, event: &Value) -> Option<Outcome> {
         let request_id = Uuid::now_v7().to_string();
         let (sender, answer) = oneshot::channel();

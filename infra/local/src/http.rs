@@ -10,11 +10,11 @@ use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{DefaultBodyLimit, Multipart, State};
 use axum::http::StatusCode;
 use axum::routing::post;
-use contracts::StoreError;
 use embedded::{Store, UploadError};
 use futures::TryStreamExt;
 use imports::{PresignUpload, PresignedPost, UploadGrant};
 use jiff::Timestamp;
+use messages::StoreError;
 use tokio::net::TcpListener;
 use tokio_util::io::StreamReader;
 

@@ -12,7 +12,7 @@ pub fn line(text: &str) -> io::Result<()> {
 
 /// Prints an error on standard error, as one line.
 pub fn complain(text: &str) {
-    // Nobody is left to be told when even this fails.
+    // Should this fail too, there is nowhere left to report it.
     let _ = writeln!(io::stderr().lock(), "error: {}", text.replace('\n', " "));
 }
 

@@ -1,32 +1,28 @@
-//! Delivers the queues to the functions, as Lambda's event sources do, until everything is done.
+//! Delivers the queues of an application to its functions, as Lambda's event sources do, until everything is done.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backend::{Backend, Missing};
-use config::BackendKind;
-use contracts::{Backoff, Delivery, Disposition, Host, StoreError};
 use embedded::{Lock, Store};
-use functions::Functions;
-use functions::notify_upload::Notification;
 use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
-use outbox::queue::MAX_BATCH;
-use outbox::{Queue, ReceiveMessages, Received};
+use messages::queue::MAX_BATCH;
+use messages::{
+    Backoff, Consumer, Delivery, Disposition, Host, Queue, QueueSpec, ReceiveMessages, Received, StoreError,
+};
+use outbox::DispatchOutbox;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use saga::{Engine, Missing, Source, System};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::trial::{Copying, Crashes, Trial};
 
-/// How long a received message is hidden from other receivers: longer than a function takes for it.
-const VISIBILITY: Duration = Duration::from_secs(60);
-/// The same for a parse command, which may be about a file of a gigabyte.
-const PARSE_VISIBILITY: Duration = Duration::from_secs(900);
 /// How often overdue effects are looked for, on this machine and in a database that others sweep as well.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_SERVICES_EVERY: Duration = Duration::from_secs(5);
@@ -34,41 +30,80 @@ const SWEEP_SERVICES_EVERY: Duration = Duration::from_secs(5);
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 /// How long a pump waits when its queue does not answer.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
-
-/// The queues that have a function behind them, and how many workers receive from each at the same time.
-const PUMPS: [(Queue, usize); 5] =
-    [(Queue::Uploads, 1), (Queue::Saga, 2), (Queue::Parse, 2), (Queue::ParseDead, 1), (Queue::Control, 1)];
+/// How many times a function's timeout fits into the visibility timeout of its queue.
+const LAMBDA_FACTOR: u32 = 6;
+/// Shorter, and a busy machine would have messages delivered twice.
+const LEAST_VISIBILITY: Duration = Duration::from_secs(60);
+/// The function that sweeps, where the application has none of that name.
+const SWEEPER: &str = "dispatch-outbox";
 
 /// The data directory that a runner is alone in.
-#[derive(Clone)]
-pub struct Home {
+pub struct Home<P> {
     /// Its store.
     pub store: Arc<Store>,
     /// The right to work in it.
     pub lock: Arc<Lock>,
+    /// The application's ports over a store.
+    pub ports: PortsOver<P>,
 }
 
-/// Runs all functions in this process.
-pub struct Runner {
-    backend: Backend,
-    home: Option<Home>,
+/// Opens an application's ports over a store.
+pub type PortsOver<P> = Arc<dyn Fn(&Arc<Store>) -> P + Send + Sync>;
+
+impl<P> Clone for Home<P> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store), lock: Arc::clone(&self.lock), ports: Arc::clone(&self.ports) }
+    }
+}
+
+/// Runs all functions of an application in this process.
+pub struct Runner<P: 'static> {
+    system: &'static System<P>,
+    ports: P,
+    home: Option<Home<P>>,
     trial: Trial,
+    visibility: Option<Duration>,
+    notified: Vec<Queue>,
 }
 
-impl Runner {
-    /// A runner on a backend: on the embedded one with the data directory that it works in, on any other beside
-    /// whoever else receives from the same queues. Only workers in a data directory of their own crash on trial.
-    pub fn new(backend: Backend, home: Option<Home>, trial: Trial) -> Self {
-        Self { backend, home, trial }
+/// The consumers of an application, each with what is agreed about its queue.
+struct Consumers(BTreeMap<Queue, Behind>);
+
+struct Behind {
+    spec: &'static QueueSpec,
+    consumer: Arc<dyn Consumer>,
+    /// How often each batch is handled.
+    times: u32,
+}
+
+impl<P> Runner<P>
+where
+    P: AsRef<Engine> + AsMut<Engine> + Clone,
+{
+    /// A runner of an application over its ports: on the embedded stores with the data directory that it works in, on
+    /// any other beside whoever else receives from the same queues. Only workers in a data directory of their own crash
+    /// on trial.
+    pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, trial: Trial) -> Self {
+        Self { system, ports, home, trial, visibility: None, notified: Vec::new() }
     }
 
-    /// The functions as a client of the service meets them: what they send is copied as the trial wants it, but
-    /// they do not crash.
-    ///
-    /// # Errors
-    /// When a service is not configured.
-    pub fn functions(&self) -> Result<Functions, Missing> {
-        Functions::over(&self.with_copies(self.backend.clone()))
+    /// The same with another visibility timeout than that of the queues.
+    #[must_use]
+    pub fn with_visibility(self, visibility: Option<Duration>) -> Self {
+        Self { visibility, ..self }
+    }
+
+    /// The same with these queues of notifications. A data directory has all of them; elsewhere the other service may
+    /// invoke the function itself, and there is no queue to receive from.
+    #[must_use]
+    pub fn with_notifications(self, queues: impl IntoIterator<Item = Queue>) -> Self {
+        Self { notified: queues.into_iter().collect(), ..self }
+    }
+
+    /// The ports as a client of the service meets them: what is sent is copied as the trial wants it, but nothing
+    /// crashes.
+    pub fn ports(&self) -> P {
+        self.with_copies(self.ports.clone())
     }
 
     /// Delivers messages until `done` resolves. The workers finish what they have begun.
@@ -97,7 +132,7 @@ impl Runner {
 
     async fn release_held(&self) {
         tracing::debug!("the workers crashed and are started again");
-        let Some(Home { store, lock }) = &self.home else { return };
+        let Some(Home { store, lock, .. }) = &self.home else { return };
         if let Err(error) = store.release_held(lock).await {
             // Nothing is lost: leases, claims and visibility timeouts run out by themselves.
             tracing::error!(error = error.chain(), "releasing what crashed workers held failed");
@@ -113,24 +148,23 @@ impl Runner {
         let Some(home) = &self.home else { return Ok(None) };
         let depths = home.store.depths().await?;
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
-        Ok(Some(PUMPS.iter().all(|(queue, _)| is_empty(queue))))
+        let mut worked = self.system.functions.iter().filter_map(|function| function.source.queue());
+        Ok(Some(worked.all(is_empty)))
     }
 
-    fn with_copies(&self, backend: Backend) -> Backend {
-        match self.trial.copies {
-            0 | 1 => backend,
-            copies => {
-                Backend { queue: Arc::new(Copying { inner: Arc::clone(&backend.queue), copies }), ..backend }
-            }
+    fn with_copies(&self, mut ports: P) -> P {
+        if self.trial.copies > 1 {
+            let engine = ports.as_mut();
+            let inner = Arc::clone(&engine.send);
+            engine.send = Arc::new(Copying { inner, copies: self.trial.copies });
         }
+        ports
     }
 
-    /// The backend of workers that may crash.
-    fn with_crashes(&self, crashes: Option<&Arc<Crashes>>) -> Backend {
-        let backend = self.backend.clone();
-        let (Some(crashes), Some(home)) = (crashes, &self.home) else { return backend };
-        let store = Arc::new(home.store.with_intercept(crashes.clone()));
-        adapters::embedded(&store, backend.host, backend.observer, backend.config)
+    /// The ports of workers that may crash.
+    fn with_crashes(&self, crashes: Option<&Arc<Crashes>>) -> P {
+        let (Some(crashes), Some(home)) = (crashes, &self.home) else { return self.ports.clone() };
+        (home.ports)(&Arc::new(home.store.with_intercept(crashes.clone())))
     }
 
     fn start(
@@ -138,31 +172,40 @@ impl Runner {
         crashes: Option<&Arc<Crashes>>,
         stopped: &watch::Receiver<()>,
     ) -> Result<JoinSet<()>, Missing> {
-        let backend = self.with_copies(self.with_crashes(crashes));
+        let ports = self.with_copies(self.with_crashes(crashes));
+        let engine = ports.as_ref();
         let pump = Arc::new(Pump {
-            functions: Functions::over(&backend)?,
-            source: backend.source,
+            consumers: self.consumers(&ports)?,
+            sweeper: engine.dispatch_outbox(SWEEPER)?,
+            source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
-            visibility: backend.config.visibility,
-            copies: self.trial.copies.max(1),
+            visibility: self.visibility,
             order: self.trial.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
         });
         let mut workers = JoinSet::new();
-        for (queue, count) in PUMPS.into_iter().filter(|(queue, _)| self.has(*queue)) {
-            for _ in 0..count {
-                workers.spawn(Arc::clone(&pump).run(queue, stopped.clone()));
+        for (queue, behind) in &pump.consumers.0 {
+            for _ in 0..behind.spec.workers {
+                workers.spawn(Arc::clone(&pump).run(queue.clone(), stopped.clone()));
             }
         }
-        workers.spawn(pump.sweep(Arc::clone(&self.backend.host), stopped.clone()));
+        workers.spawn(pump.sweep(Arc::clone(&self.ports.as_ref().host), stopped.clone()));
         Ok(workers)
     }
 
-    /// Whether there is such a queue. Where S3 invokes a function for each upload there is none for uploads.
-    fn has(&self, queue: Queue) -> bool {
-        let config = &self.backend.config;
-        queue != Queue::Uploads
-            || config.backend == BackendKind::Embedded
-            || config.services.queue_urls.contains_key(&adapters::queue_setting(queue))
+    fn consumers(&self, ports: &P) -> Result<Consumers, Missing> {
+        let mut consumers = BTreeMap::new();
+        for function in self.system.functions {
+            let (Some(queue), Some(build)) = (function.source.queue(), function.build) else { continue };
+            let notified = matches!(function.source, Source::Notifications(_));
+            if notified && self.home.is_none() && !self.notified.contains(queue) {
+                continue;
+            }
+            let Some(spec) = QueueSpec::of(self.system.queues, queue) else { continue };
+            // What is sent is copied on its way; notifications are not sent, so they are handled several times.
+            let times = if notified { self.trial.copies.max(1) } else { 1 };
+            consumers.insert(queue.clone(), Behind { spec, consumer: build(ports)?, times });
+        }
+        Ok(Consumers(consumers))
     }
 }
 
@@ -187,19 +230,20 @@ async fn crashed(crashes: Option<&Crashes>) {
 
 /// What one event source needs.
 struct Pump {
+    consumers: Consumers,
+    sweeper: DispatchOutbox,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
-    functions: Functions,
     visibility: Option<Duration>,
-    copies: u32,
     order: Option<Mutex<StdRng>>,
 }
 
 impl Pump {
     async fn run(self: Arc<Self>, queue: Queue, mut stopped: watch::Receiver<()>) {
+        let Some(behind) = self.consumers.0.get(&queue) else { return };
         let mut signal = self.store.as_ref().map(|store| store.message_signal());
         while is_running(&stopped) {
-            match (self.deliver(queue).await, &mut signal) {
+            match (self.deliver(&queue, behind).await, &mut signal) {
                 (Ok(0), Some(signal)) => unless_stopped(&mut stopped, signal.wait(IDLE_WAIT)).await,
                 // A queue elsewhere has waited for messages before it said that there are none.
                 (Ok(_), _) => {}
@@ -220,7 +264,7 @@ impl Pump {
     }
 
     async fn sweep_once(&self, now: Timestamp) {
-        if let Err(error) = self.functions.dispatch_outbox.sweep().await {
+        if let Err(error) = self.sweeper.sweep().await {
             tracing::error!(error = error.chain(), "a sweep was broken off");
         }
         // Elsewhere what has expired goes by itself.
@@ -230,31 +274,24 @@ impl Pump {
         }
     }
 
-    fn visibility(&self, queue: Queue) -> Duration {
-        self.visibility.unwrap_or(match queue {
-            Queue::Parse => PARSE_VISIBILITY,
-            _ => VISIBILITY,
-        })
-    }
-
     /// Receives one batch and has it handled. Returns how many messages that was.
-    async fn deliver(&self, queue: Queue) -> Result<usize, StoreError> {
-        let mut batch = self.receive(queue).await?;
+    async fn deliver(&self, queue: &Queue, behind: &Behind) -> Result<usize, StoreError> {
+        let mut batch = self.receive(queue, behind.spec).await?;
         if let Some(order) = &self.order {
             let mut random = order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             batch.shuffle(&mut *random);
         }
-        // With a drawn order each message is a batch of its own, so that searches and kinds mix.
-        let size = if self.order.is_some() { 1 } else { MAX_BATCH };
+        // With a drawn order each message is a batch of its own, so that partitions and kinds mix.
+        let size = if self.order.is_some() { 1 } else { behind.spec.batch_size };
         for part in batch.chunks(size) {
-            self.handle(queue, part).await?;
+            self.handle(queue, behind, part).await?;
         }
         Ok(batch.len())
     }
 
-    async fn receive(&self, queue: Queue) -> Result<Vec<Received>, StoreError> {
-        let visibility = self.visibility(queue);
-        let mut batch = self.source.receive(queue, MAX_BATCH, visibility).await?;
+    async fn receive(&self, queue: &Queue, spec: &QueueSpec) -> Result<Vec<Received>, StoreError> {
+        let visibility = self.visibility.unwrap_or_else(|| visibility(spec));
+        let mut batch = self.source.receive(queue, spec.batch_size, visibility).await?;
         // The more is there to choose from, the more an order can differ from the sent one.
         while self.order.is_some() && !batch.is_empty() && batch.len() < 10 * MAX_BATCH {
             let more = self.source.receive(queue, MAX_BATCH, visibility).await?;
@@ -266,55 +303,28 @@ impl Pump {
         Ok(batch)
     }
 
-    async fn handle(&self, queue: Queue, batch: &[Received]) -> Result<(), StoreError> {
+    async fn handle(&self, queue: &Queue, behind: &Behind, batch: &[Received]) -> Result<(), StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
-        let handled = AssertUnwindSafe(self.call(queue, &deliveries)).catch_unwind().await;
-        let panicked =
-            |_| deliveries.iter().map(|delivery| failed(delivery, "the function panicked")).collect();
-        let dispositions = handled.unwrap_or_else(panicked);
-        let settled = batch
+        let mut said = Vec::new();
+        for _ in 0..behind.times {
+            let handled = AssertUnwindSafe(behind.consumer.consume(&deliveries, None)).catch_unwind().await;
+            said = handled.unwrap_or_else(|_| deliveries.iter().map(panicked).collect());
+        }
+        let answered = batch
             .iter()
-            .zip(&dispositions)
-            .map(|(received, disposition)| self.source.settle(queue, &received.receipt, disposition));
-        join_all(settled).await.into_iter().collect()
-    }
-
-    async fn call(&self, queue: Queue, deliveries: &[Delivery]) -> Vec<Disposition> {
-        match queue {
-            Queue::Uploads => join_all(deliveries.iter().map(|delivery| self.notify(delivery))).await,
-            Queue::Saga => self.functions.run_saga.handle(deliveries, None).await,
-            Queue::Parse => self.functions.parse_references.handle(deliveries).await,
-            Queue::ParseDead => self.functions.report_faults.handle(deliveries).await,
-            Queue::Control => self.functions.dispatch_outbox.handle(deliveries).await,
-            Queue::UploadsDead
-            | Queue::SagaDead
-            | Queue::ParseUnreadable
-            | Queue::ControlDead
-            | Queue::Events => {
-                let nobody = |delivery| failed(delivery, "no function is behind this queue");
-                deliveries.iter().map(nobody).collect()
-            }
-        }
-    }
-
-    async fn notify(&self, delivery: &Delivery) -> Disposition {
-        let notifications =
-            serde_json::from_str(&delivery.body).map_err(|error| error.to_string()).and_then(|event| {
-                Notification::read_all(&event).map_err(|error| contracts::store::chain(&error))
-            });
-        let notifications = match notifications {
-            Ok(notifications) => notifications,
-            Err(reason) => return Disposition::DeadLetter { reason },
-        };
-        for _ in 0..self.copies {
-            if let Err(error) = self.functions.notify_upload.handle(&notifications).await {
-                return failed(delivery, &contracts::store::chain(&error));
-            }
-        }
-        Disposition::Acknowledge
+            .zip(&said)
+            .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
+        join_all(answered).await.into_iter().collect()
     }
 }
 
-fn failed(delivery: &Delivery, reason: &str) -> Disposition {
-    Disposition::Retry { after: Backoff::FAILURE.after(delivery.receive_count), reason: reason.to_owned() }
+/// How long this process hides what it has received. Lambda's factor of six leaves room for retries of its own, which
+/// nobody makes here: once what the function may take is enough, and what a killed process held comes back sooner.
+fn visibility(spec: &QueueSpec) -> Duration {
+    (spec.visibility / LAMBDA_FACTOR).max(LEAST_VISIBILITY)
+}
+
+fn panicked(delivery: &Delivery) -> Disposition {
+    let reason = "the function panicked".to_owned();
+    Disposition::Retry { after: Backoff::FAILURE.after(delivery.receive_count), reason }
 }

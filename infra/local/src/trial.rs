@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use embedded::{Intercept, Phase};
-use outbox::{Outgoing, SendError, SendMessages};
+use embedded::{Call, Intercept, Phase};
+use messages::{Outgoing, SendError, SendMessages};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Notify;
@@ -97,7 +97,7 @@ impl Crashes {
 
 #[async_trait]
 impl Intercept for Crashes {
-    async fn step(&self, _: &'static str, _: Phase) {
+    async fn step(&self, _: Call, _: Phase) {
         if self.is_fatal() {
             self.crashed.notify_one();
             // Whoever dies here never gets to its next line.

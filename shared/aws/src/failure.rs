@@ -1,4 +1,4 @@
-//! The errors of AWS clients, told so that whoever reads them knows what to do.
+//! The errors of AWS clients, in words that say what an operator can do.
 //!
 //! A service's own words are passed on, except where it refuses a signature: there they repeat what was signed, which
 //! may include the session's token.
@@ -10,7 +10,7 @@ use aws_runtime::retries::classifiers::{THROTTLING_ERRORS, TRANSIENT_ERRORS};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use contracts::StoreError;
+use messages::StoreError;
 
 /// What a call was about, and the setting that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn not_reached<E>(resource: Resource, error: &SdkError<E, HttpResponse>) -> Fail
 where
     E: Error + 'static,
 {
-    Failure::NotReached { resource, message: contracts::store::chain(error) }
+    Failure::NotReached { resource, message: messages::store::chain(error) }
 }
 
 fn answered(resource: Resource, code: String, message: String) -> Failure {

@@ -1,14 +1,18 @@
-//! What the AWS adapters share.
+//! The engine's ports on AWS, and what all of AWS's clients share.
 //!
+//! - [`ledger`]: partitions and processed messages on DynamoDB;
+//! - [`queues`]: messages on SQS;
 //! - [`config()`]: the configuration that every client of a program is built from, once, at its start;
 //! - `trust`: which certificates a function trusts;
-//! - [`failure`]: the errors of all clients as [`contracts::StoreError`], with the setting to look at.
+//! - [`failure`]: the errors of all clients as [`messages::StoreError`], with the setting to look at.
 //!
 //! Addresses, region and credentials are where every AWS program has them: on Lambda in the environment that Lambda
-//! sets up, elsewhere in `AWS_*` variables and profiles. `AWS_ENDPOINT_URL_DYNAMODB`, `_SQS` and `_S3` lead to servers
-//! of one's own (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
+//! sets up, elsewhere in `AWS_*` variables and profiles. `AWS_ENDPOINT_URL_DYNAMODB`, `_SQS` and `_S3` name other
+//! endpoints (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html>).
 
 pub mod failure;
+pub mod ledger;
+pub mod queues;
 mod trust;
 
 use std::time::Duration;
@@ -19,7 +23,7 @@ use aws_smithy_types::retry::RetryConfig;
 
 pub use failure::{Resource, failed};
 
-/// How long a connection may take to come about.
+/// How long connecting may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one try may take until its answer begins. The services answer within milliseconds; a try that takes this
 /// long is lost.

@@ -12,8 +12,8 @@ const AMAZON: &str = include_str!("amazon-roots.pem");
 /// A client that trusts the roots of Amazon alone. Otherwise every cold start reads the system's certificates, more than
 /// a hundred, before its first call.
 ///
-/// On Lambda that is enough. Elsewhere, endpoints may be of one's own, signed by whom one's system trusts; then there is
-/// no client of ours, and the SDK takes its own.
+/// On Lambda that is enough. Elsewhere a custom endpoint may present a certificate of another authority, which the
+/// system trusts; then this returns `None`, and the SDK uses its default client.
 pub(crate) fn client() -> Option<SharedHttpClient> {
     let on_lambda = std::env::var_os("AWS_LAMBDA_FUNCTION_NAME").is_some();
     let elsewhere =

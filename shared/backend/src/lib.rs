@@ -1,170 +1,208 @@
-//! The ports that a program works on, by the service that is behind them in the cloud.
+//! Every setting, and the adapters behind the ports of a program, chosen and opened once, at its start.
 //!
-//! A function takes the ports that it uses from here, and knows no adapter; which adapters there are is chosen once,
-//! at a program's start, by the `adapters` crate. A function that asks for a service which is not configured says
-//! which setting is missing; one that does not ask needs no such setting.
+//! - [`config`]: every setting, read once;
+//! - [`machine`]: the real clock, sleep and randomness;
+//! - [`open`]: the ports that the settings name;
+//! - [`queue_setting`]: the setting with a queue's address;
+//! - [`embedded()`], with feature `embedded`: the ports of a data directory that is open already;
+//! - [`services`], with feature `services`: MongoDB, DynamoDB, SQS and S3;
+//! - [`open_for`], with the same: the ports of one function, which is refused to start without what it uses;
+//! - [`engine`]: the same three for an application that has no ports beside the engine's.
+//!
+//! A program has only the adapters whose features it asks for; there are none by default.
 
-mod uses;
+pub mod config;
+#[cfg(any(feature = "embedded", feature = "services"))]
+pub mod engine;
+pub mod machine;
+#[cfg(feature = "services")]
+mod requirements;
+#[cfg(feature = "services")]
+mod secret;
+#[cfg(feature = "services")]
+pub mod services;
 
 use std::sync::Arc;
 
-use config::Config;
-use contracts::{Host, Observe, Reporter};
-use dedup::{ClaimPartition, GrantTokens, RememberProcessed};
-use imports::{
-    PresignUpload, ReadJobs, ReadObject, ReadStudies, ReportProgress, Write, WriteJobs, WriteStudies,
-};
-use outbox::{CommitSession, InspectOutbox, ReceiveMessages, SendMessages, SettleSessions};
-use worker::{Dispatcher, ReadSaga, WriteSaga};
+#[cfg(feature = "embedded")]
+use embedded::Store;
+#[cfg(feature = "embedded")]
+use imports::Library;
+use imports::Ports;
+#[cfg(feature = "embedded")]
+use imports::queues::QUEUES;
+use messages::{Host, Observe, Queue, StoreError};
+use saga::Missing;
 
-pub use uses::{Service, Uses};
+pub use config::{BackendKind, Config, Mode};
+pub use machine::SystemHost;
+#[cfg(feature = "services")]
+pub use requirements::{for_function, open_for, settings};
+#[cfg(feature = "services")]
+pub use secret::SecretError;
 
-/// A service that is not configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{setting} is not set; it is {what}")]
-pub struct Missing {
-    /// The environment variable.
-    pub setting: &'static str,
-    /// What it should name.
-    pub what: &'static str,
-}
-
-/// The ports of one program.
+/// The ports of one program, with the settings that they were opened by.
 #[derive(Clone)]
-pub struct Backend {
-    /// What MongoDB holds.
-    pub documents: Result<Documents, Missing>,
-    /// Who is inside a partition, and what it admits.
-    pub partitions: Result<Partitions, Missing>,
-    /// The memory of processed messages.
-    pub processed: Result<Arc<dyn RememberProcessed>, Missing>,
-    /// The uploaded files.
-    pub objects: Arc<dyn ReadObject>,
-    /// Forms for uploading.
-    pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
-    /// Where messages are sent.
-    pub queue: Arc<dyn SendMessages>,
-    /// Where they are received, and settled.
-    pub source: Arc<dyn ReceiveMessages>,
-    /// Time, sleep and randomness.
-    pub host: Arc<dyn Host>,
-    /// Who is told of decisions.
-    pub observer: Arc<dyn Observe>,
+pub struct Backend<P = Ports> {
+    /// The ports.
+    pub ports: P,
     /// The settings.
     pub config: Config,
 }
 
-/// What MongoDB holds.
-#[derive(Clone)]
-pub struct Documents {
-    /// Reads the documents of searches.
-    pub read_sagas: Arc<dyn ReadSaga>,
-    /// Changes them.
-    pub write_sagas: Arc<dyn WriteSaga>,
-    /// Their outboxes.
-    pub saga_outbox: Arc<dyn InspectOutbox>,
-    /// Stores sessions.
-    pub commit_sessions: Arc<dyn CommitSession<Write>>,
-    /// Finds them again.
-    pub settle_sessions: Arc<dyn SettleSessions>,
-    /// Their outboxes.
-    pub session_outbox: Arc<dyn InspectOutbox>,
-    /// Reads imports.
-    pub read_jobs: Arc<dyn ReadJobs>,
-    /// Writes them.
-    pub write_jobs: Arc<dyn WriteJobs>,
-    /// Is told how far a file is.
-    pub progress: Arc<dyn ReportProgress>,
-    /// Reads studies.
-    pub read_studies: Arc<dyn ReadStudies>,
-    /// Stores them.
-    pub write_studies: Arc<dyn WriteStudies>,
+/// Why a backend cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data directory.
+    #[cfg(feature = "embedded")]
+    #[error(transparent)]
+    Embedded(#[from] embedded::OpenError),
+    /// The database.
+    #[cfg(feature = "services")]
+    #[error(transparent)]
+    Database(#[from] mongo::ConnectError),
+    /// One of the services.
+    #[error(transparent)]
+    Service(#[from] StoreError),
+    /// Settings that are wrong.
+    #[error(transparent)]
+    Settings(#[from] config::Faults),
+    /// A service that is not configured.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Settings that a function needs.
+    #[cfg(feature = "services")]
+    #[error("{function} cannot start: not set are {}", settings.join(", "))]
+    Unset {
+        /// The function.
+        function: &'static str,
+        /// The environment variables.
+        settings: Vec<String>,
+    },
+    /// The secret that holds the database's address.
+    #[cfg(feature = "services")]
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// A backend whose adapters this program is built without.
+    #[error("this program is built without the {0} backend")]
+    NotBuilt(&'static str),
 }
 
-impl Documents {
-    /// The ports of a store that has them all, with its two outboxes.
-    pub fn of<S>(
-        store: Arc<S>,
-        saga_outbox: impl InspectOutbox + 'static,
-        session_outbox: impl InspectOutbox + 'static,
-    ) -> Self
-    where
-        S: ReadSaga
-            + WriteSaga
-            + CommitSession<Write>
-            + SettleSessions
-            + ReadJobs
-            + WriteJobs
-            + ReportProgress
-            + ReadStudies
-            + WriteStudies
-            + 'static,
-    {
+/// The environment variable that a queue's address is read from, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.
+pub fn queue_setting(queue: &Queue) -> String {
+    format!("SEARCH_IMPORT_{}_QUEUE_URL", queue.name().replace('-', "_").to_uppercase())
+}
+
+/// Opens the backend that the settings name. A data directory is opened beside other programs that work in it.
+///
+/// # Errors
+/// When the data directory or the database cannot be opened, or the program is built without the backend. What is not
+/// configured is no error here, but where it is used.
+#[cfg_attr(
+    not(any(feature = "embedded", feature = "services")),
+    allow(unused_variables, reason = "without adapters nothing is opened")
+)]
+pub async fn open(
+    config: Config,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
+) -> Result<Backend, OpenError> {
+    match config.backend {
+        #[cfg(feature = "embedded")]
+        BackendKind::Embedded => {
+            let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), store_settings(&config))?);
+            Ok(embedded(&store, host, observer, config))
+        }
+        #[cfg(not(feature = "embedded"))]
+        BackendKind::Embedded => Err(OpenError::NotBuilt("embedded")),
+        #[cfg(feature = "services")]
+        BackendKind::Aws => services::open(config, host, observer).await,
+        #[cfg(not(feature = "services"))]
+        BackendKind::Aws => Err(OpenError::NotBuilt("aws")),
+    }
+}
+
+/// What a data directory is opened with.
+#[cfg(feature = "embedded")]
+pub fn store_settings(config: &Config) -> embedded::Settings {
+    embedded::Settings::with_retention(&QUEUES, config.saga_retention, config.outbox.retention)
+}
+
+/// The ports of a data directory.
+#[cfg(feature = "embedded")]
+pub fn embedded(
+    store: &Arc<Store>,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
+    config: Config,
+) -> Backend {
+    let ports = Ports {
+        engine: Adapters::of(store, config.mode).engine(imports::SYSTEM, host, observer, &config),
+        library: Ok(Library::of(store)),
+        objects: store.clone(),
+        uploads: Ok(store.clone()),
+        settings: config.settings(),
+    };
+    Backend { ports, config }
+}
+
+/// What stands behind the engine's ports.
+#[cfg(any(feature = "embedded", feature = "services"))]
+struct Adapters {
+    stores: Result<saga::Stores, Missing>,
+    partitions: Result<saga::Partitions, Missing>,
+    processed: Result<Arc<dyn dedup::RememberProcessed>, Missing>,
+    send: Arc<dyn messages::SendMessages>,
+    receive: Arc<dyn messages::ReceiveMessages>,
+}
+
+#[cfg(any(feature = "embedded", feature = "services"))]
+impl Adapters {
+    #[cfg(feature = "embedded")]
+    fn of(store: &Arc<Store>, mode: Mode) -> Self {
+        use dedup::ledger::NoLedger;
+        use saga::{Partitions, Stores};
+
         Self {
-            read_sagas: store.clone(),
-            write_sagas: store.clone(),
-            saga_outbox: Arc::new(saga_outbox),
-            commit_sessions: store.clone(),
-            settle_sessions: store.clone(),
-            session_outbox: Arc::new(session_outbox),
-            read_jobs: store.clone(),
-            write_jobs: store.clone(),
-            progress: store.clone(),
-            read_studies: store.clone(),
-            write_studies: store,
+            stores: Ok(Stores::of(store, store.saga_outbox(), store.session_outbox())),
+            partitions: Ok(match mode {
+                Mode::Ledger => Partitions::of(Arc::clone(store)),
+                Mode::Optimistic => Partitions::of(Arc::new(NoLedger)),
+            }),
+            processed: Ok(store.clone()),
+            send: store.clone(),
+            receive: store.clone(),
         }
     }
-}
 
-/// Who is inside a partition, and what it admits.
-#[derive(Clone)]
-pub struct Partitions {
-    /// Claims and releases them.
-    pub ledger: Arc<dyn ClaimPartition>,
-    /// Grants tokens to them.
-    pub tokens: Arc<dyn GrantTokens>,
-}
-
-impl Partitions {
-    /// The ports of a ledger that has both.
-    pub fn of<L: ClaimPartition + GrantTokens + 'static>(ledger: Arc<L>) -> Self {
-        Self { ledger: ledger.clone(), tokens: ledger }
-    }
-}
-
-impl Backend {
-    /// What MongoDB holds.
-    ///
-    /// # Errors
-    /// When no database is configured.
-    pub fn documents(&self) -> Result<&Documents, Missing> {
-        self.documents.as_ref().map_err(|missing| *missing)
-    }
-
-    /// Partitions.
-    ///
-    /// # Errors
-    /// When no table is configured for them.
-    pub fn partitions(&self) -> Result<&Partitions, Missing> {
-        self.partitions.as_ref().map_err(|missing| *missing)
-    }
-
-    /// Takes notes for a function.
-    pub fn reporter(&self, function: &'static str) -> Reporter {
-        let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
-        Reporter { function, host, observer, began_at: None }
-    }
-
-    /// Performs outbox entries for a function.
-    ///
-    /// # Errors
-    /// When no database is configured.
-    pub fn dispatcher(&self, function: &'static str) -> Result<Dispatcher, Missing> {
-        Ok(Dispatcher {
-            queue: Arc::clone(&self.queue),
-            jobs: Arc::clone(&self.documents()?.write_jobs),
-            policy: self.config.outbox,
-            reporter: self.reporter(function),
-        })
+    fn engine(
+        self,
+        system: &'static str,
+        host: Arc<dyn Host>,
+        observer: Arc<dyn Observe>,
+        config: &Config,
+    ) -> saga::Engine {
+        saga::Engine {
+            system,
+            stores: self.stores,
+            partitions: self.partitions,
+            processed: self.processed,
+            send: self.send,
+            receive: self.receive,
+            host,
+            observer,
+            policy: config.outbox,
+            session: outbox::session::Options {
+                max_commit: config.session_max_commit,
+                increment: config.session_increment,
+                ..outbox::session::Options::default()
+            },
+            runner: saga::Settings {
+                concurrency: config.concurrency,
+                admit_untokened: config.admit_untokened || config.mode == Mode::Optimistic,
+                ..saga::Settings::default()
+            },
+            earlier_view: imports::job::earlier_view,
+        }
     }
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use contracts::{Host, Message, StoreError};
 use jiff::{SignedDuration, Timestamp};
+use messages::{Host, Message, StoreError};
 
 /// How long a processed message is remembered: 24 hours.
 pub const REMEMBER_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -19,22 +19,6 @@ pub enum Verdict {
     Continue,
     /// The message was processed before: acknowledge it without running the handler.
     Stop,
-}
-
-/// A guard before a handler, and a note after it.
-#[async_trait]
-pub trait Filter: Send + Sync {
-    /// To be asked before the handler runs.
-    ///
-    /// # Errors
-    /// When the store does not answer; the message is then to be delivered again.
-    async fn before(&self, message: &Message) -> Result<Verdict, StoreError>;
-
-    /// To be told after the handler succeeded, and only then: a handler that fails leaves no trace.
-    ///
-    /// # Errors
-    /// When the store does not answer. The handler has succeeded all the same.
-    async fn on_success(&self, message: &Message) -> Result<(), StoreError>;
 }
 
 /// Remembers keys for a while.
@@ -54,34 +38,40 @@ pub trait RememberProcessed: Send + Sync {
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError>;
 }
 
-/// The filter pair over a store of processed message ids.
-pub struct ProcessedFilter {
+/// The filter pair of one handler.
+pub struct Filter {
     /// The handler's name: two handlers of one message do not stand in each other's way.
     handler: &'static str,
     store: Arc<dyn RememberProcessed>,
     host: Arc<dyn Host>,
 }
 
-impl ProcessedFilter {
+impl Filter {
     /// The pair for `handler`.
     pub fn new(handler: &'static str, store: Arc<dyn RememberProcessed>, host: Arc<dyn Host>) -> Self {
         Self { handler, store, host }
     }
 
-    fn key(&self, message: &Message) -> String {
-        format!("{}:{}", self.handler, message.id)
-    }
-}
-
-#[async_trait]
-impl Filter for ProcessedFilter {
-    async fn before(&self, message: &Message) -> Result<Verdict, StoreError> {
+    /// To be asked before the handler runs.
+    ///
+    /// # Errors
+    /// When the store does not answer; the message is then to be delivered again.
+    pub async fn before(&self, message: &Message) -> Result<Verdict, StoreError> {
         let seen = self.store.is_remembered(&self.key(message), self.host.now()).await?;
         Ok(if seen { Verdict::Stop } else { Verdict::Continue })
     }
 
-    async fn on_success(&self, message: &Message) -> Result<(), StoreError> {
+    /// Remembers the message. To be called after the handler succeeded, and only then: a handler that fails leaves no
+    /// trace.
+    ///
+    /// # Errors
+    /// When the store does not answer. The handler has succeeded all the same.
+    pub async fn on_success(&self, message: &Message) -> Result<(), StoreError> {
         let expires_at = self.host.now().checked_add(REMEMBER_FOR).unwrap_or(Timestamp::MAX);
         self.store.remember(&self.key(message), expires_at).await
+    }
+
+    fn key(&self, message: &Message) -> String {
+        format!("{}:{}", self.handler, message.id)
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use contracts::{AttemptId, SearchId, StoreError, Token};
 use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, PartitionKey, StoreError, Token};
 use serde::{Deserialize, Serialize};
 
 /// How long a ledger item outlives the last time it was touched: 30 days, twice the longest time that a message
@@ -21,7 +21,7 @@ pub const ITEM_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The partition.
-    pub partition: SearchId,
+    pub partition: PartitionKey,
     /// Who asks.
     pub attempt: AttemptId,
     /// The time of asking.
@@ -91,14 +91,14 @@ impl Tokens {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// The partition.
-    pub partition: SearchId,
+    pub partition: PartitionKey,
     /// Who held it.
     pub attempt: AttemptId,
     /// The fence of its claim.
     pub fence: u64,
     /// Tokens that are done with.
     pub remove: BTreeSet<Token>,
-    /// Whether the search has ended, so that its remaining tokens go as well.
+    /// Whether the partition has ended, so that its remaining tokens go as well.
     pub ended: bool,
     /// The time of release.
     pub now: Timestamp,
@@ -127,7 +127,12 @@ pub trait GrantTokens: Send + Sync {
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError>;
+    async fn grant(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
 }
 
 /// One partition's entry in the ledger.
@@ -209,7 +214,7 @@ fn saturating(now: Timestamp, by: SignedDuration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// The ledger of optimistic mode: there is none. Everybody is admitted.
+/// Stands for the ledger in optimistic mode, where nothing is kept: every claim is admitted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLedger;
 
@@ -226,7 +231,7 @@ impl ClaimPartition for NoLedger {
 
 #[async_trait]
 impl GrantTokens for NoLedger {
-    async fn grant(&self, _: SearchId, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
+    async fn grant(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -244,8 +249,8 @@ mod tests {
         AttemptId::from_uuid(Uuid::from_u128(n))
     }
 
-    fn partition() -> SearchId {
-        SearchId::from_uuid(Uuid::from_u128(1))
+    fn partition() -> PartitionKey {
+        PartitionKey::from_uuid(Uuid::from_u128(1))
     }
 
     fn token(n: u128) -> Token {
@@ -328,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_search_takes_all_its_tokens() {
+    fn the_end_of_a_partition_takes_all_its_tokens() {
         let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
         let item = item.release(&Release { ended: true, ..release(1, first.fence, &[]) }).unwrap();
         assert_eq!(item.tokens, BTreeSet::new());

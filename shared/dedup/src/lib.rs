@@ -1,12 +1,12 @@
 //! Each message takes effect once.
 //!
 //! Two ways lead there, for two kinds of handler:
-//! - [`ledger`]: the partition claim. For a handler with state, such as the saga: whoever works on a search
-//!   holds its lease, and a message is admitted only while its token is in the search's ledger item. A token
+//! - [`ledger`]: the partition claim. For a handler with state, such as the saga: whoever works in a partition
+//!   holds its lease, and a message is admitted only while its token is in the partition's ledger item. A token
 //!   leaves the item when its message is done with, so a duplicate is recognised at any age: there is no
-//!   window after which it would be taken for new.
+//!   window after which it would count as new.
 //! - [`filter`]: the filter pair. For a handler without state that may safely run twice: a cheap guard before
-//!   it and a note after it.
+//!   it and a note after it; [`guard()`] puts both around a [`Handler`], together with its replies.
 //!
 //! # Why a slow worker can do no harm
 //!
@@ -33,7 +33,9 @@
 //! entry points (`s:`) are never garbage: their messages may still be on the way.
 
 pub mod filter;
+pub mod guard;
 pub mod ledger;
 
-pub use filter::{Filter, ProcessedFilter, RememberProcessed, Verdict};
+pub use filter::{Filter, RememberProcessed, Verdict};
+pub use guard::{Asked, Done, Handler, HandlerError, guard};
 pub use ledger::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens};

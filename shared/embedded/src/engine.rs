@@ -12,7 +12,7 @@
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use contracts::StoreError;
+use messages::StoreError;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 

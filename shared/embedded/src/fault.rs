@@ -1,6 +1,6 @@
 //! What goes wrong inside a piece of work, and what the caller hears of it.
 
-use contracts::StoreError;
+use messages::StoreError;
 use rusqlite::ErrorCode;
 
 /// A failure inside a piece of work.
@@ -23,7 +23,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The same, told to the caller.
+    /// As the error of a port; `doing` says what failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use contracts::{MessageId, SearchId, StoreError};
 use jiff::Timestamp;
-use outbox::Queue;
+use messages::{MessageId, PartitionKey, Queue, QueueSpec, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
@@ -17,7 +16,7 @@ use crate::value::{nanos, parse, timestamp, uint};
 pub struct Depth {
     /// Messages that may be received now.
     pub visible: u64,
-    /// Messages that were received and not settled.
+    /// Messages that were received and not answered.
     pub in_flight: u64,
     /// Messages that are held back.
     pub delayed: u64,
@@ -37,8 +36,8 @@ pub struct DeadLetter {
     pub record_id: String,
     /// The message's id, unless it came from outside.
     pub message_id: Option<MessageId>,
-    /// The search it belongs to, unless it came from outside.
-    pub search_id: Option<SearchId>,
+    /// The partition it belongs to, unless it came from outside.
+    pub partition: Option<PartitionKey>,
     /// The body as it was sent.
     pub body: String,
     /// When it was sent.
@@ -55,17 +54,17 @@ impl Store {
     /// # Errors
     /// When the store does not answer.
     pub async fn depths(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
-        let now = self.now();
-        self.engine().read("counting messages".to_owned(), move |db| depths(db, now)).await
+        let (queues, now) = (self.settings().queues, self.now());
+        self.engine().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
     }
 
     /// The messages of a queue, the oldest first; meant for dead-letter queues, since it reads all of them.
     ///
     /// # Errors
     /// When the store does not answer.
-    pub async fn dead_letters(&self, queue: Queue) -> Result<Vec<DeadLetter>, StoreError> {
-        let doing = format!("listing queue {}", queue.name());
-        self.engine().read(doing, move |db| dead_letters(db, queue)).await
+    pub async fn dead_letters(&self, queue: &Queue) -> Result<Vec<DeadLetter>, StoreError> {
+        let (doing, queue) = (format!("listing queue {queue}"), queue.clone());
+        self.engine().read(doing, move |db| dead_letters(db, &queue)).await
     }
 
     /// Sends a dead letter back to the queue that gave it up, with its count starting anew; `false` when it is
@@ -73,14 +72,15 @@ impl Store {
     ///
     /// # Errors
     /// When the store does not answer.
-    pub async fn redrive(&self, queue: Queue, record_id: &str) -> Result<bool, StoreError> {
-        let Some(source) = Queue::ALL.into_iter().find(|source| source.dead_letters() == Some(queue)) else {
+    pub async fn redrive(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
+        let mut specs = self.settings().queues.iter();
+        let Some(source) = specs.find(|spec| spec.dead_letters.as_ref() == Some(queue)) else {
             return Ok(false);
         };
-        let (now, record) = (self.now(), record_id.to_owned());
-        let doing = format!("sending message {record} of queue {} back", queue.name());
-        let work = move |db: &Connection| match find(db, queue, &record)? {
-            Some(seq) => move_to(db, seq, source, "sent back by an operator", now).map(|()| true),
+        let (now, queue, record) = (self.now(), queue.clone(), record_id.to_owned());
+        let doing = format!("sending message {record} of queue {queue} back");
+        let work = move |db: &Connection| match find(db, &queue, &record)? {
+            Some(seq) => move_to(db, seq, &source.queue, "sent back by an operator", now).map(|()| true),
             None => Ok(false),
         };
         let found = self.engine().write(doing, work).await?;
@@ -92,10 +92,10 @@ impl Store {
     ///
     /// # Errors
     /// When the store does not answer.
-    pub async fn delete_dead_letter(&self, queue: Queue, record_id: &str) -> Result<bool, StoreError> {
-        let record = record_id.to_owned();
-        let doing = format!("deleting message {record} of queue {}", queue.name());
-        let work = move |db: &Connection| match find(db, queue, &record)? {
+    pub async fn delete_dead_letter(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
+        let (queue, record) = (queue.clone(), record_id.to_owned());
+        let doing = format!("deleting message {record} of queue {queue}");
+        let work = move |db: &Connection| match find(db, &queue, &record)? {
             Some(seq) => delete(db, seq).map(|()| true),
             None => Ok(false),
         };
@@ -103,26 +103,25 @@ impl Store {
     }
 }
 
-fn depths(db: &Connection, now: Timestamp) -> Result<BTreeMap<Queue, Depth>, Fault> {
+fn depths(db: &Connection, queues: &[QueueSpec], now: Timestamp) -> Result<BTreeMap<Queue, Depth>, Fault> {
     let mut depths: BTreeMap<Queue, Depth> =
-        Queue::ALL.into_iter().map(|queue| (queue, Depth::default())).collect();
+        queues.iter().map(|spec| (spec.queue.clone(), Depth::default())).collect();
     let mut statement = db.prepare_cached(
         "SELECT queue, sum(visible_at <= ?1), sum(visible_at > ?1 AND held), sum(visible_at > ?1 AND NOT held)
          FROM message GROUP BY queue",
     )?;
     let mut rows = statement.query([nanos(now)])?;
     while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
+        let queue = Queue::from(row.get::<_, String>(0)?);
         let count = |column| row.get::<_, i64>(column).map(uint);
-        let depth = Depth { visible: count(1)?, in_flight: count(2)?, delayed: count(3)? };
-        if let Some(queue) = Queue::ALL.into_iter().find(|queue| queue.name() == name) {
-            depths.insert(queue, depth);
+        if let Some(depth) = depths.get_mut(&queue) {
+            *depth = Depth { visible: count(1)?, in_flight: count(2)?, delayed: count(3)? };
         }
     }
     Ok(depths)
 }
 
-fn dead_letters(db: &Connection, queue: Queue) -> Result<Vec<DeadLetter>, Fault> {
+fn dead_letters(db: &Connection, queue: &Queue) -> Result<Vec<DeadLetter>, Fault> {
     let mut statement = db.prepare_cached("SELECT * FROM message WHERE queue = ?1 ORDER BY seq")?;
     let mut rows = statement.query([queue.name()])?;
     let mut found = Vec::new();
@@ -137,7 +136,7 @@ fn dead_letter(row: &Row<'_>) -> Result<DeadLetter, Fault> {
     Ok(DeadLetter {
         record_id: row.get::<_, i64>("seq")?.to_string(),
         message_id: text("message_id")?.map(|id| parse("message id", &id)).transpose()?,
-        search_id: text("search_id")?.map(|id| parse("search id", &id)).transpose()?,
+        partition: text("search_id")?.map(|id| parse("partition key", &id)).transpose()?,
         body: row.get("body")?,
         sent_at: timestamp(row.get("sent_at")?),
         moved_at: row.get::<_, Option<i64>>("moved_at")?.map(timestamp),
@@ -145,7 +144,7 @@ fn dead_letter(row: &Row<'_>) -> Result<DeadLetter, Fault> {
     })
 }
 
-fn find(db: &Connection, queue: Queue, record_id: &str) -> Result<Option<i64>, Fault> {
+fn find(db: &Connection, queue: &Queue, record_id: &str) -> Result<Option<i64>, Fault> {
     let Ok(seq) = record_id.parse::<i64>() else { return Ok(None) };
     Ok(db
         .prepare_cached("SELECT seq FROM message WHERE seq = ?1 AND queue = ?2")?

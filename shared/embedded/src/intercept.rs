@@ -11,16 +11,94 @@ pub enum Phase {
     After,
 }
 
-/// Is told of every call of a port. One that never returns stops the caller there for good: a crash.
-///
-/// Calls are named `{port group}.{what}`: `saga.load`, `saga.persist`, `saga.settle`; `outbox.due`,
-/// `outbox.claim`, `outbox.settle`; `jobs.write`, `jobs.read`, `jobs.unfinished`, `jobs.progress`, `jobs.report`;
-/// `studies.store`, `studies.discard`, `studies.read`, `studies.quarantined`; `session.commit`, `session.find`,
-/// `session.bury`; `ledger.claim`, `ledger.release`, `ledger.grant`; `processed.look`, `processed.remember`;
-/// `queue.send`, `queue.receive`, `queue.settle`; `objects.presign`, `objects.upload`, `objects.head`,
-/// `objects.open`.
+/// A call of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// [`saga::ReadDocuments::load`].
+    SagaLoad,
+    /// [`saga::WriteDocuments::persist`].
+    SagaPersist,
+    /// [`saga::WriteDocuments::settle`].
+    SagaSettle,
+    /// [`outbox::SweepOutbox::due`].
+    OutboxDue,
+    /// [`outbox::SweepOutbox::claim_due`].
+    OutboxClaim,
+    /// [`outbox::SweepOutbox::settle`].
+    OutboxSettle,
+    /// [`outbox::InspectOutbox::pending`].
+    OutboxPending,
+    /// [`outbox::InspectOutbox::plan`].
+    OutboxPlan,
+    /// [`outbox::WriteViews::write`].
+    ViewsWrite,
+    /// [`outbox::ReadViews::view`].
+    ViewsRead,
+    /// [`outbox::ReadViews::unfinished`].
+    ViewsUnfinished,
+    /// [`outbox::ReadViews::list`].
+    ViewsList,
+    /// [`outbox::CommitSession::commit`].
+    SessionCommit,
+    /// [`outbox::SettleSessions::find`].
+    SessionFind,
+    /// [`outbox::SettleSessions::bury`].
+    SessionBury,
+    /// [`outbox::ReadRecords::record`].
+    RecordsRead,
+    /// [`dedup::ClaimPartition::claim`].
+    LedgerClaim,
+    /// [`dedup::ClaimPartition::release`].
+    LedgerRelease,
+    /// [`dedup::GrantTokens::grant`].
+    LedgerGrant,
+    /// [`dedup::RememberProcessed::is_remembered`].
+    ProcessedLook,
+    /// [`dedup::RememberProcessed::remember`].
+    ProcessedRemember,
+    /// [`messages::SendMessages::send`].
+    QueueSend,
+    /// [`messages::ReceiveMessages::receive`].
+    QueueReceive,
+    /// [`messages::ReceiveMessages::answer`].
+    QueueAnswer,
+    /// [`imports::ReportProgress::report`].
+    ProgressReport,
+    /// [`imports::ReadProgress::progress`].
+    ProgressRead,
+    /// [`imports::WriteStudies::store`].
+    StudiesStore,
+    /// [`imports::WriteStudies::discard`].
+    StudiesDiscard,
+    /// [`imports::WriteStudies::finish`].
+    StudiesFinish,
+    /// [`imports::WriteStudies::mark`].
+    StudiesMark,
+    /// [`imports::ReadStudies::studies`].
+    StudiesRead,
+    /// [`imports::ReadStudies::quarantined`].
+    StudiesQuarantined,
+    /// [`imports::ReadStudies::identities`].
+    StudiesIdentities,
+    /// [`imports::ReadStudies::stored`].
+    StudiesStored,
+    /// [`imports::ReadStudies::parsed`].
+    StudiesParsed,
+    /// [`imports::ReadStudies::duplicates`].
+    StudiesDuplicates,
+    /// [`imports::PresignUpload::presign`].
+    ObjectsPresign,
+    /// [`Store::upload`](crate::Store::upload).
+    ObjectsUpload,
+    /// [`imports::ReadObject::head`].
+    ObjectsHead,
+    /// [`imports::ReadObject::open`].
+    ObjectsOpen,
+}
+
+/// Called around every call of a port. One that never returns stops the caller at that point for good, like a crash.
 #[async_trait]
 pub trait Intercept: Send + Sync {
-    /// Is called, and waited for, before and after each call.
-    async fn step(&self, call: &'static str, phase: Phase);
+    /// Called and awaited before and after each call of a port.
+    async fn step(&self, call: Call, phase: Phase);
 }

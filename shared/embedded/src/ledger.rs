@@ -1,14 +1,15 @@
 //! The partition ledger: each item is loaded, changed by [`dedup::ledger::Item`] and stored in one write.
 
 use async_trait::async_trait;
-use contracts::{SearchId, StoreError, Token};
 use dedup::ledger::Item;
 use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
+use messages::{PartitionKey, StoreError, Token};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::value::{from_json, json, nanos};
 
 #[async_trait]
@@ -23,7 +24,7 @@ impl ClaimPartition for Store {
             }
             Ok(answer)
         };
-        self.change("ledger.claim", doing, work).await
+        self.change(Call::LedgerClaim, doing, work).await
     }
 
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
@@ -35,13 +36,18 @@ impl ClaimPartition for Store {
             Some(item) => save(db, release.partition, &item).map(|()| true),
             None => Ok(false),
         };
-        self.change("ledger.release", doing, work).await
+        self.change(Call::LedgerRelease, doing, work).await
     }
 }
 
 #[async_trait]
 impl GrantTokens for Store {
-    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError> {
+    async fn grant(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let doing = format!("granting tokens to partition {partition}");
         let work = move |db: &Connection| {
@@ -51,11 +57,11 @@ impl GrantTokens for Store {
             item.grant(&tokens, now);
             save(db, partition, &item)
         };
-        self.change("ledger.grant", doing, work).await
+        self.change(Call::LedgerGrant, doing, work).await
     }
 }
 
-fn load(db: &Connection, partition: SearchId) -> Result<Option<Item>, Fault> {
+fn load(db: &Connection, partition: PartitionKey) -> Result<Option<Item>, Fault> {
     let stored = db
         .prepare_cached("SELECT item FROM ledger WHERE partition_id = ?1")?
         .query_row([partition.to_string()], |row| row.get::<_, String>(0))
@@ -63,7 +69,7 @@ fn load(db: &Connection, partition: SearchId) -> Result<Option<Item>, Fault> {
     stored.as_deref().map(from_json).transpose()
 }
 
-fn save(db: &Connection, partition: SearchId, item: &Item) -> Result<(), Fault> {
+fn save(db: &Connection, partition: PartitionKey, item: &Item) -> Result<(), Fault> {
     db.prepare_cached("INSERT OR REPLACE INTO ledger VALUES (?1, ?2, ?3)")?.execute(params![
         partition.to_string(),
         json(item)?,

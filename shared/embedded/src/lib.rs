@@ -14,14 +14,16 @@
 //! # What it deliberately does not do
 //! - **No second machine and no second worker process.** One process works in a data directory, which
 //!   [`Store::lock`] enforces; others may look on ([`Store::open_read_only`]).
-//! - **No clock of its own.** Time and ids come from the [`contracts::Host`] that it is opened with.
+//! - **No queues of its own.** Which queues there are, when they give a message up and where it goes then, is the
+//!   table in [`Settings::queues`].
+//! - **No clock of its own.** Time and ids come from the [`messages::Host`] that it is opened with.
 //! - **No background work.** Whoever runs it calls [`Store::recover`] at the start and [`Store::purge`] now and
 //!   then.
 //!
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
-//! - `saga`, `outbox`, `sessions`, `jobs`, `studies`: what MongoDB holds in the cloud;
+//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies`, `progress`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
@@ -33,7 +35,6 @@ mod engine;
 mod fault;
 mod inspect;
 mod intercept;
-mod jobs;
 mod ledger;
 mod lock;
 mod log;
@@ -42,7 +43,9 @@ mod objects;
 mod outbox;
 mod pending;
 mod processed;
+mod progress;
 mod queues;
+mod records;
 mod recover;
 mod saga;
 mod schema;
@@ -53,16 +56,17 @@ mod store;
 mod studies;
 mod upload;
 mod value;
+mod views;
 
 pub use inspect::{DeadLetter, Depth};
-pub use intercept::{Intercept, Phase};
+pub use intercept::{Call, Intercept, Phase};
 pub use lock::{Lock, LockError};
 pub use log::MAX_DECISIONS;
 pub use objects::{BUCKET, UPLOAD_URL};
 pub use outbox::Outbox;
 pub use pending::{LocalUpload, PendingUpload};
 pub use recover::{Purged, Recovered};
-pub use settings::{ReceiveLimits, Settings};
+pub use settings::Settings;
 pub use signal::MessageSignal;
 pub use store::{OpenError, Store};
 pub use upload::UploadError;

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use contracts::StoreError;
-use contracts::message::ObjectRef;
 use futures::stream::{self, StreamExt};
+use imports::messages::ObjectRef;
 use imports::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
 use jiff::Timestamp;
+use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::intercept::Phase;
+use crate::intercept::{Call, Phase};
 use crate::value::{from_json, int, json, nanos, timestamp, uint};
 
 /// The name of the one bucket.
@@ -40,7 +40,7 @@ impl PresignUpload for Store {
             expires_at: grant.expires_at,
         };
         let doing = format!("granting the upload of {}", grant.key);
-        self.change("objects.presign", doing, move |db| save_grant(db, &grant)).await?;
+        self.change(Call::ObjectsPresign, doing, move |db| save_grant(db, &grant)).await?;
         Ok(form)
     }
 }
@@ -107,16 +107,16 @@ impl ReadObject for Store {
             }
             None => Ok(None),
         };
-        self.look("objects.head", doing, work).await
+        self.look(Call::ObjectsHead, doing, work).await
     }
 
     async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
         if object.bucket != BUCKET || object.version.is_some() {
             return Ok(None);
         }
-        self.step("objects.open", Phase::Before).await;
+        self.step(Call::ObjectsOpen, Phase::Before).await;
         let opened = self.open_object(&object.key).await;
-        self.step("objects.open", Phase::After).await;
+        self.step(Call::ObjectsOpen, Phase::After).await;
         opened
     }
 }

@@ -1,13 +1,14 @@
 //! The outbox entries of sagas and of transactional sessions, one row each.
 
 use async_trait::async_trait;
-use contracts::{MessageId, StoreError};
 use jiff::Timestamp;
+use messages::{MessageId, StoreError};
 use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
 use rusqlite::{Connection, Row, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::schema::explain;
 use crate::value::{from_json, json, limit, nanos, parse, timestamp};
 
@@ -22,7 +23,7 @@ const SAGA: &str = "saga";
 const SESSION: &str = "session";
 
 impl Store {
-    /// The outboxes of all searches.
+    /// The outboxes of all sagas.
     pub fn saga_outbox(&self) -> Outbox {
         Outbox { store: self.clone(), of: SAGA }
     }
@@ -38,7 +39,7 @@ impl SweepOutbox for Outbox {
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
         let of = self.of;
         let doing = format!("looking for due {of} entries");
-        self.store.look("outbox.due", doing, move |db| due(db, of, now, limit)).await
+        self.store.look(Call::OutboxDue, doing, move |db| due(db, of, now, limit)).await
     }
 
     async fn claim_due(
@@ -48,13 +49,13 @@ impl SweepOutbox for Outbox {
         until: Timestamp,
     ) -> Result<Vec<Entry>, StoreError> {
         let doing = format!("claiming the outbox of {owner}");
-        self.store.change("outbox.claim", doing, move |db| claim_due(db, owner, now, until)).await
+        self.store.change(Call::OutboxClaim, doing, move |db| claim_due(db, owner, now, until)).await
     }
 
     async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
         let settlements = settlements.to_vec();
         let doing = format!("settling the outbox of {owner}");
-        self.store.change("outbox.settle", doing, move |db| settle(db, owner, &settlements)).await
+        self.store.change(Call::OutboxSettle, doing, move |db| settle(db, owner, &settlements)).await
     }
 }
 
@@ -68,12 +69,12 @@ impl InspectOutbox for Outbox {
         let of = self.of;
         let after = after.map_or_else(String::new, |owner| key(owner).1);
         let doing = format!("listing the outboxes of every {of}");
-        self.store.look("outbox.pending", doing, move |db| pending(db, of, &after, limit)).await
+        self.store.look(Call::OutboxPending, doing, move |db| pending(db, of, &after, limit)).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
         let doing = "explaining how due entries are looked for".to_owned();
-        self.store.look("outbox.plan", doing, |db| Ok(explain(db, DUE)?)).await
+        self.store.look(Call::OutboxPlan, doing, |db| Ok(explain(db, DUE)?)).await
     }
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn key(owner: Owner) -> (&'static str, String) {
 
 pub(crate) fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
     match kind {
-        SAGA => Ok(Owner::Saga(parse("search id", id)?)),
+        SAGA => Ok(Owner::Saga(parse("partition key", id)?)),
         SESSION => Ok(Owner::Session(parse("session id", id)?)),
         _ => Err(Fault::Malformed { what: "kind of record", text: kind.to_owned() }),
     }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use contracts::{FileId, ProjectId, SearchId, StoreError};
+use imports::{FileId, ProjectId, SearchId};
+
 use imports::PresignedPost;
+use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::Store;

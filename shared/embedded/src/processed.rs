@@ -1,12 +1,13 @@
 //! Keys of processed messages.
 
 use async_trait::async_trait;
-use contracts::StoreError;
 use dedup::RememberProcessed;
 use jiff::Timestamp;
+use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::Store;
+use crate::intercept::Call;
 use crate::value::nanos;
 
 #[async_trait]
@@ -19,7 +20,7 @@ impl RememberProcessed for Store {
                 db.prepare_cached("SELECT 1 FROM processed WHERE key = ?1 AND expires_at > ?2")?;
             Ok(statement.exists(params![key, nanos(now)])?)
         };
-        self.look("processed.look", doing, work).await
+        self.look(Call::ProcessedLook, doing, work).await
     }
 
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
@@ -30,6 +31,6 @@ impl RememberProcessed for Store {
                 .execute(params![key, nanos(expires_at)])?;
             Ok(())
         };
-        self.change("processed.remember", doing, work).await
+        self.change(Call::ProcessedRemember, doing, work).await
     }
 }

@@ -7,21 +7,24 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::{Delivery, Disposition, MessageId, SearchId, StoreError};
 use jiff::Timestamp;
-use outbox::queue::MAX_BATCH;
-use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages};
+use messages::queue::MAX_BATCH;
+use messages::{
+    Delivery, Disposition, MessageId, Outgoing, PartitionKey, Queue, QueueSpec, ReceiveMessages, Received,
+    SendError, SendMessages, StoreError,
+};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::value::{later, limit, nanos, some_of};
 
 /// A message on its way into a queue.
 pub(crate) struct Sending {
     pub(crate) queue: Queue,
     pub(crate) id: Option<MessageId>,
-    pub(crate) search: Option<SearchId>,
+    pub(crate) partition: Option<PartitionKey>,
     pub(crate) body: String,
     pub(crate) sent_at: Timestamp,
     pub(crate) visible_at: Timestamp,
@@ -32,29 +35,31 @@ impl SendMessages for Store {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         let doing = format!("sending message {}", some_of(messages.iter().map(|message| message.id)));
         let now = self.now();
-        let sending: Vec<Sending> = messages.iter().map(|message| sending(message, now)).collect();
+        let is_known = |message: &Outgoing| QueueSpec::of(self.settings().queues, &message.queue).is_some();
+        let known = messages.iter().filter(|message| is_known(message));
+        let sending: Vec<Sending> = known.map(|message| sending(message, now)).collect();
         let work = move |db: &Connection| sending.iter().try_for_each(|message| insert(db, message));
-        match self.change("queue.send", doing.clone(), work).await {
-            Ok(()) => {
-                self.sends().tell();
-                messages.iter().map(|_| Ok(())).collect()
-            }
-            Err(error) => {
-                let copy = || match error.is_retryable() {
-                    true => StoreError::unavailable(doing.clone(), error.chain()),
-                    false => StoreError::unusable(doing.clone(), error.chain()),
-                };
-                messages.iter().map(|_| Err(copy().into())).collect()
-            }
+        let sent = self.change(Call::QueueSend, doing.clone(), work).await;
+        if sent.is_ok() {
+            self.sends().tell();
         }
+        let outcome = |message: &Outgoing| match &sent {
+            _ if !is_known(message) => Err(SendError::UnknownQueue(message.queue.clone())),
+            Ok(()) => Ok(()),
+            Err(error) if error.is_retryable() => {
+                Err(StoreError::unavailable(doing.clone(), error.chain()).into())
+            }
+            Err(error) => Err(StoreError::unusable(doing.clone(), error.chain()).into()),
+        };
+        messages.iter().map(outcome).collect()
     }
 }
 
 fn sending(message: &Outgoing, now: Timestamp) -> Sending {
     Sending {
-        queue: message.destination.into(),
+        queue: message.queue.clone(),
         id: Some(message.id),
-        search: Some(message.search_id),
+        partition: Some(message.partition),
         body: message.body.clone(),
         sent_at: now,
         visible_at: later(now, message.delay),
@@ -70,7 +75,7 @@ pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
     .execute(params![
         message.queue.name(),
         message.id.map(|id| id.to_string()),
-        message.search.map(|id| id.to_string()),
+        message.partition.map(|id| id.to_string()),
         message.body,
         nanos(message.sent_at),
         nanos(message.visible_at),
@@ -82,31 +87,31 @@ pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
 impl ReceiveMessages for Store {
     async fn receive(
         &self,
-        queue: Queue,
+        queue: &Queue,
         max: usize,
         visibility: Duration,
     ) -> Result<Vec<Received>, StoreError> {
-        let now = self.now();
-        let request = Request {
-            queue,
-            max: max.min(MAX_BATCH),
-            now,
-            until: later(now, visibility),
-            limit: self.settings().receive_limits.of(queue),
-        };
-        let doing = format!("receiving from queue {}", queue.name());
-        self.change("queue.receive", doing, move |db| receive(db, &request)).await
+        let doing = format!("receiving from queue {queue}");
+        let (queue, now) = (self.known(queue, &doing)?, self.now());
+        let request = Request { queue, max: max.min(MAX_BATCH), now, until: later(now, visibility) };
+        self.change(Call::QueueReceive, doing, move |db| receive(db, &request)).await
     }
 
-    async fn settle(&self, queue: Queue, receipt: &str, disposition: &Disposition) -> Result<(), StoreError> {
-        let doing = format!("settling a message of queue {}", queue.name());
+    async fn answer(
+        &self,
+        queue: &Queue,
+        receipt: &str,
+        disposition: &Disposition,
+    ) -> Result<(), StoreError> {
+        let doing = format!("answering for a message of queue {queue}");
+        let queue = self.known(queue, &doing)?;
         let Some(held) = Held::parse(queue, receipt, self.now()) else {
             return Err(StoreError::unusable(doing, format!("\"{receipt}\" is not a receipt")));
         };
         let may_be_visible =
             matches!(disposition, Disposition::Retry { .. } | Disposition::DeadLetter { .. });
         let disposition = disposition.clone();
-        self.change("queue.settle", doing, move |db| settle(db, &held, &disposition)).await?;
+        self.change(Call::QueueAnswer, doing, move |db| answer(db, &held, &disposition)).await?;
         if may_be_visible {
             self.sends().tell();
         }
@@ -114,12 +119,19 @@ impl ReceiveMessages for Store {
     }
 }
 
+impl Store {
+    /// What is agreed about a queue that is to be worked on.
+    fn known(&self, queue: &Queue, doing: &str) -> Result<&'static QueueSpec, StoreError> {
+        QueueSpec::of(self.settings().queues, queue)
+            .ok_or_else(|| StoreError::unusable(doing, "there is no such queue"))
+    }
+}
+
 struct Request {
-    queue: Queue,
+    queue: &'static QueueSpec,
     max: usize,
     now: Timestamp,
     until: Timestamp,
-    limit: Option<u32>,
 }
 
 struct Visible {
@@ -156,15 +168,16 @@ pub(crate) const VISIBLE: &str = "SELECT seq, body, receive_count FROM message
 fn visible(db: &Connection, request: &Request) -> Result<Vec<Visible>, Fault> {
     let mut statement = db.prepare_cached(VISIBLE)?;
     let found = statement
-        .query_map(params![request.queue.name(), nanos(request.now), limit(request.max)], |row| {
+        .query_map(params![request.queue.queue.name(), nanos(request.now), limit(request.max)], |row| {
             Ok(Visible { seq: row.get(0)?, body: row.get(1)?, received: row.get(2)? })
         })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// Where a message goes that was received too often.
-fn exhausted(request: &Request, message: &Visible) -> Option<Queue> {
-    request.limit.filter(|limit| message.received >= *limit).and_then(|_| request.queue.dead_letters())
+fn exhausted(request: &Request, message: &Visible) -> Option<&'static Queue> {
+    let limit = request.queue.receive_limit?;
+    request.queue.dead_letters.as_ref().filter(|_| message.received >= limit)
 }
 
 fn take(db: &Connection, request: &Request, message: Visible) -> Result<Received, Fault> {
@@ -179,20 +192,20 @@ fn take(db: &Connection, request: &Request, message: Visible) -> Result<Received
 
 /// The claim that a receipt makes.
 struct Held {
-    queue: Queue,
+    queue: &'static QueueSpec,
     seq: i64,
     receive_count: u32,
     now: Timestamp,
 }
 
 impl Held {
-    fn parse(queue: Queue, receipt: &str, now: Timestamp) -> Option<Self> {
+    fn parse(queue: &'static QueueSpec, receipt: &str, now: Timestamp) -> Option<Self> {
         let (seq, count) = receipt.split_once(':')?;
         Some(Self { queue, seq: seq.parse().ok()?, receive_count: count.parse().ok()?, now })
     }
 }
 
-fn settle(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(), Fault> {
+fn answer(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(), Fault> {
     if !is_current(db, held)? {
         return Ok(());
     }
@@ -203,7 +216,7 @@ fn settle(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(),
                 .execute(params![held.seq, nanos(later(held.now, *after)), reason])?;
             Ok(())
         }
-        Disposition::DeadLetter { reason } => match held.queue.dead_letters() {
+        Disposition::DeadLetter { reason } => match &held.queue.dead_letters {
             Some(dead) => move_to(db, held.seq, dead, reason, held.now),
             // A queue that keeps everything has nowhere to move it; it keeps it.
             None => Ok(()),
@@ -219,7 +232,7 @@ fn is_current(db: &Connection, held: &Held) -> Result<bool, Fault> {
         )?
         .query_row(
             named_params! {
-                ":seq": held.seq, ":queue": held.queue.name(), ":count": held.receive_count,
+                ":seq": held.seq, ":queue": held.queue.queue.name(), ":count": held.receive_count,
                 ":now": nanos(held.now),
             },
             |_| Ok(()),
@@ -237,7 +250,7 @@ pub(crate) fn delete(db: &Connection, seq: i64) -> Result<(), Fault> {
 pub(crate) fn move_to(
     db: &Connection,
     seq: i64,
-    to: Queue,
+    to: &Queue,
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use contracts::StoreError;
 use jiff::{SignedDuration, Timestamp};
+use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::fault::Fault;
@@ -28,7 +28,7 @@ pub struct Recovered {
 /// What was deleted because its time was over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Documents of searches that ended long ago.
+    /// Documents of partitions that ended long ago.
     pub sagas: usize,
     /// Ledger items.
     pub partitions: usize,

@@ -27,8 +27,12 @@ const LOG_BYTES: i64 = 64 * 1024 * 1024;
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema.sql"), include_str!("by_project.sql"), include_str!("duplicates.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema.sql"),
+    include_str!("by_project.sql"),
+    include_str!("duplicates.sql"),
+    include_str!("records.sql"),
+];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
@@ -113,7 +117,7 @@ pub(crate) fn is_foreign(error: &rusqlite::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{jobs, outbox, queues, recover, studies};
+    use crate::{outbox, queues, recover, studies, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -124,8 +128,8 @@ mod tests {
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (queues::VISIBLE, "USING INDEX message_visible (queue=? AND visible_at<?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
-            (jobs::UNFINISHED, "USING INDEX job_unfinished"),
-            (jobs::OF_PROJECT, "USING INDEX job_by_project"),
+            (views::UNFINISHED, "USING INDEX job_unfinished"),
+            (views::LIST, "USING INDEX job_by_project"),
             (studies::DUPLICATES, "USING INDEX study_duplicate (search_id=? AND file_id=?)"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),

@@ -1,44 +1,49 @@
 //! Transactional sessions: the record, its messages and its data in one transaction.
 
 use async_trait::async_trait;
-use contracts::{SessionId, StoreError};
-use imports::Write;
 use jiff::Timestamp;
+use messages::{SessionId, StoreError};
 use outbox::session::Found;
 use outbox::{CommitSession, Committed, Owner, SessionRecord, SettleSessions};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::value::nanos;
+use crate::{records, views};
 
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
 
 #[async_trait]
-impl CommitSession<Write> for Store {
-    async fn commit(&self, record: &SessionRecord, writes: &[Write]) -> Result<Committed, StoreError> {
-        let doing = format!("committing session {}", record.id);
-        let (record, writes) = (record.clone(), writes.to_vec());
-        self.change("session.commit", doing, move |db| commit(db, &record, &writes)).await
+impl CommitSession for Store {
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+        let doing = format!("committing session {}", session.id);
+        let session = session.clone();
+        self.change(Call::SessionCommit, doing, move |db| commit(db, &session)).await
     }
 }
 
-fn commit(db: &Connection, record: &SessionRecord, writes: &[Write]) -> Result<Committed, Fault> {
-    match find(db, record.id)? {
+fn commit(db: &Connection, session: &SessionRecord) -> Result<Committed, Fault> {
+    // Before the reads: a commit that is repeated has changed by itself what it had read.
+    match find(db, session.id)? {
         Found::Tombstone => return Ok(Committed::TooLate),
         Found::Committed => return Ok(Committed::Stored),
         Found::Nothing => {}
     }
-    if !record.entries.is_empty() {
-        put(db, record.id, COMMITTED, record.committed_at)?;
-        crate::outbox::add(db, Owner::Session(record.id), &record.entries)?;
-    }
-    for write in writes {
-        match write {
-            Write::CreateJob(job) => crate::jobs::create(db, job)?,
+    // Before any write: what was found stands until the end of the transaction, and a refusal leaves nothing.
+    for read in &session.reads {
+        if !records::holds(db, read)? {
+            return Ok(Committed::Changed);
         }
     }
+    if !session.entries.is_empty() {
+        put(db, session.id, COMMITTED, session.committed_at)?;
+        crate::outbox::add(db, Owner::Session(session.id), &session.entries)?;
+    }
+    session.views.iter().try_for_each(|view| views::create(db, view))?;
+    session.writes.iter().try_for_each(|write| records::write(db, write))?;
     Ok(Committed::Stored)
 }
 
@@ -46,7 +51,7 @@ fn commit(db: &Connection, record: &SessionRecord, writes: &[Write]) -> Result<C
 impl SettleSessions for Store {
     async fn find(&self, session: SessionId) -> Result<Found, StoreError> {
         let doing = format!("looking for session {session}");
-        self.look("session.find", doing, move |db| find(db, session)).await
+        self.look(Call::SessionFind, doing, move |db| find(db, session)).await
     }
 
     async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError> {
@@ -55,7 +60,7 @@ impl SettleSessions for Store {
             put(db, session, TOMBSTONE, now)?;
             find(db, session)
         };
-        self.change("session.bury", doing, work).await
+        self.change(Call::SessionBury, doing, work).await
     }
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use contracts::Host;
+use messages::Host;
 use tokio::sync::watch;
 
 use crate::Store;
 
-/// Tells of sends.
+/// Wakes those who wait in [`MessageSignal::wait`] after each send.
 pub(crate) struct Sends(watch::Sender<()>);
 
 impl Sends {

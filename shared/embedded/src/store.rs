@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contracts::{Host, StoreError};
 use jiff::Timestamp;
+use messages::{Host, QueueSpec, StoreError};
 use rusqlite::Connection;
 
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::intercept::{Intercept, Phase};
+use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
 use crate::schema;
 use crate::settings::Settings;
@@ -92,7 +92,7 @@ impl Store {
     /// [`Store::lock`] first and calls [`Store::recover`] next.
     ///
     /// # Errors
-    /// When it cannot be created or read, or holds what is not ours or of a newer release.
+    /// When it cannot be created or read, was made by another program, or has the form of a later release.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let objects = dir.join(OBJECTS);
         std::fs::create_dir_all(&objects).map_err(|source| OpenError::Folder { path: objects, source })?;
@@ -101,12 +101,17 @@ impl Store {
         Self::start(dir, Some(writer), host, settings)
     }
 
-    /// Opens a data directory for inspection, beside a process that works in it. Whatever would write fails.
+    /// Opens a data directory with these queues for inspection, beside a process that works in it. Whatever would
+    /// write fails.
     ///
     /// # Errors
-    /// When there is none, or it is not ours or of another release.
-    pub fn open_read_only(dir: &Path, host: Arc<dyn Host>) -> Result<Self, OpenError> {
-        Self::start(dir, None, host, Settings::default())
+    /// When there is no data directory, it was made by another program, or it has the form of another release.
+    pub fn open_read_only(
+        dir: &Path,
+        host: Arc<dyn Host>,
+        queues: &'static [QueueSpec],
+    ) -> Result<Self, OpenError> {
+        Self::start(dir, None, host, Settings::new(queues))
     }
 
     fn start(
@@ -131,7 +136,7 @@ impl Store {
         Lock::take(dir)
     }
 
-    /// The same store, with every call of a port made through this one told to `intercept`.
+    /// The same store, with `intercept` called around every call of a port made through this handle.
     #[must_use]
     pub fn with_intercept(&self, intercept: Arc<dyn Intercept>) -> Self {
         Self { shared: Arc::clone(&self.shared), intercept: Some(intercept) }
@@ -168,12 +173,7 @@ impl Store {
     }
 
     /// A port's call that writes.
-    pub(crate) async fn change<T, F>(
-        &self,
-        call: &'static str,
-        doing: String,
-        work: F,
-    ) -> Result<T, StoreError>
+    pub(crate) async fn change<T, F>(&self, call: Call, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -185,7 +185,7 @@ impl Store {
     }
 
     /// A port's call that reads.
-    pub(crate) async fn look<T, F>(&self, call: &'static str, doing: String, work: F) -> Result<T, StoreError>
+    pub(crate) async fn look<T, F>(&self, call: Call, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -196,7 +196,7 @@ impl Store {
         result
     }
 
-    pub(crate) async fn step(&self, call: &'static str, phase: Phase) {
+    pub(crate) async fn step(&self, call: Call, phase: Phase) {
         if let Some(intercept) = &self.intercept {
             intercept.step(call, phase).await;
         }

@@ -1,13 +1,15 @@
 //! Studies and quarantined records, each once.
 
 use async_trait::async_trait;
-use contracts::{FileId, SearchId, StoreError};
+use imports::{FileId, SearchId};
 use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
+use messages::StoreError;
 use references::Known;
 use rusqlite::{Connection, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::value::{from_json, int, json, limit, uint};
 
 /// A row of either table: search, file, record and the rest as JSON.
@@ -38,7 +40,7 @@ impl WriteStudies for Store {
                 &quarantined,
             )
         };
-        self.change("studies.store", doing, work).await
+        self.change(Call::StudiesStore, doing, work).await
     }
 
     async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
@@ -50,7 +52,7 @@ impl WriteStudies for Store {
             }
             Ok(())
         };
-        self.change("studies.discard", doing, work).await
+        self.change(Call::StudiesDiscard, doing, work).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
@@ -62,7 +64,7 @@ impl WriteStudies for Store {
             db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(&file)?])?;
             Ok(())
         };
-        self.change("studies.finish", doing, work).await
+        self.change(Call::StudiesFinish, doing, work).await
     }
 
     async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
@@ -87,7 +89,7 @@ impl WriteStudies for Store {
             }
             Ok(())
         };
-        self.change("studies.mark", doing, work).await
+        self.change(Call::StudiesMark, doing, work).await
     }
 }
 
@@ -122,7 +124,7 @@ impl ReadStudies for Store {
         limit: usize,
     ) -> Result<Vec<Study>, StoreError> {
         let doing = format!("reading the studies of file {file} of search {search}");
-        self.look("studies.read", doing, move |db| studies(db, (search, file), after, limit)).await
+        self.look(Call::StudiesRead, doing, move |db| studies(db, (search, file), after, limit)).await
     }
 
     async fn quarantined(
@@ -139,7 +141,7 @@ impl ReadStudies for Store {
                 .map(|(text, _)| from_json(text))
                 .collect()
         };
-        self.look("studies.quarantined", doing, work).await
+        self.look(Call::StudiesQuarantined, doing, work).await
     }
 
     async fn identities(
@@ -154,7 +156,7 @@ impl ReadStudies for Store {
             let studies = studies(db, (search, file), after, limit)?;
             Ok(studies.into_iter().map(|study| Identity::of(study.record, study.reference)).collect())
         };
-        self.look("studies.identities", doing, work).await
+        self.look(Call::StudiesIdentities, doing, work).await
     }
 
     async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
@@ -164,7 +166,7 @@ impl ReadStudies for Store {
             let known = db.prepare_cached(STORED)?.query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(Known { records: uint(known.0), quarantined: uint(known.1) })
         };
-        self.look("studies.stored", doing, work).await
+        self.look(Call::StudiesStored, doing, work).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
@@ -175,7 +177,7 @@ impl ReadStudies for Store {
             let texts = statement.query_map([search.to_string()], |row| row.get::<_, String>(0))?;
             texts.map(|text| from_json(&text?)).collect()
         };
-        self.look("studies.parsed", doing, work).await
+        self.look(Call::StudiesParsed, doing, work).await
     }
 
     async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
@@ -184,7 +186,7 @@ impl ReadStudies for Store {
             let key = params![search.to_string(), file.to_string()];
             Ok(uint(db.prepare_cached(DUPLICATES)?.query_row(key, |row| row.get(0))?))
         };
-        self.look("studies.duplicates", doing, work).await
+        self.look(Call::StudiesDuplicates, doing, work).await
     }
 }
 

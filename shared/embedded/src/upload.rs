@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use contracts::StoreError;
+use imports::queues::UPLOADS;
 use imports::{PresignedPost, UploadGrant};
 use jiff::Timestamp;
-use outbox::Queue;
+use messages::StoreError;
 use rusqlite::{Connection, params};
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::intercept::Phase;
+use crate::intercept::{Call, Phase};
 use crate::notification::notification;
 use crate::objects::{KEY_FIELD, PIECE_BYTES, find, load_grant};
 use crate::queues::{Sending, insert};
@@ -77,9 +77,9 @@ impl Store {
     where
         R: AsyncRead + Send + Unpin,
     {
-        self.step("objects.upload", Phase::Before).await;
+        self.step(Call::ObjectsUpload, Phase::Before).await;
         let result = self.take_upload(form, source).await;
-        self.step("objects.upload", Phase::After).await;
+        self.step(Call::ObjectsUpload, Phase::After).await;
         result
     }
 
@@ -221,8 +221,7 @@ fn replace(
     .execute(params![grant.key, file, int(size_bytes), crate::value::json(&grant.metadata)?])?;
     let sequencer = db.last_insert_rowid();
     let body = notification(&grant.key, size_bytes, sequencer, now);
-    let message =
-        Sending { queue: Queue::Uploads, id: None, search: None, body, sent_at: now, visible_at: now };
+    let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
     Ok(replaced)
 }

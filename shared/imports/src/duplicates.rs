@@ -1,6 +1,6 @@
 //! Which studies of a search are there twice.
 //!
-//! Two records are taken for the same work when they have the same DOI, or the same PMID, or, unless both have DOIs that
+//! Two records count as the same work when they have the same DOI, or the same PMID, or, unless both have DOIs that
 //! differ, the same title, year and first author, compared without case, accents and punctuation. The later one, in the
 //! order of files and records, is marked as a duplicate of the earliest that it matches. It stays: which of the two a
 //! review keeps is for the reviewer to say.
@@ -11,13 +11,12 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use contracts::FileId;
 use references::Reference;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::StudyId;
+use crate::{FileId, StudyId};
 
 /// What a study is recognised by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Identity {
     }
 }
 
-/// By what two records were taken for the same work, the surest first.
+/// The criterion by which two records count as the same work, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -83,7 +82,7 @@ pub struct Duplicate {
     pub position: u32,
     /// That study's record.
     pub record: u64,
-    /// Why they are taken for the same.
+    /// The criterion by which the two were matched.
     pub reason: Reason,
 }
 

@@ -1,90 +1,72 @@
-//! The import as its reader sees it.
+//! Imports as their readers see them, as of now.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use contracts::{FileId, Job, ProjectId, SearchId, StoreError};
-use jiff::Timestamp;
+use messages::StoreError;
+use outbox::{Cursor, Page, View};
+use saga::Views;
 use serde::{Deserialize, Serialize};
 
-/// Data written by a transactional session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Write {
-    /// A new import job. An existing one stays as it is.
-    CreateJob(Box<Job>),
+use crate::ids::{FileId, ProjectId, SearchId};
+use crate::job::Job;
+use crate::saga::SearchImport;
+
+/// Reads jobs.
+#[derive(Clone)]
+pub struct Jobs {
+    /// The views that jobs are.
+    pub views: Views<SearchImport>,
+    /// How far their files are.
+    pub progress: Arc<dyn ReadProgress>,
 }
 
-/// Writes jobs.
-#[async_trait]
-pub trait WriteJobs: Send + Sync {
-    /// Stores each job unless the stored one has the same or a later revision. Repeating changes nothing.
+impl Jobs {
+    /// The job of a search.
     ///
     /// # Errors
-    /// When the store does not answer.
-    async fn write(&self, jobs: &[Job]) -> Result<(), StoreError>;
-}
-
-/// Where a page of a list ends: the next one begins after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    /// When the last import of the page was created.
-    pub created_at: Timestamp,
-    /// Its search.
-    pub search_id: SearchId,
-}
-
-/// Some of the imports of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// The imports.
-    pub jobs: Vec<Job>,
-    /// Where it ends; none when nothing follows.
-    pub next: Option<Cursor>,
-}
-
-impl Page {
-    /// The first `limit` of what was found, when one more was asked for to see whether anything follows. Each import
-    /// comes with its place in the list, which is where it was stored, not what it shows now.
-    pub fn of(mut found: Vec<(Cursor, Job)>, limit: usize) -> Self {
-        let follows = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| follows).map(|(cursor, _)| *cursor);
-        Self { jobs: found.into_iter().map(|(_, job)| job).collect(), next }
+    /// When a store does not answer, or holds something that is not a job.
+    pub async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
+        self.views.view(search).await?.map(read).transpose()
     }
-}
-
-/// Reads jobs. While the document of a search is stored, its job is what the document shows, whether or not that has
-/// been written as a job yet.
-#[async_trait]
-pub trait ReadJobs: Send + Sync {
-    /// The job of a search, as far as it is now.
-    ///
-    /// # Errors
-    /// When the store does not answer, or holds something that is not a job.
-    async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError>;
 
     /// The jobs that have not ended, the oldest first. A search that nobody announced is among them once its job has
     /// been written.
     ///
     /// # Errors
-    /// As [`ReadJobs::job`].
-    async fn unfinished(&self) -> Result<Vec<Job>, StoreError>;
+    /// As [`Jobs::job`].
+    pub async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {
+        self.views.unfinished().await?.into_iter().map(read).collect()
+    }
 
     /// Up to `limit` jobs of a project, the latest first, from after a place in the list or from its beginning. A
     /// search that nobody announced is among them once its job has been written.
     ///
     /// # Errors
-    /// As [`ReadJobs::job`].
-    async fn of_project(
+    /// As [`Jobs::job`].
+    pub async fn of_project(
         &self,
         project: ProjectId,
         after: Option<Cursor>,
         limit: usize,
-    ) -> Result<Page, StoreError>;
+    ) -> Result<Page<Job>, StoreError> {
+        let Page { items, next } = self.views.list(project.as_uuid(), after, limit).await?;
+        Ok(Page { items: items.into_iter().map(read).collect::<Result<_, _>>()?, next })
+    }
 
     /// How far the files of a search are, for those that have reported at all.
     ///
     /// # Errors
-    /// As [`ReadJobs::job`].
-    async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
+    /// As [`Jobs::job`].
+    pub async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
+        self.progress.progress(search).await
+    }
+}
+
+fn read(view: View) -> Result<Job, StoreError> {
+    let partition = view.partition;
+    Job::try_from(view)
+        .map_err(|error| StoreError::unusable(format!("reading the job of search {partition}"), error))
 }
 
 /// How far one file is.
@@ -104,4 +86,14 @@ pub trait ReportProgress: Send + Sync {
     /// # Errors
     /// When the store does not answer. The import does not depend on it.
     async fn report(&self, search: SearchId, file: FileId, progress: Progress) -> Result<(), StoreError>;
+}
+
+/// Reads what was reported.
+#[async_trait]
+pub trait ReadProgress: Send + Sync {
+    /// How far the files of a search are, in the order of the files, for those that have reported at all.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something else.
+    async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
 }

@@ -1,18 +1,42 @@
-//! What an import stores and reads, beside the saga that steers it.
+//! The search import: what it says, decides and stores. How all this is delivered is the engine's business, in the crates
+//! `messages`, `dedup`, `outbox` and `saga`.
 //!
-//! - [`jobs`]: the import as its reader sees it, and its progress;
-//! - [`studies`]: the studies and the records that could not be read;
-//! - [`duplicates`]: which studies of a search are there twice;
-//! - [`objects`]: the uploaded files.
+//! In reading order:
+//! - [`ids`]: who and what things are; a search is a partition of the engine;
+//! - [`messages`], [`queues`]: everything that travels, and where;
+//! - [`manifest`], [`key`]: what a search announces, and what each uploaded file says of itself;
+//! - [`saga`]: the state machine of one search;
+//! - [`job`], [`jobs`]: an import as its readers see it, and how far its files are;
+//! - [`studies`], [`duplicates`]: the studies, the records that could not be read, and which studies are there twice;
+//! - [`objects`]: the uploaded files;
+//! - [`ports`]: all ports that the application works on.
 //!
-//! Each module has the types and the ports; the adapters are in crates of their own.
+//! Ports stand beside what they store; their adapters are in crates of their own.
 
 pub mod duplicates;
+pub mod ids;
+pub mod job;
 pub mod jobs;
+pub mod key;
+pub mod manifest;
+pub mod messages;
 pub mod objects;
+pub mod ports;
+pub mod queues;
+pub mod saga;
 pub mod studies;
 
 pub use duplicates::{Duplicate, Identity, Matcher, Reason};
-pub use jobs::{Cursor, Page, Progress, ReadJobs, ReportProgress, Write, WriteJobs};
+pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
+pub use job::{Counts, Job, JobFile, JobState, Outcome};
+pub use jobs::{Jobs, Progress, ReadProgress, ReportProgress};
+pub use key::ObjectKey;
+pub use manifest::{Manifest, ManifestFile, UploadMetadata};
+pub use messages::{ImportEvent, ParseCommand, SearchEvent};
 pub use objects::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
+pub use ports::{Library, Ports, Settings};
+pub use saga::SearchImport;
 pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
+
+/// The application's name, in the types and sources of its messages.
+pub const SYSTEM: &str = "search-import";

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use contracts::StoreError;
-use contracts::message::ObjectRef;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
+use messages::StoreError;
 use serde::{Deserialize, Serialize};
+
+use crate::messages::ObjectRef;
 
 /// The bytes of an object, in pieces of a size that the store chooses.
 pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
@@ -17,14 +18,14 @@ pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
 pub struct ObjectFacts {
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// Its user metadata.
+    /// Its user metadata, as the upload form set it.
     pub metadata: BTreeMap<String, String>,
 }
 
 /// Reads stored objects.
 #[async_trait]
 pub trait ReadObject: Send + Sync {
-    /// What is known of an object; none when there is none (any more).
+    /// Size and metadata of an object; `None` when there is no such object, or no longer.
     ///
     /// # Errors
     /// When the store does not answer.
@@ -35,7 +36,7 @@ pub trait ReadObject: Send + Sync {
         version: Option<&str>,
     ) -> Result<Option<ObjectFacts>, StoreError>;
 
-    /// The object's bytes; none when there is none (any more).
+    /// The object's bytes; `None` when there is no such object, or no longer.
     ///
     /// # Errors
     /// When the store does not answer. The stream itself may fail later.
@@ -45,13 +46,13 @@ pub trait ReadObject: Send + Sync {
 /// The right to upload one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadGrant {
-    /// The exact key.
+    /// The key that the object has to have, exactly.
     pub key: String,
     /// The largest size in bytes; the smallest is 1.
     pub max_bytes: u64,
     /// User metadata that the object will have.
     pub metadata: BTreeMap<String, String>,
-    /// The right ends here.
+    /// When the right ends.
     pub expires_at: Timestamp,
 }
 

@@ -1,13 +1,14 @@
 //! Studies, and the records that could not be read.
 
 use async_trait::async_trait;
-use contracts::message::ObjectRef;
-use contracts::{FileId, ProjectId, SearchId, StoreError};
+use messages::StoreError;
 use references::{Known, Quarantine, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::duplicates::{Duplicate, Identity};
+use crate::ids::{FileId, ProjectId, SearchId};
+use crate::messages::ObjectRef;
 
 /// A study's id: derived from search, file and record, so that storing it twice stores it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,9 +31,9 @@ impl StudyId {
 /// One bibliographic record as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
-    /// Its id.
+    /// Derived from search, file and record; see [`StudyId::of`].
     pub id: StudyId,
-    /// The review.
+    /// The review that the search is for.
     pub project_id: ProjectId,
     /// The import that brought it.
     pub search_id: SearchId,
@@ -52,7 +53,7 @@ pub struct Study {
 /// One record that could not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// The import.
+    /// The search that the file belongs to.
     pub search_id: SearchId,
     /// The file it is in.
     pub file_id: FileId,
@@ -63,13 +64,13 @@ pub struct Quarantined {
 /// A file that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedFile {
-    /// The import.
+    /// The search that the file belongs to.
     pub search_id: SearchId,
-    /// The file.
+    /// The file's id, unique within the search.
     pub file_id: FileId,
     /// Its place among the files of the search, from 0.
     pub position: u32,
-    /// Its name.
+    /// Its name without a path, as it was uploaded.
     pub name: String,
     /// Where its bytes are, for as long as they are kept.
     pub object: ObjectRef,
@@ -78,13 +79,13 @@ pub struct ParsedFile {
 /// The study to mark, and its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The import.
+    /// The search that brought the study.
     pub search_id: SearchId,
-    /// The study's file.
+    /// The file that the study was in.
     pub file_id: FileId,
-    /// The study's record.
+    /// The study's place among the file's records, from 1.
     pub record: u64,
-    /// What it repeats.
+    /// The study that it repeats, and how the two were matched.
     pub duplicate: Duplicate,
 }
 

@@ -1,7 +1,7 @@
 //! Between Lambda's events and our deliveries.
 //!
-//! - [`serve_sqs`] runs a function behind a queue, [`answer`] is one of its invocations;
-//! - [`Trigger`] tells a batch from a tick of the schedule, for a function that is behind both;
+//! - [`serve`] runs a function behind a queue, [`answer`] is one of its invocations;
+//! - [`Trigger`] distinguishes a batch from a tick of the schedule, for a function that is behind both;
 //! - `settle`: what Lambda's partial batch response cannot say: when a record is to come again, and that it is not
 //!   to come again at all.
 //!
@@ -14,10 +14,10 @@ use std::convert::Infallible;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use backend::Backend;
-use contracts::{Delivery, Disposition};
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
-use outbox::Queue;
+use messages::{Consumer, Delivery, Disposition, Queue};
+use saga::{Engine, Function};
 
 pub use trigger::{Trigger, UnknownEvent};
 
@@ -25,20 +25,21 @@ pub use trigger::{Trigger, UnknownEvent};
 /// and comes again, which does no harm.
 const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 
-/// Runs a function behind a queue until Lambda stops the process. `handle` gets a batch and the time after which it
-/// is to begin nothing more; it gives one answer for each delivery, in order.
+/// Runs a function behind its queue until Lambda stops the process.
 ///
 /// # Errors
-/// When the Runtime API does not answer.
-pub async fn serve_sqs<F>(backend: &Backend, queue: Queue, handle: F) -> Result<(), lambda_runtime::Error>
-where
-    F: AsyncFn(&[Delivery], Timestamp) -> Vec<Disposition>,
-{
-    let handle = &handle;
+/// When the function is behind no queue, a service that it uses is not configured, or the Runtime API does not answer.
+pub async fn serve<P: AsRef<Engine>>(
+    backend: &Backend<P>,
+    function: &Function<P>,
+) -> Result<(), lambda_runtime::Error> {
+    let (Some(queue), Some(build)) = (function.source.queue(), function.build) else {
+        return Err(format!("{} is behind no queue", function.name).into());
+    };
+    let consumer = &*build(&backend.ports)?;
     let invocation = move |event: LambdaEvent<SqsEvent>| async move {
-        let deadline = deadline(&event.context, backend.host.now());
-        let handle = async |batch: &[Delivery]| handle(batch, deadline).await;
-        Ok::<_, Infallible>(answer(backend, queue, event.payload, handle).await)
+        let deadline = deadline(&event.context, backend.ports.as_ref().host.now());
+        Ok::<_, Infallible>(answer(backend, queue, consumer, event.payload, Some(deadline)).await)
     };
     lambda_runtime::run(service_fn(invocation)).await
 }
@@ -52,13 +53,17 @@ fn deadline(context: &Context, now: Timestamp) -> Timestamp {
 }
 
 /// One invocation: the partial batch response to an event of the queue.
-pub async fn answer<F>(backend: &Backend, queue: Queue, event: SqsEvent, handle: F) -> SqsBatchResponse
-where
-    F: AsyncFn(&[Delivery]) -> Vec<Disposition>,
-{
+pub async fn answer<P: AsRef<Engine>>(
+    backend: &Backend<P>,
+    queue: &Queue,
+    consumer: &dyn Consumer,
+    event: SqsEvent,
+    deadline: Option<Timestamp>,
+) -> SqsBatchResponse {
     let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
-    let dispositions = settle::settle(backend, queue, &event.records, handle(&deliveries).await).await;
-    backend.observer.flush().await;
+    let said = consumer.consume(&deliveries, deadline).await;
+    let dispositions = settle::settle(backend, queue, &event.records, said).await;
+    backend.ports.as_ref().observer.flush().await;
     response(&deliveries, &dispositions)
 }
 

@@ -1,37 +1,36 @@
 //! What a partial batch response cannot say.
 
+use aws::queues::Receipt;
 use aws_lambda_events::sqs::SqsMessage;
-use backend::Backend;
-use config::BackendKind;
-use contracts::Disposition;
-use contracts::store::chain;
+use backend::{Backend, BackendKind};
 use futures::future::join_all;
 use jiff::Timestamp;
-use outbox::{Queue, ReceiveMessages};
-use sqs::Receipt;
+use messages::store::chain;
+use messages::{Disposition, Queue, ReceiveMessages};
+use saga::Engine;
 
 /// Says it to the queue itself: when a record is to come again, by its visibility, and that one is given up, by
 /// moving it to the dead-letter queue with the reason. Returns what is left for the response to say.
 ///
 /// Where that fails, the record comes again when its visibility timeout is over. In a development environment there
 /// is no queue behind the event; whoever sent it gets the response, and there it ends.
-pub(crate) async fn settle(
-    backend: &Backend,
-    queue: Queue,
+pub(crate) async fn settle<P: AsRef<Engine>>(
+    backend: &Backend<P>,
+    queue: &Queue,
     records: &[SqsMessage],
     dispositions: Vec<Disposition>,
 ) -> Vec<Disposition> {
     if backend.config.backend != BackendKind::Aws {
         return dispositions;
     }
-    let source = backend.source.as_ref();
+    let source = backend.ports.as_ref().receive.as_ref();
     join_all(records.iter().zip(dispositions).map(|(record, said)| settle_one(source, queue, record, said)))
         .await
 }
 
 async fn settle_one(
     source: &dyn ReceiveMessages,
-    queue: Queue,
+    queue: &Queue,
     record: &SqsMessage,
     said: Disposition,
 ) -> Disposition {
@@ -46,7 +45,7 @@ async fn settle_one(
         body: record.body.clone(),
     };
     let settled = match receipt.text() {
-        Ok(receipt) => source.settle(queue, &receipt, &said).await.map_err(|error| chain(&error)),
+        Ok(receipt) => source.answer(queue, &receipt, &said).await.map_err(|error| chain(&error)),
         Err(error) => Err(error.to_string()),
     };
     match (settled, said) {

@@ -1,14 +1,13 @@
 //! Saga documents from BSON; how they are written is in [`crate::pipeline`].
 
-use contracts::{AttemptId, SearchId};
-use jiff::Timestamp;
+use messages::{AttemptId, PartitionKey};
 use mongodb::bson::{Bson, DateTime, Document};
-use worker::document::{Content, Document as Saga};
+use saga::Document as Saga;
 
 use crate::entry;
 use crate::fault::Fault;
 use crate::names::{collections, record};
-use crate::value::{count_field, field, serde_field, uuid};
+use crate::value::{count_field, serde_field, uuid_field};
 
 /// Reads a stored document.
 pub(crate) fn decode(stored: &Document) -> Result<Saga, Fault> {
@@ -17,24 +16,16 @@ pub(crate) fn decode(stored: &Document) -> Result<Saga, Fault> {
 }
 
 fn read(stored: &Document) -> Result<Saga, String> {
-    let (search_id, version, content) = read_content(stored)?;
-    let outbox = entry::decode_all(stored, record::OUTBOX)?;
-    Ok(Saga { search_id, version, content, outbox })
+    Ok(Saga {
+        partition: partition(stored)?,
+        version: count_field(stored, record::VERSION)?,
+        content: serde_field(stored, record::CONTENT)?,
+        outbox: entry::decode_all(stored, record::OUTBOX)?,
+    })
 }
 
-/// A stored document without its outbox.
-pub(crate) fn content(stored: &Document) -> Result<(SearchId, u64, Content), Fault> {
-    read_content(stored)
-        .map_err(|why| Fault::foreign(collections::SAGA, stored.get(record::ID), "a saga document", &why))
-}
-
-fn read_content(stored: &Document) -> Result<(SearchId, u64, Content), String> {
-    Ok((id(stored)?, count_field(stored, record::VERSION)?, serde_field(stored, record::CONTENT)?))
-}
-
-fn id(stored: &Document) -> Result<SearchId, String> {
-    let id = uuid(field(stored, record::ID)?).ok_or("its _id is not a UUID")?;
-    Ok(SearchId::from_uuid(id))
+fn partition(stored: &Document) -> Result<PartitionKey, String> {
+    uuid_field(stored, record::ID).map(PartitionKey::from_uuid)
 }
 
 /// Whether a document counts as absent although MongoDB has not deleted it yet.
@@ -42,18 +33,13 @@ pub(crate) fn has_expired(stored: &Document, expired_until: DateTime) -> bool {
     matches!(stored.get(record::COMPLETED_AT), Some(Bson::DateTime(at)) if *at <= expired_until)
 }
 
-/// The search and the attempt that wrote its document, from no more of it than that.
-pub(crate) fn author(stored: &Document) -> Result<(SearchId, AttemptId), Fault> {
+/// The partition and the attempt that wrote its document, from no more of it than that.
+pub(crate) fn author(stored: &Document) -> Result<(PartitionKey, AttemptId), Fault> {
     let read = || {
         let content = stored.get_document(record::CONTENT).map_err(|error| error.to_string())?;
-        Ok::<_, String>((id(stored)?, serde_field(content, "attempt")?))
+        Ok::<_, String>((partition(stored)?, serde_field(content, "attempt")?))
     };
     read().map_err(|why| Fault::foreign(collections::SAGA, stored.get(record::ID), "a saga document", &why))
-}
-
-/// When a document's content says that its search ended.
-pub(crate) fn completed_at(content: &Content) -> Option<Timestamp> {
-    content.state.completed_at()
 }
 
 #[cfg(test)]
@@ -61,13 +47,14 @@ mod tests {
     use super::*;
     use crate::value::{Key, date, to_bson};
     use mongodb::bson::doc;
+    use saga::Content;
     use testing::{ManualHost, sample};
 
     fn stored() -> (Content, Document) {
         let host = ManualHost::seeded(1);
         let content = sample::ended(&host, sample::now(&host));
         let document = doc! {
-            "_id": sample::search(&host).key(),
+            "_id": sample::partition(&host).key(),
             "Version": 4_i64,
             "Content": to_bson(&content).unwrap(),
             "CompletedAt": date(sample::now(&host)),
@@ -81,16 +68,16 @@ mod tests {
         let (content, document) = stored();
         let saga = decode(&document).unwrap();
         assert_eq!((saga.version, &saga.content, saga.outbox.len()), (4, &content, 0));
-        assert_eq!(author(&document).unwrap(), (saga.search_id, content.attempt));
+        assert_eq!(author(&document).unwrap(), (saga.partition, content.attempt));
     }
 
     #[test]
     fn a_document_of_another_shape_is_unusable_and_named() {
         let (_, mut document) = stored();
         document.insert("Content", doc! { "status": "PROCESSING" });
-        let id = uuid(document.get("_id").unwrap()).unwrap().to_string();
+        let id = uuid_field(&document, "_id").unwrap().to_string();
         for error in [decode(&document).unwrap_err(), author(&document).unwrap_err()] {
-            let error = error.while_doing("loading search 1");
+            let error = error.while_doing("loading partition 1");
             let text = error.chain();
             assert!(!error.is_retryable());
             assert!(text.contains("pmSearchImportJobState") && text.contains(&id), "{text}");

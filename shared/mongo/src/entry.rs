@@ -1,7 +1,7 @@
 //! Outbox entries to and from BSON.
 
-use contracts::MessageId;
 use jiff::Timestamp;
+use messages::MessageId;
 use mongodb::bson::{Bson, Document, doc};
 use outbox::Entry;
 
@@ -102,7 +102,7 @@ mod tests {
 
     fn entry() -> Entry {
         let host = ManualHost::seeded(1);
-        sample::entry(&host, sample::search(&host), Timestamp::from_nanosecond(1_234_567_891).unwrap())
+        sample::entry(&host, sample::partition(&host), Timestamp::from_nanosecond(1_234_567_891).unwrap())
             .unwrap()
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use contracts::StoreError;
+use messages::StoreError;
 use mongodb::bson::Bson;
 use mongodb::error::{
     Error, ErrorKind, RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR,
@@ -12,6 +12,8 @@ use mongodb::error::{
 
 /// A unique key is taken. Recognised by this number, never by the text, which differs between versions.
 pub(crate) const DUPLICATE_KEY: i32 = 11000;
+/// The collection exists.
+pub(crate) const NAMESPACE_EXISTS: i32 = 48;
 /// The collection does not exist.
 pub(crate) const NAMESPACE_NOT_FOUND: i32 = 26;
 
@@ -91,12 +93,12 @@ impl Fault {
         Self::Encode(error.to_string())
     }
 
-    /// The same, told to the caller.
+    /// As the error of a port; `doing` says what failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
     }
 
-    /// Whether trying again is of use.
+    /// Whether another try may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Driver(error) => driver_may_pass(error),

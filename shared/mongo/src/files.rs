@@ -1,8 +1,7 @@
 //! Files that were read to their end, and the marks of duplicates, which need to know them.
 
-use contracts::{FileId, SearchId};
 use futures::TryStreamExt;
-use imports::{Mark, ParsedFile, StudyId};
+use imports::{FileId, Mark, ParsedFile, SearchId, StudyId};
 use mongodb::bson::{Document, doc};
 
 use crate::Mongo;

@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{files, jobs, progress, studies};
+use crate::{files, progress, studies, views};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +21,8 @@ pub(crate) struct Index {
 /// The index of records that have entries.
 pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 
-/// Every index, for a retention of ended searches and one of settled sessions.
-pub(crate) fn wanted(searches: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
+/// Every index, for a retention of ended sagas and one of settled sessions.
+pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
     // The server takes no more than 31 bits.
     let seconds = |retention: SignedDuration| i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
     let index = |collection, name, key, options| Index { collection, name, key, options };
@@ -35,29 +35,29 @@ pub(crate) fn wanted(searches: SignedDuration, sessions: SignedDuration) -> Vec<
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
     let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
     vec![
-        index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(searches)),
+        index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(sagas)),
         index(collections::SAGA, "outbox_ready", ready.clone(), waiting.clone()),
         index(collections::SAGA, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries.clone()),
         index(collections::SESSION, HAS_ENTRIES, doc! { record::PENDING: 1 }, with_entries),
         index(collections::SESSION, "ttl_At", doc! { record::AT: 1 }, ttl(sessions)),
         index(collections::SESSION, "outbox_ready", ready, waiting),
         index(
-            collections::JOB,
+            collections::VIEW,
             "unfinished",
-            doc! { jobs::CREATED_AT: 1, "_id": 1 },
-            doc! { "partialFilterExpression": { jobs::ENDED: false } },
+            doc! { views::CREATED_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { views::ENDED: false } },
         ),
         index(
-            collections::JOB,
+            collections::VIEW,
             "by_project",
-            doc! { jobs::PROJECT: 1, jobs::CREATED_AT: -1, "_id": -1 },
+            doc! { views::LIST: 1, views::CREATED_AT: -1, "_id": -1 },
             doc! {},
         ),
         index(
             collections::PROGRESS,
             "ttl_ReportedAt",
             doc! { progress::REPORTED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds(searches) },
+            doc! { "expireAfterSeconds": seconds(sagas) },
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),

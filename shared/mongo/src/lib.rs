@@ -1,4 +1,4 @@
-//! MongoDB adapters: saga documents, jobs, studies and transactional sessions.
+//! MongoDB adapters: saga documents, views, transactional sessions with their records, and studies.
 //!
 //! In reading order:
 //! - [`settings`]: what may be set, and an address whose password never shows;
@@ -9,7 +9,7 @@
 //! - `pipeline`: the changes of a record with an outbox, as update pipelines;
 //! - `reply`: what the answer to a batch says of each of its statements;
 //! - `fault`: what goes wrong, and whether trying again is of use;
-//! - `saga`, `outbox`, `sessions`, `jobs`, `progress`, `studies`, `files`: the ports;
+//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `studies`, `files`: the ports;
 //! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
 //!
 //! # What it rests on
@@ -19,7 +19,7 @@
 //!
 //! # What it does not do
 //! It does not repeat a write whose answer was lost, except where the driver can do so safely: such a write is
-//! reported as [`contracts::StoreError::Unavailable`], and the caller finds out.
+//! reported as [`messages::StoreError::Unavailable`], and the caller finds out.
 
 pub mod connect;
 mod document;
@@ -27,12 +27,12 @@ mod entry;
 mod fault;
 mod files;
 mod indexes;
-mod jobs;
 pub mod migrate;
 mod names;
 mod outbox;
 mod pipeline;
 mod progress;
+mod records;
 mod reply;
 mod saga;
 mod sessions;
@@ -40,6 +40,7 @@ pub mod settings;
 mod store;
 mod studies;
 mod value;
+mod views;
 
 pub use connect::ConnectError;
 pub use migrate::{IndexReport, Migration, OnDifference, Outcome};

@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use contracts::StoreError;
 use futures::TryStreamExt;
 use futures::future::try_join_all;
+use messages::StoreError;
 use mongodb::bson::{Document, doc};
 
 use crate::Mongo;
-use crate::fault::{Fault, NAMESPACE_NOT_FOUND, is_code};
+use crate::fault::{Fault, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, is_code};
 use crate::indexes::{Index, wanted};
 use crate::names::collections;
 
 /// What to do with an index that exists with other options than it should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDifference {
-    /// Leave it and say so: a rebuild of a large index is for an operator to decide.
+    /// Leave it and report it: a rebuild of a large index is for an operator to decide.
     Report,
     /// Drop it and build the right one.
     Rebuild,
@@ -114,6 +114,11 @@ async fn ensure(
         .filter(|(_, report)| matches!(report.outcome, Outcome::Created | Outcome::Rebuilt(_)))
         .map(|(index, _)| index.specification())
         .collect();
+    if indexes.is_empty() && existing.is_empty() {
+        create_collection(mongo, collection)
+            .await
+            .map_err(|fault| fault.while_doing(format!("creating {collection}")))?;
+    }
     create(mongo, collection, missing).await.map_err(|fault| fault.while_doing(doing("building")))?;
     Ok(reports)
 }
@@ -139,6 +144,15 @@ async fn drop_rivals(mongo: &Mongo, collection: &str, reports: &[IndexReport]) -
         run(mongo, doc! { "dropIndexes": collection, "index": names }).await?;
     }
     Ok(())
+}
+
+/// A collection comes into being with its first index. One without any is created here, since a transaction that
+/// reaches several shards cannot create it.
+async fn create_collection(mongo: &Mongo, collection: &str) -> Result<(), Fault> {
+    match run(mongo, doc! { "create": collection }).await {
+        Err(Fault::Driver(error)) if is_code(&error, NAMESPACE_EXISTS) => Ok(()),
+        created => created,
+    }
 }
 
 async fn create(mongo: &Mongo, collection: &str, missing: Vec<Document>) -> Result<(), Fault> {

@@ -4,9 +4,9 @@
 pub mod collections {
     /// Saga documents with their outbox.
     pub const SAGA: &str = "pmSearchImportJobState";
-    /// Jobs: imports as their readers see them.
-    pub const JOB: &str = "pmSearchImportJob";
-    /// How far files are. Not in the job: reports come while the job may not be there yet, would compete with the
+    /// Views: sagas as their readers see them.
+    pub const VIEW: &str = "pmSearchImportJob";
+    /// How far files are. Not in the view: reports come while that may not be there yet, would compete with the
     /// saga for a document that is replaced as a whole, and are worth nothing once the search has ended, so they
     /// leave by a TTL index of their own. One document a search, read by its id.
     pub const PROGRESS: &str = "pmSearchImportProgress";
@@ -19,14 +19,16 @@ pub mod collections {
     pub const FILE: &str = "pmStudyFile";
     /// Records of transactional sessions with their outbox.
     pub const SESSION: &str = "pmOutbox";
+    /// An application's own records, which sessions read and write.
+    pub const RECORD: &str = "pmRecord";
 
     /// All of them.
-    pub const ALL: [&str; 7] = [SAGA, JOB, PROGRESS, STUDY, QUARANTINE, FILE, SESSION];
+    pub const ALL: [&str; 8] = [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, SESSION, RECORD];
 }
 
 /// Fields of a record with an outbox: of a saga document and of a session's record.
 pub(crate) mod record {
-    /// The search or the session.
+    /// The partition or the session.
     pub(crate) const ID: &str = "_id";
     /// Counts the writes of a saga document.
     pub(crate) const VERSION: &str = "Version";

@@ -1,9 +1,9 @@
 //! The outbox entries of sagas and of transactional sessions, in the records that caused them.
 
 use async_trait::async_trait;
-use contracts::{SearchId, SessionId, StoreError};
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use messages::{PartitionKey, SessionId, StoreError};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::{Hint, ReturnDocument};
 use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
@@ -178,7 +178,7 @@ fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Fault> {
     let id = stored.get(record::ID);
     match (id.and_then(uuid), collection) {
         (Some(id), collections::SESSION) => Ok(Owner::Session(SessionId::from_uuid(id))),
-        (Some(id), _) => Ok(Owner::Saga(SearchId::from_uuid(id))),
+        (Some(id), _) => Ok(Owner::Saga(PartitionKey::from_uuid(id))),
         (None, _) => Err(Fault::foreign(collection, id, "a record with an outbox", "its _id is not a UUID")),
     }
 }

@@ -8,9 +8,8 @@
 use jiff::{SignedDuration, Timestamp};
 use mongodb::bson::{Bson, Document, doc};
 use outbox::Settlement;
-use worker::document::Persist;
+use saga::Persist;
 
-use crate::document::completed_at;
 use crate::entry;
 use crate::fault::Fault;
 use crate::names::record;
@@ -19,11 +18,11 @@ use crate::value::{Key, date, expired_until, int, literal, nanos, to_bson};
 /// One statement of an `update` command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
-    /// Which document.
+    /// Selects the document.
     pub(crate) filter: Document,
     /// What becomes of it.
     pub(crate) pipeline: Vec<Document>,
-    /// Whether one is inserted when there is none.
+    /// Whether the document is inserted when no document matches.
     pub(crate) upsert: bool,
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn persist(
     now: Timestamp,
     retention: SignedDuration,
 ) -> Result<Statement, Fault> {
-    let mut filter = doc! { record::ID: write.search_id.key() };
+    let mut filter = doc! { record::ID: write.partition.key() };
     match write.loaded {
         None => filter.insert(record::COMPLETED_AT, doc! { "$lte": expired_until(now, retention) }),
         Some(loaded) => filter.insert(record::VERSION, int(loaded)),
@@ -64,7 +63,7 @@ pub(crate) fn persist(
     let set = doc! { "$set": {
         record::VERSION: int(write.loaded.unwrap_or(0).saturating_add(1)),
         record::CONTENT: literal(to_bson(&write.content)?),
-        record::COMPLETED_AT: completed_at(&write.content).map_or(removed(), |at| literal(date(at))),
+        record::COMPLETED_AT: write.content.ended_at.map_or(removed(), |at| literal(date(at))),
         record::OUTBOX: { "$concatArrays": [staying, entry::literals(&write.add)?] },
     } };
     Ok(Statement { filter, pipeline: vec![set, derived()], upsert: write.loaded.is_none() })
@@ -112,7 +111,7 @@ pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
 pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     let (now, until) = (nanos(now), nanos(until));
     let ready_at = format!("$$this.{}", entry::READY_AT);
-    // Null sorts before every number, so it has to be told apart: a poisoned entry is never ready.
+    // Null sorts before every number, so it has to be excluded: a poisoned entry is never ready.
     let is_ready = doc! { "$and": [{ "$isNumber": &ready_at }, { "$lte": [&ready_at, now] }] };
     let claimed = doc! { "$mergeObjects": ["$$this", {
         entry::CLAIMED_UNTIL: until,
@@ -156,9 +155,9 @@ mod tests {
     #[test]
     fn a_creating_write_is_conditional_on_expiry_and_a_later_one_on_the_version() {
         let host = ManualHost::seeded(1);
-        let (search, now) = (sample::search(&host), sample::now(&host));
+        let (partition, now) = (sample::partition(&host), sample::now(&host));
         let statement = |loaded| {
-            let write = sample::persist(search, loaded, sample::uploading(&host, "$$ROOT"));
+            let write = sample::persist(partition, loaded, sample::content(&host, "$$ROOT"));
             persist(&write, now, SignedDuration::from_secs(10)).unwrap()
         };
         let (create, update) = (statement(None), statement(Some(3)));
@@ -171,8 +170,8 @@ mod tests {
     #[test]
     fn names_from_outside_reach_the_server_only_as_literals() {
         let host = ManualHost::seeded(1);
-        let mut write = sample::persist(sample::search(&host), None, sample::uploading(&host, "$$ROOT"));
-        write.add = vec![sample::entry(&host, write.search_id, sample::now(&host)).unwrap()];
+        let mut write = sample::persist(sample::partition(&host), None, sample::content(&host, "$$ROOT"));
+        write.add = vec![sample::entry(&host, write.partition, sample::now(&host)).unwrap()];
         write.add[0].payload = "$$ROOT".to_owned();
         let statement = persist(&write, sample::now(&host), SignedDuration::ZERO).unwrap();
         fn outside_literals(value: &Bson, found: &mut usize) {

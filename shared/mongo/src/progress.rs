@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use contracts::{FileId, SearchId, StoreError};
-use imports::{Progress, ReportProgress};
+use imports::{FileId, Progress, ReadProgress, ReportProgress, SearchId};
+use messages::StoreError;
 use mongodb::bson::doc;
 
 use crate::Mongo;
@@ -14,7 +14,7 @@ use crate::value::{Key, serde_field, to_bson};
 
 const ID: &str = "_id";
 const FILES: &str = "Files";
-/// A date by the server's clock, for the TTL index: the port tells no time.
+/// A date by the server's clock, for the TTL index: the port passes no time.
 pub(crate) const REPORTED_AT: &str = "ReportedAt";
 
 #[async_trait]
@@ -33,8 +33,15 @@ impl ReportProgress for Mongo {
     }
 }
 
+#[async_trait]
+impl ReadProgress for Mongo {
+    async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
+        self.call(format!("reading the progress of search {search}"), read(self, search)).await
+    }
+}
+
 /// In the order of the files.
-pub(crate) async fn read(mongo: &Mongo, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {
+async fn read(mongo: &Mongo, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {
     let reports = mongo.collection(collections::PROGRESS);
     let Some(stored) = reports.find_one(doc! { ID: search.key() }).await? else { return Ok(Vec::new()) };
     let files: BTreeMap<FileId, Progress> = serde_field(&stored, FILES)

@@ -5,7 +5,7 @@
 //! the total is: when some of them matched and some did not, the documents have to tell which.
 
 use mongodb::bson::{Bson, Document};
-use worker::document::Persisted;
+use saga::Persisted;
 
 use crate::fault::{DUPLICATE_KEY, Fault};
 
@@ -95,7 +95,7 @@ fn message(error: &Document) -> String {
 mod tests {
     use super::*;
     use mongodb::bson::doc;
-    use worker::document::Persisted::{Conflict, Stored};
+    use saga::Persisted::{Conflict, Stored};
 
     fn outcomes(answer: &Document, inserts: &[bool]) -> Vec<Option<Persisted>> {
         Reply::read(answer).unwrap().outcomes(inserts)

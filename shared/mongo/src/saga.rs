@@ -3,60 +3,54 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use contracts::{AttemptId, Job, SearchId, StoreError};
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use messages::{AttemptId, PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document as Bsons, doc};
 use mongodb::options::ReadConcern;
 use outbox::Settlement;
-use worker::document::{Document, Persist, Persisted, ReadSaga, WriteSaga};
+use saga::{Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::Mongo;
-use crate::document::{self, author, decode, has_expired};
+use crate::document::{author, decode, has_expired};
 use crate::fault::Fault;
 use crate::names::{collections, record};
 use crate::pipeline::{self, Statement};
-use crate::value::{Key, expired_until, some_of};
+use crate::value::{Key, expired_until, some_of, uuid};
 
 #[async_trait]
-impl ReadSaga for Mongo {
-    async fn load(&self, searches: &[SearchId], now: Timestamp) -> Result<Vec<Option<Document>>, StoreError> {
-        let doing = format!("loading search {}", some_of(searches.iter()));
-        self.call(doing, load(self, searches, now)).await
+impl ReadDocuments for Mongo {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+        let doing = format!("loading partition {}", some_of(partitions.iter()));
+        self.call(doing, load(self, partitions, now)).await
     }
 }
 
-async fn load(mongo: &Mongo, searches: &[SearchId], now: Timestamp) -> Result<Vec<Option<Document>>, Fault> {
+/// What is stored is read one by one, so that what is wrong with one document is no other's business.
+async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, Fault> {
     let expired_until = expired_until(now, mongo.saga_retention());
-    let mut found: BTreeMap<SearchId, Document> = BTreeMap::new();
-    for stored in find(mongo, searches, doc! {}, ReadConcern::majority()).await? {
-        if !has_expired(&stored, expired_until) {
-            let document = decode(&stored)?;
-            found.insert(document.search_id, document);
-        }
-    }
-    Ok(searches.iter().map(|search| found.get(search).cloned()).collect())
+    let stored = find(mongo, partitions, doc! {}, ReadConcern::majority()).await?;
+    let stored: BTreeMap<PartitionKey, Bsons> = stored
+        .into_iter()
+        .filter(|stored| !has_expired(stored, expired_until))
+        .filter_map(|stored| Some((PartitionKey::from_uuid(uuid(stored.get(record::ID)?)?), stored)))
+        .collect();
+    let read = |partition: &PartitionKey| {
+        let decoded = stored.get(partition).map(decode).transpose();
+        decoded.map_err(|fault| fault.while_doing(format!("loading partition {partition}")))
+    };
+    Ok(partitions.iter().map(read).collect())
 }
 
-/// The documents of searches, in one call: the limit tells the server that there is nothing more to ask for, so
+/// The documents of partitions, in one call: the limit tells the server that there is nothing more to ask for, so
 /// that it keeps no cursor open.
-/// The jobs of searches as their documents show them.
-pub(crate) async fn shown(mongo: &Mongo, searches: &[SearchId]) -> Result<BTreeMap<SearchId, Job>, Fault> {
-    let mut jobs = BTreeMap::new();
-    for stored in find(mongo, searches, doc! { record::OUTBOX: 0 }, ReadConcern::majority()).await? {
-        let (search, version, content) = document::content(&stored)?;
-        jobs.extend(content.job(search, version).map(|job| (search, job)));
-    }
-    Ok(jobs)
-}
-
 async fn find(
     mongo: &Mongo,
-    searches: &[SearchId],
+    partitions: &[PartitionKey],
     projection: Bsons,
     concern: ReadConcern,
 ) -> Result<Vec<Bsons>, Fault> {
-    let ids: Vec<Bson> = searches.iter().collect::<BTreeSet<_>>().into_iter().map(Key::key).collect();
+    let ids: Vec<Bson> = partitions.iter().collect::<BTreeSet<_>>().into_iter().map(Key::key).collect();
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -73,19 +67,19 @@ async fn find(
 }
 
 #[async_trait]
-impl WriteSaga for Mongo {
+impl WriteDocuments for Mongo {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
-        let doing = format!("storing search {}", some_of(writes.iter().map(|write| write.search_id)));
+        let doing = format!("storing partition {}", some_of(writes.iter().map(|write| write.partition)));
         self.call(doing, persist(self, writes, now)).await
     }
 
-    async fn settle(&self, settlements: &[(SearchId, Vec<Settlement>)]) -> Result<(), StoreError> {
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         let doing =
-            format!("settling the outbox of search {}", some_of(settlements.iter().map(|(id, _)| id)));
+            format!("settling the outbox of partition {}", some_of(settlements.iter().map(|(id, _)| id)));
         let statements: Vec<Statement> = settlements
             .iter()
             .filter(|(_, some)| !some.is_empty())
-            .map(|(search, some)| pipeline::settle(search.key(), some))
+            .map(|(partition, some)| pipeline::settle(partition.key(), some))
             .collect();
         if statements.is_empty() {
             return Ok(());
@@ -117,23 +111,22 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
 /// All writes have ended by now and are confirmed, so a document by another author is one that this write did not
 /// make, or one that somebody has built upon it already. Taking the latter for a conflict does no harm: the new
 /// attempt finds its message among the processed ones; and whoever wrote in between has taken the partition over,
-/// so that nothing this attempt gives back counts. (Of two writes of one search in one call the earlier is taken for
-/// a conflict likewise; the worker writes a search once in a call.)
+/// so that nothing this attempt gives back counts. (Of two writes of one partition in one call the earlier is taken for
+/// a conflict likewise; the runner writes a partition once in a call.) A document that names no author is one that
+/// this write did not make either.
 async fn look_up(
     mongo: &Mongo,
     writes: &[Persist],
     outcomes: Vec<Option<Persisted>>,
 ) -> Result<Vec<Persisted>, Fault> {
     let open = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_none());
-    let searches: Vec<SearchId> = open.map(|(write, _)| write.search_id).collect();
+    let partitions: Vec<PartitionKey> = open.map(|(write, _)| write.partition).collect();
     let only_author = doc! { format!("{}.attempt", record::CONTENT): 1 };
-    let authors: BTreeMap<SearchId, AttemptId> = find(mongo, &searches, only_author, ReadConcern::majority())
-        .await?
-        .iter()
-        .map(author)
-        .collect::<Result<_, _>>()?;
+    let stored = find(mongo, &partitions, only_author, ReadConcern::majority()).await?;
+    let authors: BTreeMap<PartitionKey, AttemptId> =
+        stored.iter().filter_map(|stored| author(stored).ok()).collect();
     let by_author = |write: &Persist| {
-        let is_ours = authors.get(&write.search_id) == Some(&write.content.attempt);
+        let is_ours = authors.get(&write.partition) == Some(&write.content.attempt);
         if is_ours { Persisted::Stored } else { Persisted::Conflict }
     };
     Ok(writes.iter().zip(outcomes).map(|(write, known)| known.unwrap_or_else(|| by_author(write))).collect())

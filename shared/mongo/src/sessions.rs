@@ -1,40 +1,53 @@
 //! Transactional sessions: the record with its messages, and the data, in one transaction.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use contracts::{SessionId, StoreError};
-use imports::Write;
 use jiff::Timestamp;
+use messages::{SessionId, StoreError};
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
 use mongodb::options::{ReadConcern, ReturnDocument};
 use outbox::session::Found;
-use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions};
+use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions, View};
 
 use crate::fault::{DUPLICATE_KEY, Fault, is_code};
 use crate::names::{collections, record};
+use crate::records::{Plan, Staged};
 use crate::value::{Key, date, nanos};
-use crate::{Mongo, entry, jobs};
+use crate::{Mongo, entry, views};
 
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
 
-/// How often a transaction is begun. It meets others only in its own record and in its job, each written once or
-/// twice in all, and after a pause the first connection may be dead; without a bound a failure that lasts would
-/// spin.
-const MAX_TRANSACTIONS: usize = 5;
+/// How often a transaction is begun. In its own record and in its view it meets others once or twice in all; in a
+/// record that many sessions read or write it may meet one each time, and one of two that meet goes on. Besides, after
+/// a pause the first connection may be dead. Without a bound a failure that lasts would spin.
+const MAX_TRANSACTIONS: u32 = 9;
+/// How long to wait after the first transaction that met another; twice as long each time, 1.3 s in all. A transaction
+/// takes some milliseconds until a majority has confirmed it, and whoever meets it is refused at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// How often a transaction is asked to commit, each time twice by the driver. Giving up has a price: nobody knows
-/// whether it is committed, and while it is not, whoever writes the same record waits until the server gives the
+/// How often a transaction is asked to commit, each time twice by the driver. Giving up has a price: it is
+/// unknown whether it is committed; while it is not, whoever writes the same record waits until the server gives the
 /// transaction up (`transactionLifetimeLimitSeconds`, 60 s).
 const MAX_COMMITS: usize = 3;
 
 #[async_trait]
-impl CommitSession<Write> for Mongo {
-    async fn commit(&self, session: &SessionRecord, writes: &[Write]) -> Result<Committed, StoreError> {
+impl CommitSession for Mongo {
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
         let doing = format!("committing session {}", session.id);
-        self.call(doing, commit(self, session, writes)).await
+        self.call(doing, commit(self, session)).await
     }
+}
+
+/// What a transaction stores.
+struct Staging<'a> {
+    record: Option<Document>,
+    views: &'a [View],
+    /// None when what the session has read contradicts itself.
+    records: Option<Plan>,
 }
 
 /// How one transaction ended.
@@ -42,20 +55,30 @@ enum Ended {
     Stored,
     /// The session has a record already.
     RecordExists,
+    /// What the session has read does not hold any more.
+    Changed,
     /// It is aborted; the next one may go better.
     Aborted(Fault),
 }
 
-async fn commit(mongo: &Mongo, session: &SessionRecord, writes: &[Write]) -> Result<Committed, Fault> {
-    if session.entries.is_empty() && writes.is_empty() {
+async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<Committed, Fault> {
+    let staging = Staging {
+        record: committed(session)?,
+        views: &session.views,
+        records: Plan::of(&session.reads, &session.writes),
+    };
+    if staging.is_empty() {
         return Ok(Committed::Stored);
     }
-    let record = committed(session)?;
     let mut client = mongo.client().start_session().await?;
     let mut failure = Fault::Answer("a record is there and is not found".to_owned());
-    for _ in 0..MAX_TRANSACTIONS {
-        match transaction(mongo, &mut client, record.as_ref(), writes).await? {
+    for earlier in 0..MAX_TRANSACTIONS {
+        if earlier > 0 {
+            tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(earlier - 1)).await;
+        }
+        match transaction(mongo, &mut client, &staging).await? {
             Ended::Stored => return Ok(Committed::Stored),
+            Ended::Changed => return Ok(Committed::Changed),
             Ended::RecordExists => match find(mongo, session.id).await? {
                 Found::Committed => return Ok(Committed::Stored),
                 Found::Tombstone => return Ok(Committed::TooLate),
@@ -89,11 +112,10 @@ fn body(state: &str, at: Timestamp, entries: Vec<Document>) -> Document {
 async fn transaction(
     mongo: &Mongo,
     client: &mut ClientSession,
-    record: Option<&Document>,
-    writes: &[Write],
+    staging: &Staging<'_>,
 ) -> Result<Ended, Fault> {
     client.start_transaction().await?;
-    let ended = match stage(mongo, client, record, writes).await {
+    let ended = match staging.stage(mongo, client).await {
         Ok(Ended::Stored) => finish(client).await.map(|()| Ended::Stored).map_err(Fault::from),
         other => {
             // The next transaction of this session, or in the end its age, aborts it too; this is sooner.
@@ -123,33 +145,37 @@ async fn finish(client: &mut ClientSession) -> Result<(), Error> {
     }
 }
 
-async fn stage(
-    mongo: &Mongo,
-    client: &mut ClientSession,
-    record: Option<&Document>,
-    writes: &[Write],
-) -> Result<Ended, Fault> {
-    if let Some(record) = record {
-        let inserted = mongo.collection(collections::SESSION).insert_one(record).session(&mut *client).await;
-        match inserted {
-            Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::RecordExists),
-            inserted => inserted?,
-        };
+impl Staging<'_> {
+    fn is_empty(&self) -> bool {
+        self.record.is_none() && self.views.is_empty() && self.records.as_ref().is_some_and(Plan::is_empty)
     }
-    for write in writes {
-        match write {
-            Write::CreateJob(job) => {
-                let (filter, update) = jobs::create(job)?;
-                let jobs = mongo.collection(collections::JOB);
-                match jobs.update_one(filter, update).upsert(true).session(&mut *client).await {
-                    // Between this transaction's snapshot and its write the saga was faster.
-                    Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::Aborted(error.into())),
-                    created => created?,
-                };
-            }
+
+    /// The session's record first: a session that is stored is found so before what it has read is looked at, which
+    /// need not hold any more.
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Ended, Fault> {
+        if let Some(record) = &self.record {
+            let sessions = mongo.collection(collections::SESSION);
+            match sessions.insert_one(record).session(&mut *client).await {
+                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::RecordExists),
+                inserted => inserted?,
+            };
         }
+        for view in self.views {
+            let (filter, update) = views::create(view)?;
+            let views = mongo.collection(collections::VIEW);
+            match views.update_one(filter, update).upsert(true).session(&mut *client).await {
+                // Between this transaction's snapshot and its write the saga was faster.
+                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::Aborted(error.into())),
+                created => created?,
+            };
+        }
+        let Some(records) = &self.records else { return Ok(Ended::Changed) };
+        Ok(match records.stage(mongo, client).await? {
+            Staged::Done => Ended::Stored,
+            Staged::Changed => Ended::Changed,
+            Staged::Overtaken(fault) => Ended::Aborted(fault),
+        })
     }
-    Ok(Ended::Stored)
 }
 
 #[async_trait]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// The address of the database, credentials included. It shows itself to nobody: neither `Debug` nor any error
+/// The address of the database, credentials included. Neither `Debug` nor any error
 /// prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri(String);
@@ -41,7 +41,7 @@ pub struct Settings {
     pub uri: Uri,
     /// The database, `MONGODB_DATABASE`.
     pub database: String,
-    /// The most connections to one server: 10, one for each search that a batch works on at the same time.
+    /// The most connections to one server: 10, one for each partition that a batch works on at the same time.
     pub max_pool_size: u32,
     /// How long to look for a server that takes writes: 5 s. An election takes about that long, and a function
     /// that waits longer only delays the redelivery.
@@ -52,7 +52,7 @@ pub struct Settings {
     /// driver has no such limit (it refuses `socketTimeoutMS`), so without it a silent network would hold a
     /// function until it is killed.
     pub call_timeout: Duration,
-    /// How long the document of a search that has ended stays: 7 days, so that late duplicates meet it. Whole
+    /// How long the document of a saga that has ended stays: 7 days, so that late duplicates meet it. Whole
     /// seconds, the grain of a TTL index, as below.
     pub saga_retention: SignedDuration,
     /// How long the record of a session stays once it is settled: 7 days.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use contracts::StoreError;
 use jiff::SignedDuration;
+use messages::StoreError;
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection, Database};
 
@@ -15,7 +15,7 @@ use crate::pipeline::Statement;
 use crate::reply::Reply;
 use crate::settings::Settings;
 
-/// A database. It implements the ports of sagas, jobs, progress, studies and sessions; a copy is cheap and shares
+/// A database. It implements the ports of sagas, views, progress, studies, sessions and records; a copy is cheap and shares
 /// the connections.
 #[derive(Clone)]
 pub struct Mongo {
@@ -46,7 +46,7 @@ impl Mongo {
         }
     }
 
-    /// The outboxes of all searches.
+    /// The outboxes of all sagas.
     pub fn saga_outbox(&self) -> Outbox {
         Outbox::new(self.clone(), collections::SAGA)
     }

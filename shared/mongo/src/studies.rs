@@ -3,18 +3,19 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use contracts::{FileId, SearchId, StoreError};
 use futures::TryStreamExt;
 use futures::future::try_join3;
-use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
+use imports::{
+    FileId, Identity, Mark, ParsedFile, Quarantined, ReadStudies, SearchId, Study, StudyId, WriteStudies,
+};
+use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::{Known, Reference};
-use uuid::Uuid;
 
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::names::collections;
-use crate::value::{Key, count_field, field, int, serde_field, to_bson, uuid};
+use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
 use crate::{Mongo, files};
 
 const ID: &str = "_id";
@@ -44,8 +45,8 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
     let (search_id, file_id, record) = place(stored)?;
     Ok(Study {
         // Serde is the one way to make an id that is not derived, and a stored id need not be: it is what it is.
-        id: crate::value::from_bson::<StudyId>(Bson::String(id(stored, ID)?.to_string()))?,
-        project_id: contracts::ProjectId::from_uuid(id(stored, PROJECT)?),
+        id: crate::value::from_bson::<StudyId>(Bson::String(uuid_field(stored, ID)?.to_string()))?,
+        project_id: imports::ProjectId::from_uuid(uuid_field(stored, PROJECT)?),
         search_id,
         file_id,
         record,
@@ -86,12 +87,8 @@ fn decode_quarantined(stored: &Document) -> Result<Quarantined, String> {
 }
 
 fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
-    let (search, file) = (id(stored, SEARCH)?, id(stored, FILE)?);
+    let (search, file) = (uuid_field(stored, SEARCH)?, uuid_field(stored, FILE)?);
     Ok((SearchId::from_uuid(search), FileId::from_uuid(file), count_field(stored, RECORD)?))
-}
-
-fn id(stored: &Document, name: &str) -> Result<Uuid, String> {
-    uuid(field(stored, name)?).ok_or_else(|| format!("its {name} is not a UUID"))
 }
 
 #[async_trait]

@@ -6,8 +6,9 @@
 //! what was stored and sorts as time does (years 1677 to 2262; beyond that the ends stand in). A date is stored
 //! only where MongoDB's TTL monitor reads it.
 
-use contracts::{FileId, MessageId, ProjectId, SearchId, SessionId};
+use imports::FileId;
 use jiff::{SignedDuration, Timestamp};
+use messages::{MessageId, PartitionKey, SessionId};
 use mongodb::bson::{self, Binary, Bson, DateTime, Document, doc, spec::BinarySubtype};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +31,7 @@ impl Key for Uuid {
 macro_rules! key {
     ($($id:ty),*) => { $(impl Key for $id { fn key(&self) -> Bson { self.as_uuid().key() } })* };
 }
-key!(ProjectId, SearchId, SessionId, MessageId, FileId, imports::StudyId);
+key!(PartitionKey, SessionId, MessageId, FileId, imports::StudyId);
 
 /// The inverse of [`Key::key`].
 pub(crate) fn uuid(value: &Bson) -> Option<Uuid> {
@@ -103,6 +104,16 @@ pub(crate) fn int_field(document: &Document, name: &str) -> Result<i64, String> 
 /// A whole number that is not negative.
 pub(crate) fn count_field<T: TryFrom<i64>>(document: &Document, name: &str) -> Result<T, String> {
     T::try_from(int_field(document, name)?).map_err(|_| format!("its {name} is out of range"))
+}
+
+/// A truth value.
+pub(crate) fn bool_field(document: &Document, name: &str) -> Result<bool, String> {
+    field(document, name)?.as_bool().ok_or_else(|| format!("its {name} is neither true nor false"))
+}
+
+/// A UUID.
+pub(crate) fn uuid_field(document: &Document, name: &str) -> Result<Uuid, String> {
+    uuid(field(document, name)?).ok_or_else(|| format!("its {name} is not a UUID"))
 }
 
 /// A value that serde reads.

@@ -1,9 +1,10 @@
 //! One stored effect.
 
-use contracts::message::EncodeError;
-use contracts::{Destination, Job, Message, MessageId};
 use jiff::Timestamp;
+use messages::{EncodeError, Message, MessageId, Queue};
 use serde::{Deserialize, Serialize};
+
+use crate::views::View;
 
 /// The longest error text kept with an entry, in characters.
 pub const MAX_ERROR_CHARS: usize = 2_000;
@@ -15,7 +16,7 @@ pub struct Entry {
     pub id: MessageId,
     /// What performing it means.
     pub kind: Kind,
-    /// The message's encoded body, or the job as JSON.
+    /// The encoded message, or the view.
     pub payload: String,
     /// Not to be performed before; in the future for a timeout.
     pub due_at: Timestamp,
@@ -34,13 +35,14 @@ pub struct Entry {
 }
 
 /// What performing an entry means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "to")]
 pub enum Kind {
     /// Send a message there.
-    Message(Destination),
-    /// Write the import job.
-    Job,
+    Message(Queue),
+    /// Show readers the state. Stored under the name that it had first.
+    #[serde(rename = "job")]
+    View,
 }
 
 impl Entry {
@@ -48,21 +50,14 @@ impl Entry {
     ///
     /// # Errors
     /// When the message cannot be encoded.
-    pub fn message(message: &Message, due_at: Timestamp) -> Result<Self, StageError> {
-        let payload = message
-            .encode()
-            .map_err(|source| StageError { what: message.body.name(), source: Box::new(source) })?;
-        Ok(Self::new(message.id, Kind::Message(message.body.destination()), payload, due_at))
+    pub fn message(message: &Message, queue: Queue, due_at: Timestamp) -> Result<Self, StageError> {
+        let payload = message.encode().map_err(|source| StageError::new(&message.body.name, source))?;
+        Ok(Self::new(message.id, Kind::Message(queue), payload, due_at))
     }
 
-    /// Stages the write of a job.
-    ///
-    /// # Errors
-    /// When the job cannot be encoded.
-    pub fn job(id: MessageId, job: &Job, due_at: Timestamp) -> Result<Self, StageError> {
-        let payload = serde_json::to_string(job)
-            .map_err(|source| StageError { what: "the import job", source: Box::new(source.into()) })?;
-        Ok(Self::new(id, Kind::Job, payload, due_at))
+    /// Stages a view.
+    pub fn view(id: MessageId, view: View, due_at: Timestamp) -> Self {
+        Self::new(id, Kind::View, view.into_payload(), due_at)
     }
 
     fn new(id: MessageId, kind: Kind, payload: String, due_at: Timestamp) -> Self {
@@ -114,7 +109,14 @@ impl Entry {
 #[derive(Debug, thiserror::Error)]
 #[error("staging {what} failed")]
 pub struct StageError {
-    what: &'static str,
+    what: String,
     #[source]
     source: Box<EncodeError>,
+}
+
+impl StageError {
+    /// `what` could not be written.
+    pub fn new(what: &str, source: EncodeError) -> Self {
+        Self { what: what.to_owned(), source: Box::new(source) }
+    }
 }

@@ -3,21 +3,30 @@
 //! In reading order:
 //! - [`entry`]: one stored effect, how it is staged, and when it is due;
 //! - [`policy`]: what a failure leads to: a later attempt, or poison;
-//! - [`queue`]: the queues that messages are sent to and received from;
+//! - [`views`]: what readers are shown, and the ports to it;
+//! - [`dispatch`]: performing entries, fresh ones and overdue ones;
 //! - [`sweep`]: finding and claiming what is due, wherever it is stored;
-//! - [`session`]: the transactional session, for code outside a message handler.
+//! - [`session`]: the transactional session, for code outside a message handler;
+//! - [`records`]: an application's own data, read and written by sessions;
+//! - [`control`]: what finds out what became of a session, and leaves nothing unsent.
 //!
 //! What the crate does not do: it keeps no order between entries, and it does not promise that an entry is
 //! performed once. It is performed at least once, always with the same message id; the receiver tells copies.
 
+pub mod control;
+pub mod dispatch;
 pub mod entry;
 pub mod policy;
-pub mod queue;
+pub mod records;
 pub mod session;
 pub mod sweep;
+pub mod views;
 
+pub use control::DispatchOutbox;
+pub use dispatch::Dispatcher;
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
-pub use queue::{Outgoing, Queue, ReceiveMessages, Received, SendError, SendMessages, send_one};
+pub use records::{Key, ReadRecords, Record, Write};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
 pub use sweep::{InspectOutbox, Owner, SweepOutbox};
+pub use views::{Cursor, Page, ReadViews, View, WriteViews};

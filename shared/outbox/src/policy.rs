@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use contracts::MessageId;
 use jiff::{SignedDuration, Timestamp};
+use messages::MessageId;
 
 use crate::entry::{Entry, MAX_ERROR_CHARS};
 
@@ -100,22 +100,15 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contracts::{Body, Message, SearchId, TimeoutId, message::UploadTimeout};
+    use messages::{Body, Message, PartitionKey, Queue};
     use uuid::Uuid;
 
     fn entry() -> Entry {
-        let timeout_id = TimeoutId::from_uuid(Uuid::nil());
-        let message = Message {
-            id: MessageId::from_uuid(Uuid::from_u128(1)),
-            source: "test".into(),
-            time: Timestamp::UNIX_EPOCH,
-            correlation_id: SearchId::from_uuid(Uuid::nil()),
-            causation_id: None,
-            token: None,
-            traceparent: None,
-            body: Body::UploadTimeout(UploadTimeout { timeout_id }),
-        };
-        Entry::message(&message, Timestamp::UNIX_EPOCH).unwrap()
+        let body = Body { system: "shop".into(), name: "Paid".into(), version: 1, data: 1.into() };
+        let (id, partition) =
+            (MessageId::from_uuid(Uuid::from_u128(1)), PartitionKey::from_uuid(Uuid::nil()));
+        let message = Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body);
+        Entry::message(&message, Queue::named("saga"), Timestamp::UNIX_EPOCH).unwrap()
     }
 
     fn fail(policy: &Policy, entry: &Entry, random: f64) -> Entry {

@@ -6,15 +6,43 @@
 //! control message arrives and finds out what became of the second.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::message::SettleSession;
-use contracts::{Body, Host, Message, MessageId, SearchId, SessionId, StoreError};
 use jiff::Timestamp;
+use messages::{Body, Message, MessageId, PartitionKey, Queue, SendError, SessionId, StoreError, send_one};
+use serde::{Deserialize, Serialize};
 
+use crate::dispatch::Dispatcher;
 use crate::entry::{Entry, StageError};
-use crate::queue::{SendError, SendMessages, send_one};
+use crate::records::{Key, Read, ReadRecords, Record, Write};
+use crate::sweep::{Owner, SweepOutbox};
+use crate::views::View;
+
+/// The queue of control messages.
+pub const CONTROL: Queue = Queue::named("control");
+
+/// The name of control messages.
+pub(crate) const SETTLE_SESSION: &str = "SettleSession";
+/// The version of their data.
+pub(crate) const SETTLE_SESSION_VERSION: u16 = 1;
+
+/// What a control message says: bring this session to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettleSession {
+    /// The session.
+    pub session_id: SessionId,
+    /// How much longer to wait for the session's record, in milliseconds.
+    pub remaining_ms: u64,
+    /// The delay before the previous look, in milliseconds.
+    pub increment_ms: u64,
+    /// How often the record was looked for before; 0 at first.
+    pub attempt: u32,
+    /// Whatever the opener of the session attached.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
 
 /// A session's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +65,19 @@ impl Default for Options {
     }
 }
 
-/// What a committed session stores beside its data.
+/// What a session stores when it commits, all of it or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The session.
     pub id: SessionId,
     /// Its messages.
     pub entries: Vec<Entry>,
+    /// Views of sagas that are about to begin. One that is there already stays as it is.
+    pub views: Vec<View>,
+    /// Records that the session has read and that must still be as they were.
+    pub reads: Vec<Read>,
+    /// Records that it writes.
+    pub writes: Vec<Write>,
     /// When it was committed.
     pub committed_at: Timestamp,
 }
@@ -55,16 +89,19 @@ pub enum Committed {
     Stored,
     /// The session was given up before; nothing is stored.
     TooLate,
+    /// A record that the session has read has changed since; nothing is stored.
+    Changed,
 }
 
-/// Stores a session's record and its data `W` in one transaction.
+/// Stores sessions.
 #[async_trait]
-pub trait CommitSession<W>: Send + Sync {
-    /// Both or neither. Repeating a stored commit changes nothing and answers [`Committed::Stored`].
+pub trait CommitSession: Send + Sync {
+    /// All of it in one transaction, or nothing. A session without messages leaves no record of itself. Repeating a
+    /// stored commit changes nothing and answers [`Committed::Stored`].
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn commit(&self, record: &SessionRecord, writes: &[W]) -> Result<Committed, StoreError>;
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError>;
 }
 
 /// What is known of a session.
@@ -95,100 +132,167 @@ pub trait SettleSessions: Send + Sync {
     async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError>;
 }
 
-/// An open session. Dropping it without a commit leaves nothing.
-pub struct Session<W> {
-    id: SessionId,
-    correlation_id: SearchId,
-    options: Options,
-    opened_at: Timestamp,
-    entries: Vec<Entry>,
-    writes: Vec<W>,
+/// What sessions work on.
+#[derive(Clone)]
+pub struct Ports {
+    /// Stores sessions.
+    pub sessions: Arc<dyn CommitSession>,
+    /// Finds their entries again.
+    pub outbox: Arc<dyn SweepOutbox>,
+    /// Reads an application's own records.
+    pub records: Arc<dyn ReadRecords>,
+    /// Sends control messages, and what was committed.
+    pub dispatcher: Dispatcher,
 }
 
-impl<W: Sync> Session<W> {
-    /// Opens a session on behalf of a search. With an id that was committed before, the commit changes nothing: so a
-    /// request that a client makes again takes effect once.
-    pub fn open(host: &dyn Host, id: SessionId, correlation_id: SearchId, options: Options) -> Self {
-        Self { id, correlation_id, options, opened_at: host.now(), entries: Vec::new(), writes: Vec::new() }
+/// An open session. Dropping it without a commit leaves nothing.
+pub struct Session<'a> {
+    ports: &'a Ports,
+    control: Message,
+    opened_at: Timestamp,
+    record: SessionRecord,
+    staged: Vec<Message>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens a session of `system` on behalf of a partition. With an id that was committed before, the commit changes
+    /// nothing: so a request that a client makes again takes effect once.
+    pub fn open(
+        ports: &'a Ports,
+        system: &str,
+        id: SessionId,
+        partition: PartitionKey,
+        options: &Options,
+    ) -> Self {
+        let now = ports.dispatcher.reporter.host.now();
+        let control = control_message(system, partition, &first_look(id, options), now);
+        let record = SessionRecord {
+            id,
+            entries: Vec::new(),
+            views: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            committed_at: now,
+        };
+        Self { ports, control, opened_at: now, record, staged: Vec::new() }
     }
 
     /// Its id.
     pub fn id(&self) -> SessionId {
-        self.id
+        self.record.id
     }
 
-    /// Sends a command, or publishes an event, with the commit: what the message says decides where it goes
-    /// ([`Body::destination`]).
+    /// The id of the next message that is staged.
+    pub fn next_id(&self) -> MessageId {
+        message_id(self.record.id, self.record.entries.len())
+    }
+
+    /// Sends a message with the commit.
     ///
     /// # Errors
     /// When it cannot be encoded; what was staged before stays as it is.
-    pub fn send(&mut self, message: &Message) -> Result<(), StageError> {
-        self.entries.push(Entry::message(message, self.opened_at)?);
+    pub fn stage(&mut self, message: Message, queue: Queue) -> Result<(), StageError> {
+        self.record.entries.push(Entry::message(&message, queue, self.opened_at)?);
+        self.staged.push(message);
         Ok(())
     }
 
-    /// Writes data with the commit.
-    pub fn write(&mut self, write: W) {
-        self.writes.push(write);
+    /// Shows readers a saga that is about to begin, with the commit.
+    pub fn show(&mut self, view: View) {
+        self.record.views.push(view);
     }
 
-    /// Sends the control message, then stores messages and data together. Without messages there is neither
-    /// control message nor record, only the data.
+    /// Reads a record. The commit is refused if somebody else changes it in between.
     ///
     /// # Errors
-    /// When the control message cannot be sent, the store does not answer, or the session was given up. In the
-    /// first and the last case nothing is stored; in the second nobody knows yet, and the control message finds
-    /// out.
-    pub async fn commit(
-        self,
-        host: &dyn Host,
-        queue: &dyn SendMessages,
-        store: &dyn CommitSession<W>,
-    ) -> Result<(), CommitError> {
-        if !self.entries.is_empty() {
-            let control =
-                control_message(self.id, self.correlation_id, first_look(self.id, &self.options), host.now());
-            send_one(queue, &control, Duration::ZERO).await?;
+    /// When the store does not answer.
+    pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
+        let found = self.ports.records.record(&key).await?;
+        let revision = found.as_ref().map_or(0, |record| record.revision);
+        self.record.reads.push(Read { key, revision });
+        Ok(found)
+    }
+
+    /// Writes a record with the commit.
+    pub fn write(&mut self, key: Key, body: serde_json::Value) {
+        self.record.writes.push(Write { key, body });
+    }
+
+    /// Sends the control message, then stores everything together, then sends the messages. Without messages there is
+    /// neither control message nor record, only the data. Returns the messages.
+    ///
+    /// # Errors
+    /// When the control message cannot be sent, the store does not answer, or the session was refused. In the first and
+    /// the last case nothing is stored; in the second the outcome is unknown, and the control message settles it.
+    pub async fn commit(mut self) -> Result<Vec<Message>, CommitError> {
+        let dispatcher = &self.ports.dispatcher;
+        if !self.record.entries.is_empty() {
+            send_one(dispatcher.send.as_ref(), &self.control, CONTROL, Duration::ZERO).await?;
         }
-        let record = SessionRecord { id: self.id, entries: self.entries, committed_at: host.now() };
-        match store.commit(&record, &self.writes).await.map_err(CommitError::Store)? {
-            Committed::Stored => Ok(()),
-            Committed::TooLate => Err(CommitError::TooLate),
+        self.record.committed_at = dispatcher.reporter.host.now();
+        match self.ports.sessions.commit(&self.record).await.map_err(CommitError::Store)? {
+            Committed::Stored => {}
+            Committed::TooLate => return Err(CommitError::TooLate),
+            Committed::Changed => return Err(CommitError::Changed),
+        }
+        if !self.record.entries.is_empty() {
+            self.dispatch().await;
+        }
+        Ok(self.staged)
+    }
+
+    /// The control message would do it too, only later; whatever goes wrong here is its business.
+    async fn dispatch(&self) {
+        let (dispatcher, owner) = (&self.ports.dispatcher, Owner::Session(self.record.id));
+        if let Err(error) = dispatcher.dispatch_record(self.ports.outbox.as_ref(), owner).await {
+            let (function, correlation_id) = (dispatcher.reporter.function, self.control.partition);
+            let (message_id, error) = (self.control.id, error.chain());
+            tracing::warn!(function, %correlation_id, %message_id, error, "the session is left to its control message");
         }
     }
+}
+
+/// The id of the `index`-th message of a session: derived, so that a request that is made again sends the same.
+pub fn message_id(session: SessionId, index: usize) -> MessageId {
+    MessageId::from_uuid(session.as_uuid()).derive(index)
 }
 
 /// Why a session was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Nothing is stored.
+    #[error("granting the session's tokens failed")]
+    Tokens(#[source] StoreError),
+    /// Nothing is stored.
     #[error("announcing the session failed")]
     Control(#[from] SendError),
-    /// Nobody knows yet whether it is stored.
+    /// It may be stored or not; the control message settles it.
     #[error("storing the session failed")]
     Store(#[source] StoreError),
     /// Nothing is stored: the commit took longer than it may.
     #[error("the session took too long to commit and was given up")]
     TooLate,
+    /// Nothing is stored: what the session has read has changed.
+    #[error("a record that the session has read was changed by somebody else")]
+    Changed,
 }
 
 /// The control message of a session; its id is the session's.
 pub fn control_message(
-    id: SessionId,
-    correlation_id: SearchId,
-    look: SettleSession,
+    system: &str,
+    partition: PartitionKey,
+    look: &SettleSession,
     now: Timestamp,
 ) -> Message {
-    Message {
-        id: MessageId::from_uuid(id.as_uuid()),
-        source: "session".into(),
-        time: now,
-        correlation_id,
-        causation_id: None,
-        token: None,
-        traceparent: None,
-        body: Body::SettleSession(look),
-    }
+    let body = Body {
+        system: system.to_owned(),
+        name: SETTLE_SESSION.to_owned(),
+        version: SETTLE_SESSION_VERSION,
+        // Ids, numbers and texts are always JSON.
+        data: serde_json::to_value(look).unwrap_or_default(),
+    };
+    let id = MessageId::from_uuid(look.session_id.as_uuid());
+    Message { traceparent: None, ..Message::new(id, "session", partition, now, body) }
 }
 
 fn first_look(session_id: SessionId, options: &Options) -> SettleSession {

@@ -1,8 +1,8 @@
 //! Finding and claiming what is due, wherever it is stored.
 
 use async_trait::async_trait;
-use contracts::{SearchId, SessionId, StoreError};
 use jiff::Timestamp;
+use messages::{PartitionKey, SessionId, StoreError};
 
 use crate::entry::Entry;
 use crate::policy::Settlement;
@@ -11,7 +11,7 @@ use crate::policy::Settlement;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// The saga's document.
-    Saga(SearchId),
+    Saga(PartitionKey),
     /// A committed transactional session.
     Session(SessionId),
 }
@@ -19,7 +19,7 @@ pub enum Owner {
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Saga(id) => write!(f, "search {id}"),
+            Self::Saga(id) => write!(f, "partition {id}"),
             Self::Session(id) => write!(f, "session {id}"),
         }
     }

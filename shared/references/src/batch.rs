@@ -1,4 +1,4 @@
-//! Records that were found, read on as many threads as there may be.
+//! Reads the records that were found, on as many threads as allowed.
 
 use std::{num::NonZeroUsize, ops::Range, panic, thread};
 
@@ -17,16 +17,16 @@ const WORTH_THREADS: usize = 128 * 1024;
 pub(crate) struct Found {
     pub(crate) number: u64,
     pub(crate) line: u64,
-    /// In the original file.
+    /// Where it is in the original file.
     pub(crate) bytes: Range<u64>,
-    /// In the buffer.
+    /// Where it is in the buffer.
     pub(crate) text: Range<usize>,
     pub(crate) fault: Option<&'static str>,
-    /// What to decode it by if it is not UTF-8.
+    /// The encoding to decode it from if it is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
 }
 
-/// What reading records takes, beside the records.
+/// What is needed to read records, besides the records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch<'a> {
     pub(crate) format: Format,
@@ -55,7 +55,7 @@ impl Batch<'_> {
                 match thread.map(thread::ScopedJoinHandle::join) {
                     Ok(Ok(outcomes)) => out.extend(outcomes),
                     Ok(Err(panicked)) => panic::resume_unwind(panicked),
-                    // The system gives no more threads; this one can do it too.
+                    // The system refuses more threads; this one can do the work.
                     Err(_) => out.extend(self.outcomes(part)),
                 }
             }

@@ -1,16 +1,16 @@
-//! Some records of a file as a file of their own.
+//! Copies some records of a file into a file of their own.
 
 use std::{collections::VecDeque, ops::Range};
 
 use crate::{Encoding, Error, Format, Known, Limits, Reader, detect::Detected, stream::Frame};
 
-/// Cuts records out of a file and makes a file of them that can be mended and read again: their bytes as they are, in
-/// the same format and encoding, with what a file of the format has around its records (the header row of a table, the
-/// elements around the records of an XML document).
+/// Copies records into a new file that can be corrected and read again: their bytes unchanged, in the same format and
+/// encoding, with what the format has around its records (the header row of a table, the elements around the records of
+/// an XML document).
 #[derive(Debug)]
 pub struct Cutting {
     wanted: VecDeque<Range<u64>>,
-    /// Where in the file the cutting is.
+    /// The position in the file.
     at: u64,
     state: State,
 }
@@ -39,7 +39,7 @@ impl Around {
         let encode = |text: &[u8]| encoded(text, detected.encoding);
         let (opening, after_each) = match detected.format {
             Format::Csv { .. } | Format::EndNoteXml | Format::PubMedXml => (frame.first, "\n"),
-            // What stands before the records of the others belongs to none.
+            // In the other formats, text before the records is not needed.
             Format::Ris | Format::Nbib | Format::BibTex | Format::WebOfScience => {
                 (detected.mark_length as u64, "\n\n")
             }
@@ -62,7 +62,7 @@ impl Cutting {
     /// Cuts out the records at these places, which are in order and do not overlap.
     #[must_use]
     pub fn new(limits: Limits, wanted: impl IntoIterator<Item = Range<u64>>) -> Self {
-        // With all records known they are only found, not read.
+        // When all records count as known, they are only found and not read.
         let reader = Reader::new(limits).after(Known { records: u64::MAX, quarantined: 0 });
         Self {
             wanted: wanted.into_iter().collect(),
@@ -74,7 +74,7 @@ impl Cutting {
     /// Takes the file's next bytes; returns the next bytes of the new file.
     ///
     /// # Errors
-    /// When the file is refused before its first record is found.
+    /// If the file is refused before its first record is found.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         match &mut self.state {
@@ -91,7 +91,7 @@ impl Cutting {
     /// Ends the file; returns the last bytes of the new one.
     ///
     /// # Errors
-    /// When the file is refused, or has no records.
+    /// If the file is refused, or has no records.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         if let State::Opening { reader, .. } = &mut self.state {
@@ -104,7 +104,7 @@ impl Cutting {
         Ok(out)
     }
 
-    /// Begins to cut once the first record is found.
+    /// Begins to copy once the first record is found.
     fn begin(&mut self, out: &mut Vec<u8>) {
         let State::Opening { reader, kept } = &mut self.state else { return };
         let Some(stream) = reader.stream() else { return };
@@ -117,7 +117,7 @@ impl Cutting {
     }
 }
 
-/// Copies what is wanted of the file's next bytes.
+/// Copies the wanted parts of the file's next bytes.
 fn cut(wanted: &mut VecDeque<Range<u64>>, at: &mut u64, around: &Around, bytes: &[u8], out: &mut Vec<u8>) {
     let (begin, end) = (*at, *at + bytes.len() as u64);
     *at = end;

@@ -1,9 +1,9 @@
 //! How the bytes of a file become text.
 //!
-//! The file's encoding is what its first window says. For the encodings that contain ASCII the splitting is
-//! done on raw bytes and each record is decoded by itself, under one rule whatever the window said: a record
-//! that is valid UTF-8 is UTF-8; any other is in the one older encoding that makes the likeliest text of all such
-//! bytes; if that gives no printable text, the record is quarantined. Files merged from two databases do mix the two.
+//! The file's encoding is detected from its first window. For encodings that contain ASCII, records are split on raw
+//! bytes and each is decoded by itself, by one rule whatever the window showed: a record that is valid UTF-8 is UTF-8;
+//! any other is in the one older encoding that makes the likeliest text of all such bytes; if that gives no printable
+//! text, the record is quarantined. Files merged from two databases do mix the two.
 
 mod legacy;
 mod name;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use legacy::Legacy;
 pub(crate) use utf16::{Utf16, utf16_units};
 
-/// The encoding of a file. As data it is its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
+/// The encoding of a file. It is serialized as its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// UTF-8, plain ASCII included.
@@ -37,7 +37,7 @@ pub enum Encoding {
     Other(OtherEncoding),
 }
 
-/// An encoding that the bytes of a file show clearly, and for which there is no variant of its own.
+/// An encoding that was clearly detected, and that has no variant of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OtherEncoding(pub(crate) &'static encoding_rs::Encoding);
 
@@ -69,7 +69,7 @@ impl Encoding {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
 
-    /// What the first bytes of a file show.
+    /// Detects the encoding of a file from its first bytes.
     pub(crate) fn detect(window: &[u8]) -> Shown {
         let marks: [(&[u8], Self); 3] = [
             (&[0xEF, 0xBB, 0xBF], Self::Utf8Bom),
@@ -87,7 +87,7 @@ impl Encoding {
         let mut legacy = Legacy::default();
         match std::str::from_utf8(window) {
             Ok(_) => return Shown::of(Self::Utf8, Certainty::Certain),
-            // Only cut off at the end of the window: the rest of the character follows in the file.
+            // Only cut off by the end of the window: the rest of the character follows in the file.
             Err(error) if error.error_len().is_none() => return Shown::of(Self::Utf8, Certainty::Certain),
             Err(_) => legacy.look_at(window),
         }
@@ -132,7 +132,7 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// The text of one record, which is in `legacy` where it is not UTF-8.
+/// The text of one record, decoded from `legacy` where it is not UTF-8.
 ///
 /// # Errors
 /// A reason to quarantine the record.
@@ -150,7 +150,7 @@ pub(crate) fn decode<'a>(
     Ok(text)
 }
 
-/// Text to show of a record that may not be text.
+/// Text to show for a record that may not be text.
 pub(crate) fn decode_for_display<'a>(
     bytes: &'a [u8],
     legacy: &'static encoding_rs::Encoding,
@@ -162,16 +162,16 @@ pub(crate) fn decode_for_display<'a>(
 }
 
 /// Whether there may be unprintable characters: control characters, or the byte that begins those beyond ASCII. One
-/// pass without branches, because every byte of a file comes by here.
+/// pass without branches, because every byte of a file goes through it.
 fn may_be_unprintable(text: &[u8]) -> bool {
     text.iter().fold(false, |found, &byte| {
         found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')) | (byte == 0xC2)
     })
 }
 
-/// Control characters that no text has. The five bytes that Windows-1252 leaves undefined decode to such. The
+/// Control characters that do not occur in text. The five bytes that Windows-1252 leaves undefined decode to such. The
 /// C0 separators (0x1C to 0x1F), vertical tab, form feed and the substitute 0x1A occur in real exports and
-/// harm nobody; NUL and the rest mean that this is not text.
+/// are harmless; NUL and the others mean that this is not text.
 fn is_unprintable(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}' | '\u{81}' | '\u{8D}' | '\u{8F}' | '\u{90}' | '\u{9D}')
 }

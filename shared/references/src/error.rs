@@ -20,7 +20,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Not text.
+    /// The file is not text.
     #[error("it is {what}, not a reference file{}", Fix(what))]
     Binary {
         /// With its article: `"a PDF document"`.
@@ -32,7 +32,7 @@ pub enum Error {
         /// `"Web of Science plain text"`.
         name: &'static str,
     },
-    /// Text in no format known here.
+    /// Text in no known format.
     #[error("no known reference format: it starts with {start:?}; {}expected {EXPECTED}", Closest(closest))]
     UnknownFormat {
         /// The first characters of the file.
@@ -44,15 +44,15 @@ pub enum Error {
     /// An XML document with a document type declaration.
     #[error("the XML declares a DOCTYPE, which is refused because it can define entities{}", Hint(*.name))]
     Doctype {
-        /// What the document is, when its root element tells: `"PubMed XML"`.
+        /// What the document is, if its root element shows it: `"PubMed XML"`.
         name: Option<&'static str>,
     },
     /// One record with more bytes than [`crate::Limits::max_record_bytes`].
     #[error("record {number} (line {line}) is larger than the limit of {}", Size(*limit))]
     RecordTooLarge {
-        /// Which record.
+        /// The record's position in the file, from 1.
         number: u64,
-        /// The line on which it begins.
+        /// The line on which it begins, from 1.
         line: u64,
         /// The limit in bytes.
         limit: u64,
@@ -60,12 +60,12 @@ pub enum Error {
     /// An XML document whose outer structure is broken, so that records may be missing.
     #[error("the XML is broken at line {line}: {what}")]
     MalformedXml {
-        /// Where.
+        /// The line where it was noticed, from 1.
         line: u64,
-        /// What is wrong there.
+        /// What is wrong, in words.
         what: &'static str,
     },
-    /// The right format, and nothing in it.
+    /// A file of a known format without any records.
     #[error("it contains no records (read as {format})")]
     NoRecords {
         /// The format it was read as.
@@ -76,7 +76,7 @@ pub enum Error {
 /// The formats a reviewer can export instead, for messages.
 const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 
-/// A number of bytes as people write it: exact multiples of a binary unit in that unit.
+/// A number of bytes for people: exact multiples of a binary unit are given in that unit.
 struct Size(u64);
 
 impl fmt::Display for Size {
@@ -109,7 +109,7 @@ impl fmt::Display for Fix<'_> {
     }
 }
 
-/// The closest guesses at a format.
+/// The formats that come closest, for a message.
 struct Closest<'a>(&'a [&'static str]);
 
 impl fmt::Display for Closest<'_> {

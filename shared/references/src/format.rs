@@ -1,10 +1,10 @@
-//! The formats that are read.
+//! The formats that can be read.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A format of reference files.
+/// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -25,16 +25,16 @@ pub enum Format {
     WebOfScience,
     /// A table with a header row.
     Csv {
-        /// What separates its cells.
+        /// The separator of its cells.
         delimiter: Delimiter,
     },
 }
 
-/// What separates the cells of a table.
+/// The separator of the cells of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delimiter {
-    /// `,`
+    /// A comma.
     Comma,
     /// `;`, as spreadsheets write in countries with a decimal comma.
     Semicolon,

@@ -19,8 +19,9 @@
 //! - No deduplication and no repair: values are tidied (white space, DOI prefixes), never guessed. What has no field
 //!   stays in [`Reference::extra`].
 //! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external one
-//!   that PubMed writes is stepped over, and never fetched.
-//! - No compressed files, spreadsheets or PDFs; those are refused by name and with what to do ([`Error::Binary`]).
+//!   that PubMed writes is skipped, and never fetched.
+//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do
+//!   ([`Error::Binary`]).
 //!
 //! # Modules, in reading order
 //!
@@ -31,7 +32,7 @@
 //! - `batch`: the records of one push, read on several threads.
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
-//! - `cutting`: some records of a file as a file of their own, to be mended.
+//! - `cutting`: copies some records of a file into a file of their own, to be corrected.
 
 mod batch;
 mod cutting;

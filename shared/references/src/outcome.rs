@@ -14,7 +14,7 @@ pub const EXCERPT_CHARS: usize = 200;
 /// What became of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-// Nearly all outcomes are records; a box for each would cost more than it saves for the others.
+// Nearly all outcomes are records: boxing each of them would cost more than it saves for the others.
 #[allow(clippy::large_enum_variant)]
 pub enum Outcome {
     /// The record was read.
@@ -43,7 +43,7 @@ pub struct Record {
     pub line: u64,
     /// Where the record's bytes are in the original file, a byte-order mark counted.
     pub bytes: Range<u64>,
-    /// What it says.
+    /// Its fields.
     pub reference: Reference,
 }
 
@@ -56,29 +56,29 @@ pub struct Quarantine {
     pub line: u64,
     /// Where the record's bytes are in the original file, a byte-order mark counted.
     pub bytes: Range<u64>,
-    /// Why, in at most [`REASON_CHARS`] characters.
+    /// Why it could not be read, in at most [`REASON_CHARS`] characters.
     pub reason: String,
     /// The first [`EXCERPT_CHARS`] characters of the record.
     pub excerpt: String,
 }
 
-/// What was read, once the file has ended.
+/// Totals of a file that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The detected format.
     pub format: Format,
-    /// How sure the format is.
+    /// How certain the format is.
     #[serde(default)]
     pub format_certainty: Certainty,
     /// The detected encoding.
     pub encoding: Encoding,
-    /// How sure the encoding is.
+    /// How certain the encoding is.
     #[serde(default)]
     pub encoding_certainty: Certainty,
     /// Records in the file: read and quarantined.
     pub records: u64,
-    /// Records that were quarantined.
+    /// How many of the records were quarantined.
     pub quarantined: u64,
-    /// Bytes in the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }

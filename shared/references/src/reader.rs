@@ -8,7 +8,7 @@ use crate::{
     stream::Stream,
 };
 
-/// How much is accepted.
+/// Limits on what is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Most bytes in a file. The default is 1 GiB: about half a million records with abstracts.
@@ -24,16 +24,16 @@ impl Default for Limits {
     }
 }
 
-/// What was read of a file before, and need not be read again.
+/// How much of a file was read before, and need not be read again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
-    /// So many records at its beginning.
+    /// The number of records read, from the beginning of the file.
     pub records: u64,
-    /// So many of them were quarantined.
+    /// How many of them were quarantined.
     pub quarantined: u64,
 }
 
-/// How to read.
+/// Settings of a reader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) limits: Limits,
@@ -55,7 +55,7 @@ pub struct Reader {
 
 #[derive(Debug)]
 enum State {
-    /// The first bytes, until there are enough to decide by.
+    /// The first bytes, until there are enough to detect the format.
     Detecting(Vec<u8>),
     Reading(Box<Stream>),
 }
@@ -68,16 +68,16 @@ impl Reader {
         Self { plan, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
     }
 
-    /// Reads the records of each push on so many threads, the caller's included; the outcomes and their order stay
-    /// the same. It takes pushes of some hundred KiB for more than one thread to be of use.
+    /// Reads the records of each push on this number of threads, the caller's included. The outcomes and their order
+    /// stay the same. More than one thread helps only with pushes of some hundred KiB.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.plan.threads = threads;
         self
     }
 
-    /// Goes on after records that were read before. They are found again, at the speed of splitting, and counted; there
-    /// are no outcomes for them. To be called before the first push.
+    /// Continues after records that were read before. They are found again, at the speed of splitting, and counted, but
+    /// have no outcomes. To be called before the first push.
     #[must_use]
     pub fn after(mut self, known: Known) -> Self {
         self.plan.known = known;
@@ -86,11 +86,11 @@ impl Reader {
 
     /// Takes the next bytes and returns what became complete, in the order of the file.
     ///
-    /// The outcomes of a chunk are all in memory at once, and take some hundred times its bytes where records are
-    /// tiny: chunks of a megabyte or less keep that small.
+    /// The outcomes of a chunk are all in memory at once, and take about a hundred times its size where records are
+    /// tiny. Chunks of a megabyte or less keep that small.
     ///
     /// # Errors
-    /// The file is refused; pushing it again is refused again.
+    /// If the file is refused. Pushing more of it, or the same file again, is refused too.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Outcome>, Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
@@ -108,7 +108,7 @@ impl Reader {
     /// Ends the file; returns the last outcomes and the report.
     ///
     /// # Errors
-    /// The file is refused, among others because it was empty or contained no records.
+    /// If the file is refused, for example because it was empty or contained no records.
     pub fn finish(mut self) -> Result<(Vec<Outcome>, Report), Error> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -128,7 +128,7 @@ impl Reader {
         Ok((out, report))
     }
 
-    /// Reads what is left.
+    /// Reads what is left in the buffer.
     pub(crate) fn end(&mut self, out: &mut Vec<Outcome>) -> Result<&Stream, Error> {
         if let State::Detecting(window) = &mut self.state {
             let window = std::mem::take(window);
@@ -154,7 +154,7 @@ impl Reader {
         self.stream().map(|stream| stream.encoding().0)
     }
 
-    /// Bytes taken so far.
+    /// How many bytes have been pushed so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes
@@ -167,8 +167,8 @@ impl Reader {
         }
     }
 
-    /// The bytes up to the limit are read before the excess is refused, so that which fault is reported does
-    /// not depend on the chunking.
+    /// The bytes up to the limit are read before the excess is refused, so the fault that is reported does not
+    /// depend on the chunking.
     fn push_within_limit(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
         let left = self.plan.limits.max_file_bytes - self.bytes;
         let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
@@ -199,7 +199,7 @@ impl Reader {
         }
     }
 
-    /// Detects, and reads what was held back for it.
+    /// Detects the format, and reads the bytes that were held back for it.
     fn start(&mut self, window: &[u8], end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let detected = detect(window, end)?;
         let mark_length = detected.mark_length;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One bibliographic record as read from a file.
 ///
-/// Values are tidied, not judged: white space is collapsed where line breaks mean nothing, character references
+/// Values are tidied, not interpreted: white space is collapsed where line breaks mean nothing, character references
 /// (`&amp;`) are decoded, empty values are absent, and everything else stays as the database exported it. Which tag
 /// of which format becomes which field is listed in `docs/formats.md`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,16 +16,16 @@ pub struct Reference {
     pub title: String,
     /// Authors in the order given, `"Family, Given"`; groups and unclear names as given.
     pub authors: Vec<String>,
-    /// Year of publication.
+    /// The year of publication, where one is given.
     pub year: Option<i32>,
     /// The date of publication where more than the year is known: `"2018-05"` or `"2018-05-17"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// Journal or book the work appeared in; the abbreviation when there is no full name.
     pub journal: Option<String>,
-    /// Volume.
+    /// The volume of the journal or series, as given.
     pub volume: Option<String>,
-    /// Issue.
+    /// The issue of the volume, as given.
     pub issue: Option<String>,
     /// Pages as given; a separate first and last page are joined: `"152-160"`.
     pub pages: Option<String>,
@@ -36,11 +36,11 @@ pub struct Reference {
     pub doi: Option<String>,
     /// PubMed identifier, digits only.
     pub pmid: Option<String>,
-    /// Abstract.
+    /// The abstract; its paragraphs are kept where the format has any.
     pub r#abstract: Option<String>,
     /// Keywords and subject headings, in the order given, each once.
     pub keywords: Vec<String>,
-    /// First link of the record.
+    /// The first link of the record.
     pub url: Option<String>,
     /// Kind of work as the format names it: `"Journal Article"`.
     pub r#type: Option<String>,
@@ -50,8 +50,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Whether nothing usable was read. The kind of work alone says nothing about which work it is, and neither does
-    /// what nobody knows the meaning of.
+    /// Whether nothing usable was read. The kind of work alone does not identify a work, and neither do values under
+    /// unknown tags.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.title.is_empty()

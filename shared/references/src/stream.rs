@@ -19,9 +19,9 @@ use crate::{
 struct Position {
     byte: u64,
     line: u64,
-    /// The last character was a CR, so an LF would be the rest of the same line end.
+    /// Whether the last character was a CR, so that an LF would be the rest of the same line end.
     after_cr: bool,
-    /// The original is UTF-16: two bytes per unit.
+    /// Whether the original is UTF-16: two bytes per unit.
     utf16: bool,
 }
 
@@ -42,7 +42,7 @@ impl Position {
     }
 }
 
-/// How many LF there are. Sums of at most 255 fit a byte, and bytes are added many at a time.
+/// How many LF there are. Sums up to 255 fit into a byte, and bytes are added many at a time.
 fn line_feeds(text: &[u8]) -> u64 {
     text.chunks(255)
         .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>()))
@@ -56,12 +56,12 @@ pub(crate) struct Stream {
     transcoder: Option<Utf16>,
     /// UTF-8, or the file's own bytes where the encoding contains ASCII.
     buffer: Vec<u8>,
-    /// Where the buffer's front is.
+    /// Where the buffer's front is in the original file.
     position: Position,
     splitter: Box<dyn Split>,
     header: Option<read::Header>,
     plan: Plan,
-    /// What is around the records; known from the first one on.
+    /// What is around the records; known once the first one was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
     pub(crate) quarantined: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Stream {
 pub(crate) struct Frame {
     /// Where the first record begins, in the original file.
     pub(crate) first: u64,
-    /// What closes that which is open around it.
+    /// The text that closes the elements open around it.
     pub(crate) closing: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl Stream {
         self.split(false, out)
     }
 
-    /// The file has ended after `total` bytes.
+    /// Ends the file, which had `total` bytes.
     pub(crate) fn finish(&mut self, total: u64, out: &mut Vec<Outcome>) -> Result<(), Error> {
         if let Some(utf16) = &mut self.transcoder {
             utf16.finish(&mut self.buffer);
@@ -130,7 +130,7 @@ impl Stream {
                 Step::More => break,
                 Step::Skip { consumed } => (0, consumed),
                 Step::Header { row, consumed } => {
-                    // What was found before it belongs to the header before it.
+                    // Records found before this belong to the header before this.
                     self.read(&buffer, &mut found, out);
                     self.header = self.header(&tail[row]);
                     (0, consumed)
@@ -171,7 +171,7 @@ impl Stream {
         if self.frame.is_none() {
             self.frame = Some(Frame { first: start.byte, closing: self.splitter.closing() });
         }
-        // A known record teaches what it taught when it was read.
+        // A known record says as much about the encoding as when it was read.
         let legacy = match fault {
             Some(_) => self.detected.legacy.decoder(),
             None => self.detected.legacy.learn(&buffer[text.clone()]),
@@ -181,7 +181,7 @@ impl Stream {
         (self.records > self.plan.known.records).then_some(found)
     }
 
-    /// Reads what was found, and forgets it.
+    /// Reads the records that were found, and clears the list.
     fn read(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
         let batch = Batch {
             format: self.detected.format,
@@ -209,7 +209,7 @@ impl Stream {
         }
     }
 
-    /// The encoding and how sure it is. A file may turn out not to be UTF-8 only after its first bytes.
+    /// The encoding and how certain it is. That a file is not UTF-8 may show only after its first bytes.
     pub(crate) fn encoding(&self) -> (Encoding, Certainty) {
         match self.detected.encoding {
             Encoding::Utf8 if self.detected.legacy.is_needed() => self.detected.legacy.found(),

@@ -11,8 +11,8 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_sdk_s3::Client;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_types::SdkConfig;
-use contracts::{Host, StoreError};
 use imports::{PresignUpload, PresignedPost, UploadGrant};
+use messages::{Host, StoreError};
 
 use crate::policy::{Signer, fields};
 use crate::resource;
@@ -50,8 +50,8 @@ impl Uploads {
         })
     }
 
-    /// Where the bucket is. The client knows, with all rules about regions, partitions and servers of one's own, and
-    /// shows it in the address of any object.
+    /// The bucket's URL. The client knows all rules about regions, partitions and custom endpoints, so the URL is taken
+    /// from that of an object in it.
     async fn url(&self, doing: &str) -> Result<String, StoreError> {
         let valid = PresigningConfig::expires_in(Duration::from_secs(1))
             .map_err(|error| StoreError::unusable(doing, error))?;

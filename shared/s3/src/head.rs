@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use aws::failed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
-use contracts::StoreError;
-use contracts::message::ObjectRef;
+use imports::messages::ObjectRef;
 use imports::{ObjectFacts, ObjectStream, ReadObject};
+use messages::StoreError;
 
 use crate::reading::{Position, Reading};
 use crate::{Objects, resource};

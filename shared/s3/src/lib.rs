@@ -19,7 +19,7 @@ use aws::Resource;
 use aws_sdk_s3::Client;
 use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
-use contracts::Host;
+use messages::Host;
 
 pub use form::{UPLOAD_BUCKET, Uploads};
 pub use policy::{MAX_VALIDITY, MalformedGrant};
@@ -32,14 +32,14 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The objects of whichever bucket is asked for.
+    /// Reads objects of any bucket: each call names its own.
     pub fn new(client: Client, host: Arc<dyn Host>) -> Self {
         Self { client, host }
     }
 }
 
-/// The client for a configuration. A server of one's own is addressed by path, `http://127.0.0.1:4566/bucket/key`,
-/// since `bucket.127.0.0.1` is nowhere.
+/// The client for a configuration. A custom endpoint is addressed by path, `http://127.0.0.1:4566/bucket/key`, since
+/// the host name `bucket.127.0.0.1` does not resolve.
 pub fn client(config: &SdkConfig) -> Client {
     let own_server = config.endpoint_url().is_some() || configured_endpoint(config).is_some();
     let config = aws_sdk_s3::config::Builder::from(config).force_path_style(own_server).build();

@@ -6,11 +6,11 @@ use aws::failed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
-use contracts::StoreError;
-use contracts::message::ObjectRef;
-use contracts::store::Source;
 use futures::stream::{self, StreamExt};
 use imports::ObjectStream;
+use imports::messages::ObjectRef;
+use messages::StoreError;
+use messages::store::Source;
 
 use crate::{Objects, resource};
 

@@ -1,27 +1,43 @@
-//! The state machine of one search import.
+//! Durable sagas.
 //!
-//! [`transition`] says what a message changes and what is to be done about it, and does nothing itself: no I/O,
-//! no clock, no randomness, no async. It is the only place where a state changes; live runs and checkers call
-//! the same function.
+//! A saga is a state machine for each partition: [`Saga::transition`] says what an event changes and what is to be done
+//! about it, as data, and does nothing itself. This crate does it, so that every event takes effect once, whatever is
+//! delivered twice, late or out of order, and whatever crashes in between. One message goes this way: *claim* the
+//! partition while *loading* its document, *decide*, *store* state and effects in one write, *send*, *release*.
 //!
 //! In reading order:
-//! - [`state`]: the six states and what is remembered in each;
-//! - [`event`]: the seven events, and the tokens that handling one may need;
-//! - [`decision`]: what a transition answers: advance with effects, ignore, or reject;
-//! - [`transition()`]: one arm for every pair of state and event;
-//! - [`table`]: the table and the diagram of all this, drawn by running it.
+//! - [`state_machine`]: what an application writes: [`Saga`], and the events that it gets;
+//! - [`decision`]: what a transition answers;
+//! - [`document`]: what is stored of a partition, and the ports to it;
+//! - [`plan`]: what one attempt at one group of messages is going to do, as a pure function;
+//! - [`runner`]: the saga behind its queue, attempt by attempt;
+//! - [`settings`]: the numbers;
+//! - [`views`]: what readers see, as of now;
+//! - [`engine`]: all ports of an installation, and what is built of them: runner, guarded handlers, sessions;
+//! - [`system`]: an application's queues and functions as one table.
 //!
-//! What the crate does not do: it does not deduplicate by message id and it does not order messages. Whoever
-//! calls it may call it twice with the same event; the second answer is then [`Decision::Ignore`].
+//! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
+//! in place, because the reason for it is gone the moment it is noticed. It knows neither a runtime nor a store.
 
-mod collect;
 pub mod decision;
-pub mod event;
-pub mod state;
-pub mod table;
-mod transition;
+pub mod document;
+pub mod engine;
+pub mod plan;
+mod round;
+pub mod runner;
+pub mod settings;
+pub mod state_machine;
+pub mod system;
+pub mod views;
 
-pub use decision::{Decision, Effect};
-pub use event::{Event, Kind};
-pub use state::{Ended, File, Import, State};
-pub use transition::{UPLOAD_TIMEOUT, transition};
+pub use decision::{Advance, Decision, Effect};
+pub use document::{
+    Awaited, Content, Document, Expected, Loaded, Persist, Persisted, Processed, ReadDocuments,
+    WriteDocuments,
+};
+pub use engine::{Engine, EntryPoint, Partitions, SAGA, Stores};
+pub use runner::{Ports, run};
+pub use settings::Settings;
+pub use state_machine::{Event, Saga};
+pub use system::{Function, Missing, Service, Source, System};
+pub use views::Views;

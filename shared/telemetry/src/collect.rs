@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use contracts::{Measure, Observation, Observe};
+use messages::{Measure, Observation, Observe};
 
 use crate::LogDecisions;
 use crate::metrics::Metrics;
@@ -58,7 +58,7 @@ impl Observe for Collect {
             && let Err(error) = collector.send(&spans).await
         {
             // They are for people; the messages are handled.
-            let error = contracts::store::chain(&error);
+            let error = messages::store::chain(&error);
             tracing::warn!(function = self.function, error, spans = spans.len(), "spans were not sent");
         }
     }

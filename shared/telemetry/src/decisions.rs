@@ -1,6 +1,6 @@
 //! Decisions as lines of the log.
 
-use contracts::{Observation, Observe, Verdict};
+use messages::{Observation, Observe, Verdict};
 
 /// Writes each decision to the log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -8,8 +8,8 @@ pub struct LogDecisions;
 
 impl Observe for LogDecisions {
     fn observe(&self, observation: Observation) {
-        let Observation { function, search_id, message_id, message, verdict, why, .. } = observation;
-        let correlation_id = search_id.map(|id| id.to_string());
+        let Observation { function, partition, message_id, message, verdict, why, .. } = observation;
+        let correlation_id = partition.map(|id| id.to_string());
         let message_id = message_id.map(|id| id.to_string());
         let decision = verdict.name();
         if verdict == Verdict::Rejected {

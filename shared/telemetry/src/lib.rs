@@ -16,7 +16,7 @@ pub mod trace;
 
 use std::sync::Arc;
 
-use contracts::Observe;
+use messages::Observe;
 use tracing_subscriber::EnvFilter;
 
 pub use collect::Collect;

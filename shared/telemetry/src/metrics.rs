@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use contracts::{Measure, Verdict};
 use jiff::Timestamp;
+use messages::{Measure, Verdict};
 use serde_json::{Map, Value, json};
 
 /// Where CloudWatch shows them.
@@ -38,7 +38,7 @@ impl Metrics {
     /// Adds to a count; of ages the highest is kept.
     pub fn add(&mut self, measure: Measure, value: u64) {
         let count = self.0.entry(measure.name()).or_default();
-        *count = if measure == Measure::OutboxAge { value.max(*count) } else { count.saturating_add(value) };
+        *count = if measure == Measure::OUTBOX_AGE { value.max(*count) } else { count.saturating_add(value) };
     }
 
     /// The line that CloudWatch makes metrics of; none when nothing was counted.
@@ -65,20 +65,22 @@ impl Metrics {
 }
 
 fn unit(name: &str) -> &'static str {
-    if name == Measure::OutboxAge.name() { "Seconds" } else { "Count" }
+    if name == Measure::OUTBOX_AGE.name() { "Seconds" } else { "Count" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const STUDIES: Measure = Measure("Studies");
+
     #[test]
     fn every_count_is_a_defined_metric_of_the_function() {
         let mut metrics = Metrics::default();
         metrics.count(Verdict::Duplicate);
         metrics.count(Verdict::Duplicate);
-        metrics.add(Measure::Studies, 3);
-        metrics.add(Measure::Studies, 4);
+        metrics.add(STUDIES, 3);
+        metrics.add(STUDIES, 4);
         let line = metrics.line("parse", Timestamp::UNIX_EPOCH).unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&line["MessagesDuplicate"], &line["Studies"]), (&json!(2), &json!(7)));
@@ -92,10 +94,10 @@ mod tests {
     #[test]
     fn of_ages_the_highest_counts_also_when_it_is_nothing() {
         let mut metrics = Metrics::default();
-        metrics.add(Measure::OutboxAge, 0);
+        metrics.add(Measure::OUTBOX_AGE, 0);
         assert!(metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap().contains("\"OutboxAge\":0"));
-        metrics.add(Measure::OutboxAge, 9);
-        metrics.add(Measure::OutboxAge, 4);
+        metrics.add(Measure::OUTBOX_AGE, 9);
+        metrics.add(Measure::OUTBOX_AGE, 4);
         let line = metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap();
         assert!(line.contains("\"OutboxAge\":9") && line.contains("\"Unit\":\"Seconds\""));
     }

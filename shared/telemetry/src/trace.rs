@@ -1,13 +1,12 @@
 //! A span for each message, sent as OTLP over HTTP in its JSON form
 //! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>).
 //!
-//! Ids are not drawn but derived (see [`contracts::trace`]), so that sender and receiver of a message agree on them
+//! Ids are not drawn but derived (see [`messages::trace`]), so that sender and receiver of a message agree on them
 //! however often it is delivered. That is what no span of an SDK can do, and why the few lines of JSON are written here.
 //! They go to a collector beside the function, such as the one of a Lambda extension: plain HTTP, and nothing of TLS.
 
 use std::time::Duration;
 
-use contracts::{Observation, Traceparent, Verdict};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
@@ -16,6 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
+use messages::{Observation, Traceparent, Verdict};
 use serde_json::{Value, json};
 
 /// The variable that names the collector
@@ -32,7 +32,7 @@ pub struct WrongEndpoint;
 /// Why spans were not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// There is nobody there.
+    /// No connection could be made.
     #[error("the collector does not answer")]
     Unreachable(#[source] hyper_util::client::legacy::Error),
     /// It took too long.
@@ -62,19 +62,19 @@ impl Span {
     /// is the parent of all that it led to. Any other delivery of it is a span beside that one.
     pub fn of(observation: &Observation) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
-        let (search, message) = (observation.search_id?, observation.message_id?);
+        let (partition, message) = (observation.partition?, observation.message_id?);
         let had_effect = matches!(observation.verdict, Verdict::Handled | Verdict::Recovered);
         let (id, parent) = match named {
             Some(sender) if observation.source == observation.function => (sender.span, None),
             _ if observation.verdict == Verdict::Dispatched => return None,
             named => {
-                let own = Traceparent::of(search, message).span;
+                let own = Traceparent::of(partition, message).span;
                 // Time tells deliveries apart that had no effect.
                 let moment = observation.at.as_nanosecond() as u64;
                 (if had_effect { own } else { (own ^ moment).max(1) }, named.map(|sender| sender.span))
             }
         };
-        let trace = named.map_or(Traceparent::of(search, message).trace, |sender| sender.trace);
+        let trace = named.map_or(Traceparent::of(partition, message).trace, |sender| sender.trace);
         Some(Self { trace, id, parent, observation: observation.clone() })
     }
 
@@ -93,7 +93,7 @@ impl Span {
             "attributes": [
                 text("search_import.decision", verdict.name()),
                 text("search_import.why", why),
-                text("messaging.message.conversation_id", &id_of(self.observation.search_id.map(|id| id.to_string()))),
+                text("messaging.message.conversation_id", &id_of(self.observation.partition.map(|id| id.to_string()))),
                 text("messaging.message.id", &id_of(self.observation.message_id.map(|id| id.to_string()))),
             ],
             "status": { "code": if *verdict == Verdict::Rejected || *verdict == Verdict::Retried { 2 } else { 0 } },

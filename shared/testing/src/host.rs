@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::Host;
 use jiff::{SignedDuration, Timestamp};
+use messages::Host;
 use uuid::{Builder, Uuid};
 
 /// A [`Host`] that is moved by hand. Ids and random numbers follow from its seed and from how many were drawn

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use contracts::{AttemptId, Host, SearchId, StoreError, Token};
 use dedup::ledger::ITEM_LIFETIME;
 use dedup::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 
 use crate::{Checked, sample};
 
@@ -33,7 +33,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
     a_zombie_releases_nothing(ports).await?;
     an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
-    the_end_of_a_search_takes_all_its_tokens(ports).await?;
+    the_end_of_a_partition_takes_all_its_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
     granting_again_changes_nothing(ports).await
 }
@@ -42,7 +42,7 @@ const LEASE: i64 = 30;
 
 struct Partition<'a> {
     ports: &'a Ports<'a>,
-    id: SearchId,
+    id: PartitionKey,
     token: Token,
     now: Timestamp,
 }
@@ -56,7 +56,7 @@ impl<'a> Partition<'a> {
     }
 
     fn unknown(ports: &'a Ports<'a>) -> Self {
-        let id = sample::search(ports.host);
+        let id = sample::partition(ports.host);
         let token = Token::minted_at_entry(id, ports.host.fresh_id());
         Self { ports, id, token, now: sample::now(ports.host) }
     }
@@ -156,7 +156,7 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-/// All others are told that it is busy.
+/// All others get the answer that it is busy.
 ///
 /// # Errors
 /// When a port fails.
@@ -243,7 +243,7 @@ pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_
 ///
 /// # Errors
 /// When a port fails.
-pub async fn the_end_of_a_search_takes_all_its_tokens(ports: &Ports<'_>) -> Checked {
+pub async fn the_end_of_a_partition_takes_all_its_tokens(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
     let release = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, 1) };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::Host;
-use contracts::message::ObjectRef;
 use futures::TryStreamExt;
+use imports::messages::ObjectRef;
 use imports::{PresignUpload, PresignedPost, ReadObject, UploadGrant};
+use messages::Host;
 
 use crate::{Checked, sample};
 
@@ -77,17 +77,17 @@ impl Ports<'_> {
         }
     }
 
-    async fn form(&self, grant: &UploadGrant) -> Result<PresignedPost, contracts::StoreError> {
+    async fn form(&self, grant: &UploadGrant) -> Result<PresignedPost, messages::StoreError> {
         let form = self.presign.presign(grant).await?;
         assert_eq!(form.expires_at, grant.expires_at);
         Ok(form)
     }
 
-    async fn size(&self, key: &str) -> Result<Option<u64>, contracts::StoreError> {
+    async fn size(&self, key: &str) -> Result<Option<u64>, messages::StoreError> {
         Ok(self.read.head(self.bucket, key, None).await?.map(|facts| facts.size_bytes))
     }
 
-    async fn bytes(&self, key: &str, size_bytes: u64) -> Result<Option<Vec<u8>>, contracts::StoreError> {
+    async fn bytes(&self, key: &str, size_bytes: u64) -> Result<Option<Vec<u8>>, messages::StoreError> {
         let object =
             ObjectRef { bucket: self.bucket.to_owned(), key: key.to_owned(), version: None, size_bytes };
         match self.read.open(&object).await? {

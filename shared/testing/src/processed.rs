@@ -1,7 +1,7 @@
 //! What [`RememberProcessed`] promises.
 
-use contracts::Host;
 use dedup::RememberProcessed;
+use messages::Host;
 
 use crate::{Checked, sample};
 

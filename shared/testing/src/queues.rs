@@ -9,9 +9,10 @@
 
 use std::time::Duration;
 
-use contracts::{Destination, Disposition, Host, Message, StoreError};
-use outbox::queue::MAX_BATCH;
-use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use messages::queue::MAX_BATCH;
+use messages::{
+    Disposition, Host, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendMessages, StoreError,
+};
 
 use crate::{Checked, sample};
 
@@ -27,8 +28,12 @@ pub struct Ports<'a> {
     pub receive: &'a dyn ReceiveMessages,
     /// Ids and time: the clock that the queues go by.
     pub host: &'a dyn Host,
-    /// How often [`Queue::Saga`] delivers a message before it gives up; at least 2.
-    pub receive_limit: u32,
+    /// What is agreed about the queues under test.
+    pub queues: &'a [QueueSpec],
+    /// One of them, which gives up a message that was received too often, but not at the second time.
+    pub queue: Queue,
+    /// Another one.
+    pub other: Queue,
 }
 
 /// Checks every promise.
@@ -41,7 +46,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     batches::all(ports).await
 }
 
-const QUEUE: Queue = Queue::Saga;
 /// Short, since a real queue makes the suite wait for it.
 const VISIBILITY: Duration = Duration::from_secs(3);
 const LONG: Duration = Duration::from_secs(600);
@@ -50,8 +54,8 @@ const TRIES: usize = 5;
 
 impl Ports<'_> {
     fn outgoing(&self, delay: Duration) -> Result<Outgoing, Box<dyn std::error::Error + Send + Sync>> {
-        let message = sample::message(self.host, sample::search(self.host));
-        Ok(outgoing(&message, delay)?)
+        let message = sample::message(self.host, sample::partition(self.host));
+        Ok(Outgoing::new(&message, self.queue.clone(), delay)?)
     }
 
     async fn send(&self, messages: &[Outgoing]) -> Checked {
@@ -70,7 +74,7 @@ impl Ports<'_> {
     /// Receives until there are `expected` messages or several tries were in vain.
     async fn receive(
         &self,
-        queue: Queue,
+        queue: &Queue,
         expected: usize,
         visibility: Duration,
     ) -> Result<Vec<Received>, StoreError> {
@@ -85,45 +89,48 @@ impl Ports<'_> {
         Ok(received)
     }
 
-    async fn one(&self, queue: Queue, visibility: Duration) -> Result<Received, StoreError> {
+    async fn one(&self, queue: &Queue, visibility: Duration) -> Result<Received, StoreError> {
         let mut received = self.receive(queue, 1, visibility).await?;
-        assert_eq!(received.len(), 1, "nothing arrived in queue {}", queue.name());
+        assert_eq!(received.len(), 1, "nothing arrived in queue {queue}");
         Ok(received.remove(0))
     }
 
-    async fn is_empty(&self, queue: Queue) -> Result<bool, StoreError> {
+    async fn is_empty(&self, queue: &Queue) -> Result<bool, StoreError> {
         Ok(self.receive.receive(queue, MAX_BATCH, VISIBILITY).await?.is_empty())
     }
 
-    async fn settle(&self, queue: Queue, receipt: &str, disposition: Disposition) -> Result<(), StoreError> {
-        self.receive.settle(queue, receipt, &disposition).await
+    async fn answer(&self, queue: &Queue, receipt: &str, disposition: Disposition) -> Result<(), StoreError> {
+        self.receive.answer(queue, receipt, &disposition).await
+    }
+
+    /// Where the queue under test puts what it gives up.
+    fn dead_letters(&self) -> Result<Queue, String> {
+        let queue = QueueSpec::dead_letters_of(self.queues, &self.queue);
+        queue.ok_or_else(|| format!("{} has no dead letters", self.queue))
+    }
+
+    /// How often it delivers a message before it gives up.
+    fn receive_limit(&self) -> Result<u32, String> {
+        let spec = QueueSpec::of(self.queues, &self.queue);
+        let limit = spec.and_then(|spec| spec.receive_limit).filter(|limit| *limit >= 2);
+        limit.ok_or_else(|| format!("{} has no receive limit of two or more", self.queue))
     }
 
     /// Empties what the checks use.
-    async fn drain(&self) -> Result<(), StoreError> {
-        for queue in [Some(QUEUE), QUEUE.dead_letters()].into_iter().flatten() {
+    async fn drain(&self) -> Checked {
+        for queue in [self.queue.clone(), self.dead_letters()?] {
             loop {
-                let received = self.receive(queue, 1, LONG).await?;
+                let received = self.receive(&queue, 1, LONG).await?;
                 if received.is_empty() {
                     break;
                 }
                 for message in received {
-                    self.settle(queue, &message.receipt, Disposition::Acknowledge).await?;
+                    self.answer(&queue, &message.receipt, Disposition::Acknowledge).await?;
                 }
             }
         }
         Ok(())
     }
-}
-
-fn outgoing(message: &Message, delay: Duration) -> Result<Outgoing, contracts::message::EncodeError> {
-    Ok(Outgoing {
-        id: message.id,
-        search_id: message.correlation_id,
-        destination: Destination::Saga,
-        body: message.encode()?,
-        delay,
-    })
 }
 
 fn retry(after: Duration) -> Disposition {

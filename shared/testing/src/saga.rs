@@ -1,13 +1,14 @@
-//! What [`ReadSaga`], [`WriteSaga`] and the [`InspectOutbox`] of sagas promise.
+//! What [`ReadDocuments`], [`WriteDocuments`] and the [`InspectOutbox`] of sagas promise.
 //!
 //! - [`documents`]: versions, conflicts and expiry;
 //! - [`entries`]: the outbox as the worker that stored it sees it;
 //! - [`sweep`]: the outbox as a sweeper sees it.
 
-use contracts::{Host, SearchId};
+use futures::future::BoxFuture;
 use jiff::SignedDuration;
+use messages::{Host, PartitionKey};
 use outbox::{Entry, InspectOutbox};
-use worker::document::{Document, Persist, Persisted, ReadSaga, WriteSaga};
+use saga::{Document, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::{Checked, sample};
 
@@ -18,16 +19,22 @@ pub mod sweep;
 /// What is under test.
 pub struct Ports<'a> {
     /// Reads.
-    pub read: &'a dyn ReadSaga,
+    pub read: &'a dyn ReadDocuments,
     /// Writes.
-    pub write: &'a dyn WriteSaga,
+    pub write: &'a dyn WriteDocuments,
     /// Sweeps.
     pub sweep: &'a dyn InspectOutbox,
     /// Ids and time.
     pub host: &'a dyn Host,
-    /// How long the store keeps a search that has ended.
+    /// How long the store keeps a partition that has ended.
     pub retention: SignedDuration,
+    /// Makes what is stored of a partition unreadable, past the ports. Without it the adapter checks itself what becomes of
+    /// such a document.
+    pub damage: Option<&'a Damage<'a>>,
 }
+
+/// Makes what is stored of a partition unreadable.
+pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
 
 /// Checks every promise.
 ///
@@ -40,28 +47,32 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 impl Ports<'_> {
-    async fn load(&self, search: SearchId) -> Result<Option<Document>, contracts::StoreError> {
-        let found = self.read.load(&[search], sample::now(self.host)).await?;
-        assert_eq!(found.len(), 1, "one answer for one search");
-        Ok(found.into_iter().next().flatten())
+    async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, messages::StoreError> {
+        let found = self.read.load(&[partition], sample::now(self.host)).await?;
+        assert_eq!(found.len(), 1, "one answer for one partition");
+        found.into_iter().next().transpose().map(Option::flatten)
     }
 
     /// The document, which must be there.
-    async fn stored(&self, search: SearchId) -> Result<Document, Box<dyn std::error::Error + Send + Sync>> {
-        self.load(search).await?.ok_or_else(|| format!("search {search} is not stored").into())
+    async fn stored(
+        &self,
+        partition: PartitionKey,
+    ) -> Result<Document, Box<dyn std::error::Error + Send + Sync>> {
+        self.load(partition).await?.ok_or_else(|| format!("partition {partition} is not stored").into())
     }
 
-    async fn persist(&self, write: Persist) -> Result<Persisted, contracts::StoreError> {
+    async fn persist(&self, write: Persist) -> Result<Persisted, messages::StoreError> {
         let answers = self.write.persist(&[write], sample::now(self.host)).await?;
         assert_eq!(answers.len(), 1, "one answer for one write");
         Ok(answers.first().copied().unwrap_or(Persisted::Conflict))
     }
 
-    /// A new search with these entries in its outbox.
-    async fn create(&self, add: Vec<Entry>) -> Result<SearchId, contracts::StoreError> {
-        let search = sample::search(self.host);
-        let write = Persist { add, ..sample::persist(search, None, sample::uploading(self.host, "created")) };
+    /// A new partition with these entries in its outbox.
+    async fn create(&self, add: Vec<Entry>) -> Result<PartitionKey, messages::StoreError> {
+        let partition = sample::partition(self.host);
+        let write =
+            Persist { add, ..sample::persist(partition, None, sample::content(self.host, "created")) };
         assert_eq!(self.persist(write).await?, Persisted::Stored);
-        Ok(search)
+        Ok(partition)
     }
 }

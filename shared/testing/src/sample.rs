@@ -1,18 +1,71 @@
-//! Things to store.
+//! Things for the engine to store, of a made-up system: a saga whose states are as good as any other, and its messages.
+//!
+//! What a search stores besides is in [`search`].
 
 use std::collections::BTreeMap;
 
-use ::saga::state::{Ended, Import, State};
-use contracts::message::{ObjectRef, UploadTimeout};
-use contracts::{
-    AttemptId, Body, FileId, Host, Job, JobState, Message, MessageId, ProjectId, SearchId, TimeoutId,
-};
-use imports::{ParsedFile, Quarantined, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
-use outbox::{Entry, StageError};
-use references::{Quarantine, Reference};
+use messages::{AttemptId, Body, Host, Message, MessageId, PartitionKey, messages};
+use outbox::{Entry, StageError, View};
+use saga::{Content, Decision, Persist, SAGA};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
-use worker::document::{Content, Persist};
+
+pub mod search;
+
+/// The made-up system.
+pub const SYSTEM: &str = "sample";
+
+messages! {
+    /// What can happen in it.
+    pub enum Event of "sample" to SAGA {
+        /// Something.
+        Happened {} = 1,
+    }
+}
+
+/// Its saga, which only stands in stores and is shown from there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Samples;
+
+/// What is remembered of one sample.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Tells one write from another.
+    pub name: String,
+    /// The list that it is shown in.
+    pub list: Uuid,
+    /// Its place in the list.
+    pub created_at: Timestamp,
+    /// When it ended, if it has.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl saga::Saga for Samples {
+    const NAME: &'static str = SYSTEM;
+    type State = State;
+    type Event = Event;
+
+    fn transition(&self, _: &State, _: &saga::Event<'_, Event>, _: Timestamp) -> Decision<State> {
+        Decision::ignore("nothing happens to samples")
+    }
+
+    fn ended_at(&self, state: &State) -> Option<Timestamp> {
+        state.ended_at
+    }
+
+    fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
+        Some(View {
+            partition,
+            revision: 0,
+            ended: state.ended_at.is_some(),
+            list: state.list,
+            created_at: state.created_at,
+            body: json!({ "name": state.name }),
+        })
+    }
+}
 
 /// The host's time in whole seconds, which every store keeps.
 pub fn now(host: &dyn Host) -> Timestamp {
@@ -24,14 +77,9 @@ pub fn later(at: Timestamp, seconds: i64) -> Timestamp {
     at.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// A search that nobody has used.
-pub fn search(host: &dyn Host) -> SearchId {
-    SearchId::from_uuid(host.fresh_id())
-}
-
-/// A file that nobody has used.
-pub fn file(host: &dyn Host) -> FileId {
-    FileId::from_uuid(host.fresh_id())
+/// A partition that nobody has used.
+pub fn partition(host: &dyn Host) -> PartitionKey {
+    PartitionKey::from_uuid(host.fresh_id())
 }
 
 /// An attempt that nobody has used.
@@ -39,108 +87,56 @@ pub fn attempt(host: &dyn Host) -> AttemptId {
     AttemptId::from_uuid(host.fresh_id())
 }
 
-/// A small message of a search.
-pub fn message(host: &dyn Host, search: SearchId) -> Message {
-    Message {
-        id: MessageId::from_uuid(host.fresh_id()),
-        source: "testing".to_owned(),
-        time: now(host),
-        correlation_id: search,
-        causation_id: None,
-        token: None,
-        traceparent: None,
-        body: Body::UploadTimeout(UploadTimeout { timeout_id: TimeoutId::from_uuid(Uuid::nil()) }),
-    }
+/// A small message of a partition.
+pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
+    let body = Body { system: SYSTEM.to_owned(), name: "Happened".to_owned(), version: 1, data: json!({}) };
+    let id = MessageId::from_uuid(host.fresh_id());
+    Message { traceparent: None, ..Message::new(id, "testing", partition, now(host), body) }
 }
 
 /// An outbox entry with a message of its own.
 ///
 /// # Errors
 /// Never: the message is small.
-pub fn entry(host: &dyn Host, search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
-    Entry::message(&message(host, search), due_at)
+pub fn entry(host: &dyn Host, partition: PartitionKey, due_at: Timestamp) -> Result<Entry, StageError> {
+    Entry::message(&message(host, partition), SAGA, due_at)
 }
 
-/// The content of a search whose files are expected; `name` tells one write from another.
-pub fn uploading(host: &dyn Host, name: &str) -> Content {
-    content(host, State::Uploading(import(host, name)))
+/// The content of a partition that has not ended; `name` tells one write from another.
+pub fn content(host: &dyn Host, name: &str) -> Content {
+    let state = State { name: name.to_owned(), list: host.fresh_id(), created_at: now(host), ended_at: None };
+    with_state(host, json!(state))
 }
 
-/// The content of a search that ended at `at`.
+/// The content of a partition that ended at `at`.
 pub fn ended(host: &dyn Host, at: Timestamp) -> Content {
-    content(host, State::Completed(Ended { import: import(host, "ended"), at, reason: None }))
+    let (name, list) = ("ended".to_owned(), host.fresh_id());
+    let state = State { name, list, created_at: now(host), ended_at: Some(at) };
+    Content { ended_at: Some(at), ..with_state(host, json!(state)) }
 }
 
-fn content(host: &dyn Host, state: State) -> Content {
-    Content { state, processed: Vec::new(), expected: Vec::new(), attempt: attempt(host), fence: 0 }
-}
-
-fn import(host: &dyn Host, name: &str) -> Import {
-    Import {
-        project_id: ProjectId::from_uuid(host.fresh_id()),
-        name: Some(name.to_owned()),
-        expected_files: Some(1),
-        announced: true,
-        files: BTreeMap::new(),
-        timeout: None,
-        created_at: now(host),
+/// The content of a partition with any state.
+pub fn with_state(host: &dyn Host, state: Value) -> Content {
+    Content {
+        state,
+        state_version: 1,
+        ended_at: None,
+        processed: Vec::new(),
+        expected: Vec::new(),
+        timers: BTreeMap::new(),
+        attempt: attempt(host),
+        fence: 0,
     }
 }
 
 /// A write on top of version `loaded`.
-pub fn persist(search_id: SearchId, loaded: Option<u64>, content: Content) -> Persist {
-    Persist { search_id, loaded, content, add: Vec::new(), cancel: Vec::new() }
+pub fn persist(partition: PartitionKey, loaded: Option<u64>, content: Content) -> Persist {
+    Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() }
 }
 
-/// A job without files.
-pub fn job(host: &dyn Host, search_id: SearchId, revision: u64, state: JobState) -> Job {
-    Job {
-        search_id,
-        project_id: ProjectId::from_uuid(Uuid::from_u128(1)),
-        name: Some(format!("revision {revision}")),
-        state,
-        reason: None,
-        files: Vec::new(),
-        created_at: now(host),
-        completed_at: state.has_ended().then(|| now(host)),
-        revision,
-    }
-}
-
-/// The study from record `record` of a file.
-pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
-    Study {
-        id: StudyId::of(search_id, file_id, record),
-        project_id: ProjectId::from_uuid(Uuid::from_u128(1)),
-        search_id,
-        file_id,
-        record,
-        line: record * 10,
-        reference: Reference { title: format!("Study {record}: Ärzte"), ..Reference::default() },
-        duplicate: None,
-    }
-}
-
-/// Record `number` of a file, unreadable.
-pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarantined {
-    let record = Quarantine {
-        number,
-        line: number * 10,
-        bytes: 0..10,
-        reason: "no title".to_owned(),
-        excerpt: "TY  - ???".to_owned(),
-    };
-    Quarantined { search_id, file_id, record }
-}
-
-/// A file that was read to its end.
-pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile {
-    let name = format!("file {position}.ris");
-    let object = ObjectRef {
-        bucket: "uploads".to_owned(),
-        key: format!("uploads/{file_id}/{name}"),
-        version: Some("v1".to_owned()),
-        size_bytes: 100,
-    };
-    ParsedFile { search_id, file_id, position, name, object }
+/// A view in a list that many are in.
+pub fn view(host: &dyn Host, partition: PartitionKey, revision: u64, ended: bool) -> View {
+    let body = json!({ "name": format!("revision {revision}"), "ended": ended });
+    let list = Uuid::from_u128(1);
+    View { partition, revision: 0, ended, list, created_at: now(host), body }.at_revision(revision)
 }

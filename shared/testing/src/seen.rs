@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use contracts::{Observation, Observe, Verdict};
+use messages::{Observation, Observe, Verdict};
 
 /// An observer that keeps what became of each message.
 #[derive(Debug, Default)]

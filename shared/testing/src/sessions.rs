@@ -1,25 +1,32 @@
-//! What [`CommitSession`], [`SettleSessions`] and the [`SweepOutbox`] of sessions promise.
+//! What [`CommitSession`], [`SettleSessions`], [`ReadRecords`] and the [`SweepOutbox`] of sessions promise.
+//!
+//! - here: messages and views, both or neither;
+//! - [`records`]: an application's own data.
 
-use contracts::{Host, JobState, SearchId, SessionId};
 use futures::future::join;
-use imports::{ReadJobs, Write};
+use messages::{Host, PartitionKey, SessionId, StoreError};
 use outbox::session::Found;
 use outbox::{
-    CommitSession, Committed, Entry, Owner, SessionRecord, SettleSessions, Settlement, SweepOutbox,
+    CommitSession, Committed, Entry, Owner, ReadRecords, ReadViews, SessionRecord, SettleSessions,
+    Settlement, SweepOutbox,
 };
 
 use crate::{Checked, sample};
 
+pub mod records;
+
 /// What is under test.
 pub struct Ports<'a> {
     /// Commits.
-    pub commit: &'a dyn CommitSession<Write>,
+    pub commit: &'a dyn CommitSession,
     /// Finds out.
     pub settle: &'a dyn SettleSessions,
     /// Sweeps.
     pub sweep: &'a dyn SweepOutbox,
-    /// Reads the data that sessions write.
-    pub jobs: &'a dyn ReadJobs,
+    /// Reads the views that sessions write.
+    pub views: &'a dyn ReadViews,
+    /// Reads the records that they write.
+    pub records: &'a dyn ReadRecords,
     /// Ids and time.
     pub host: &'a dyn Host,
 }
@@ -32,42 +39,47 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
     a_commit_without_messages_writes_only_data(ports).await?;
-    an_existing_job_stays_as_it_is(ports).await?;
+    an_existing_view_stays_as_it_is(ports).await?;
     a_session_that_was_given_up_commits_nothing(ports).await?;
     a_committed_session_is_not_given_up(ports).await?;
     of_a_commit_and_a_burial_at_once_one_wins(ports).await?;
-    entries_are_swept_and_the_record_stays(ports).await
+    entries_are_swept_and_the_record_stays(ports).await?;
+    records::all(ports).await
 }
 
 /// A session that is ready to commit.
 struct Prepared {
     record: SessionRecord,
-    search: SearchId,
-    writes: Vec<Write>,
+    partition: PartitionKey,
 }
 
 impl Prepared {
     fn new(ports: &Ports<'_>, entries: usize) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let (search, now) = (sample::search(ports.host), sample::now(ports.host));
+        let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
         let entries =
-            (0..entries).map(|_| sample::entry(ports.host, search, now)).collect::<Result<Vec<_>, _>>()?;
-        let record =
-            SessionRecord { id: SessionId::from_uuid(ports.host.fresh_id()), entries, committed_at: now };
-        let job = sample::job(ports.host, search, 0, JobState::Uploading);
-        Ok(Self { record, search, writes: vec![Write::CreateJob(Box::new(job))] })
+            (0..entries).map(|_| sample::entry(ports.host, partition, now)).collect::<Result<Vec<_>, _>>()?;
+        let record = SessionRecord {
+            id: SessionId::from_uuid(ports.host.fresh_id()),
+            entries,
+            views: vec![sample::view(ports.host, partition, 0, false)],
+            reads: Vec::new(),
+            writes: Vec::new(),
+            committed_at: now,
+        };
+        Ok(Self { record, partition })
     }
 
-    async fn commit(&self, ports: &Ports<'_>) -> Result<Committed, contracts::StoreError> {
-        ports.commit.commit(&self.record, &self.writes).await
+    async fn commit(&self, ports: &Ports<'_>) -> Result<Committed, StoreError> {
+        ports.commit.commit(&self.record).await
     }
 
-    async fn is_due(&self, ports: &Ports<'_>) -> Result<bool, contracts::StoreError> {
+    async fn is_due(&self, ports: &Ports<'_>) -> Result<bool, StoreError> {
         let due = ports.sweep.due(sample::now(ports.host), 100_000).await?;
         Ok(due.contains(&Owner::Session(self.record.id)))
     }
 
-    async fn has_job(&self, ports: &Ports<'_>) -> Result<bool, contracts::StoreError> {
-        Ok(ports.jobs.job(self.search).await?.is_some())
+    async fn has_view(&self, ports: &Ports<'_>) -> Result<bool, StoreError> {
+        Ok(ports.views.view(self.partition).await?.is_some())
     }
 }
 
@@ -80,7 +92,7 @@ pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
     assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
     assert_eq!(session.commit(ports).await?, Committed::Stored);
     assert_eq!(ports.settle.find(session.record.id).await?, Found::Committed);
-    assert!(session.has_job(ports).await? && session.is_due(ports).await?);
+    assert!(session.has_view(ports).await? && session.is_due(ports).await?);
     Ok(())
 }
 
@@ -105,7 +117,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, Committed::Stored);
-    assert!(session.has_job(ports).await?);
+    assert!(session.has_view(ports).await?);
     assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
     Ok(())
 }
@@ -114,14 +126,14 @@ pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Ch
 ///
 /// # Errors
 /// When a port fails.
-pub async fn an_existing_job_stays_as_it_is(ports: &Ports<'_>) -> Checked {
+pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
     let (first, mut second) = (Prepared::new(ports, 1)?, Prepared::new(ports, 1)?);
     first.commit(ports).await?;
-    let before = ports.jobs.job(first.search).await?;
-    let other = sample::job(ports.host, first.search, 9, JobState::Completed);
-    second.writes = vec![Write::CreateJob(Box::new(other))];
+    let before = ports.views.view(first.partition).await?;
+    assert_eq!(before.as_slice(), first.record.views);
+    second.record.views = vec![sample::view(ports.host, first.partition, 9, true)];
     assert_eq!(second.commit(ports).await?, Committed::Stored);
-    assert_eq!(ports.jobs.job(first.search).await?, before);
+    assert_eq!(ports.views.view(first.partition).await?, before);
     Ok(())
 }
 
@@ -137,7 +149,7 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
     }
     assert_eq!(session.commit(ports).await?, Committed::TooLate);
     assert_eq!(ports.settle.find(session.record.id).await?, Found::Tombstone);
-    assert!(!session.has_job(ports).await? && !session.is_due(ports).await?);
+    assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
     Ok(())
 }
 
@@ -164,10 +176,10 @@ pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Che
         let (committed, found) = join(session.commit(ports), ports.settle.bury(session.record.id, now)).await;
         match (committed?, found?) {
             (Committed::Stored, Found::Committed) => {
-                assert!(session.has_job(ports).await? && session.is_due(ports).await?);
+                assert!(session.has_view(ports).await? && session.is_due(ports).await?);
             }
             (Committed::TooLate, Found::Tombstone) => {
-                assert!(!session.has_job(ports).await? && !session.is_due(ports).await?);
+                assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
             }
             disagreement => panic!("{disagreement:?}"),
         }
@@ -189,7 +201,7 @@ pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checke
     Ok(())
 }
 
-async fn sweep(ports: &Ports<'_>, session: &Prepared) -> Result<Vec<Entry>, contracts::StoreError> {
+async fn sweep(ports: &Ports<'_>, session: &Prepared) -> Result<Vec<Entry>, StoreError> {
     let (owner, now) = (Owner::Session(session.record.id), sample::now(ports.host));
     let claimed = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
     assert_eq!(ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?, [], "it is claimed");

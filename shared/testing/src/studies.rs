@@ -1,9 +1,10 @@
 //! What [`WriteStudies`] and [`ReadStudies`] promise.
 
-use contracts::{FileId, Host, SearchId};
-use imports::{Duplicate, Identity, Mark, ReadStudies, Reason, StudyId, WriteStudies};
+use imports::{Duplicate, FileId, Identity, Mark, ReadStudies, Reason, SearchId, StudyId, WriteStudies};
+use messages::Host;
 use references::{Known, Reference};
 
+use crate::sample::search;
 use crate::{Checked, sample};
 
 /// What is under test.
@@ -36,8 +37,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
-    let (search, file) = (sample::search(ports.host), sample::file(ports.host));
-    let studies: Vec<_> = (1..=5).map(|record| sample::study(search, file, record)).collect();
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
     ports.write.store(studies.split_at(3).0, &[]).await?;
     ports.write.store(&studies, &[]).await?;
     ports.write.store(&studies, &[]).await?;
@@ -51,16 +52,16 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
 /// When a port fails.
 pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
-        (sample::search(ports.host), sample::file(ports.host), sample::file(ports.host));
+        (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for record in [12, 3, 7, 100, 1] {
         ports
             .write
-            .store(&[sample::study(search, file, record), sample::study(search, other, record)], &[])
+            .store(&[search::study(search, file, record), search::study(search, other, record)], &[])
             .await?;
     }
     let page = async |after, limit| {
         let studies = ports.read.studies(search, file, after, limit).await?;
-        Ok::<_, contracts::StoreError>(studies.iter().map(|study| study.record).collect::<Vec<_>>())
+        Ok::<_, messages::StoreError>(studies.iter().map(|study| study.record).collect::<Vec<_>>())
     };
     assert_eq!(page(0, 2).await?, [1, 3]);
     assert_eq!(page(3, 2).await?, [7, 12]);
@@ -74,8 +75,8 @@ pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Port
 /// # Errors
 /// When a port fails.
 pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>) -> Checked {
-    let (search, file) = (sample::search(ports.host), sample::file(ports.host));
-    let records: Vec<_> = [2, 9, 11].map(|number| sample::quarantined(search, file, number)).into();
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();
     let mut reversed = records.clone();
     reversed.reverse();
     ports.write.store(&[], &reversed).await?;
@@ -92,14 +93,14 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
 /// When a port fails.
 pub async fn what_is_stored_of_a_file_is_known(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
-        (sample::search(ports.host), sample::file(ports.host), sample::file(ports.host));
+        (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     assert_eq!(ports.read.stored(search, file).await?, Known::default());
-    let unread = [2, 3, 6].map(|number| sample::quarantined(search, file, number));
+    let unread = [2, 3, 6].map(|number| search::quarantined(search, file, number));
     ports.write.store(&[], &unread[..2]).await?;
     assert_eq!(ports.read.stored(search, file).await?, Known::default(), "no study is stored");
-    let studies = [1, 4, 5].map(|record| sample::study(search, file, record));
+    let studies = [1, 4, 5].map(|record| search::study(search, file, record));
     ports.write.store(&studies, &unread).await?;
-    ports.write.store(&[sample::study(search, other, 9)], &[]).await?;
+    ports.write.store(&[search::study(search, other, 9)], &[]).await?;
     assert_eq!(ports.read.stored(search, file).await?, Known { records: 5, quarantined: 2 });
     Ok(())
 }
@@ -109,9 +110,9 @@ pub async fn what_is_stored_of_a_file_is_known(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Ports<'_>) -> Checked {
-    let (search, file) = (sample::search(ports.host), sample::file(ports.host));
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let text = |text: &str| Some(text.to_owned());
-    let mut full = sample::study(search, file, 1);
+    let mut full = search::study(search, file, 1);
     full.reference = Reference {
         authors: vec!["Müller, J.".to_owned(), "Berg, A.".to_owned()],
         year: Some(2019),
@@ -120,7 +121,7 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
         r#abstract: text("long"),
         ..full.reference
     };
-    ports.write.store(&[full, sample::study(search, file, 2), sample::study(search, file, 5)], &[]).await?;
+    ports.write.store(&[full, search::study(search, file, 2), search::study(search, file, 5)], &[]).await?;
     let page = ports.read.identities(search, file, 0, 2).await?;
     let first = Identity {
         record: 1,
@@ -142,12 +143,12 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
 /// # Errors
 /// When a port fails.
 pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -> Checked {
-    let (search, other) = (sample::search(ports.host), sample::search(ports.host));
-    let files: Vec<_> = (0..3).map(|n| sample::parsed(search, sample::file(ports.host), n)).collect();
+    let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
+    let files: Vec<_> = (0..3).map(|n| search::parsed(search, search::file(ports.host), n)).collect();
     for n in [1, 2, 0, 1] {
         ports.write.finish(&files[n]).await?;
     }
-    ports.write.finish(&sample::parsed(other, sample::file(ports.host), 0)).await?;
+    ports.write.finish(&search::parsed(other, search::file(ports.host), 0)).await?;
     assert_eq!(ports.read.parsed(search).await?, files);
     ports.write.discard(search, files[1].file_id).await?;
     assert_eq!(ports.read.parsed(search).await?, [files[0].clone(), files[2].clone()]);
@@ -159,9 +160,9 @@ pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -
 /// # Errors
 /// When a port fails.
 pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Checked {
-    let search = sample::search(ports.host);
-    let (first, second) = (sample::file(ports.host), sample::file(ports.host));
-    let studies = [1, 2, 3].map(|record| sample::study(search, second, record));
+    let search = sample::partition(ports.host);
+    let (first, second) = (search::file(ports.host), search::file(ports.host));
+    let studies = [1, 2, 3].map(|record| search::study(search, second, record));
     ports.write.store(&studies, &[]).await?;
     let duplicate = |file_id, position, record| {
         let of = StudyId::of(search, file_id, record);
@@ -193,7 +194,7 @@ async fn marks(
     ports: &Ports<'_>,
     search: SearchId,
     file: FileId,
-) -> Result<Vec<Option<Duplicate>>, contracts::StoreError> {
+) -> Result<Vec<Option<Duplicate>>, messages::StoreError> {
     let studies = ports.read.studies(search, file, 0, 100).await?;
     Ok(studies.iter().map(|study| study.duplicate).collect())
 }
@@ -204,17 +205,17 @@ async fn marks(
 /// When a port fails.
 pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Checked {
     let (search, file, kept) =
-        (sample::search(ports.host), sample::file(ports.host), sample::file(ports.host));
+        (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for file in [file, kept] {
-        ports.write.store(&[sample::study(search, file, 1)], &[sample::quarantined(search, file, 2)]).await?;
+        ports.write.store(&[search::study(search, file, 1)], &[search::quarantined(search, file, 2)]).await?;
     }
     ports.write.discard(search, file).await?;
     ports.write.discard(search, file).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
-    assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [sample::study(search, kept, 1)]);
+    assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [search::study(search, kept, 1)]);
     assert_eq!(ports.read.quarantined(search, kept, 0, 10).await?.len(), 1);
-    ports.write.store(&[sample::study(search, file, 1)], &[]).await?;
+    ports.write.store(&[search::study(search, file, 1)], &[]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     Ok(())
 }

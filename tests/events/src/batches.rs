@@ -4,7 +4,7 @@ use std::path::Path;
 
 use backend::Backend;
 use lambda_host::Outcome;
-use outbox::Queue;
+use messages::Queue;
 use serde_json::Value;
 
 use crate::{Installation, all, check_log, event, failures};
@@ -60,7 +60,7 @@ impl Batches {
         }
     }
 
-    async fn sent(&self, installation: &Installation) -> Vec<&'static str> {
-        installation.sent(self.to).await.iter().map(|message| message.body.name()).collect()
+    async fn sent(&self, installation: &Installation) -> Vec<String> {
+        installation.sent(&self.to).await.into_iter().map(|message| message.body.name).collect()
     }
 }

@@ -4,19 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Backend;
-use config::Config;
-use contracts::{Body, Host, Message, UploadMetadata};
+use backend::{Backend, Config, SystemHost};
 use dedup::GrantTokens;
 use embedded::{Settings, Store};
-use imports::{PresignUpload, UploadGrant};
+use imports::queues::QUEUES;
+use imports::{ParseCommand, PresignUpload, SearchEvent, UploadGrant, UploadMetadata};
 use jiff::{SignedDuration, Timestamp};
 use lambda_host::Function;
-use outbox::{Queue, ReceiveMessages};
+use messages::{Host, Message, Queue, ReceiveMessages};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
-use worker::SystemHost;
 
 /// What every uploaded file holds.
 const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
@@ -36,14 +34,14 @@ impl Installation {
     /// When there is no place for it.
     pub fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let store = Store::open(dir.path(), Arc::new(SystemHost), Settings::default()).unwrap();
+        let store = Store::open(dir.path(), Arc::new(SystemHost), Settings::new(&QUEUES)).unwrap();
         Self { dir, store: Arc::new(store) }
     }
 
     /// The ports on it.
     pub fn backend(&self) -> Backend {
         let config = Config { data_dir: self.dir.path().to_owned(), ..Config::default() };
-        adapters::embedded(&self.store, Arc::new(SystemHost), self.store.clone(), config)
+        backend::embedded(&self.store, Arc::new(SystemHost), self.store.clone(), config)
     }
 
     /// Starts a function's binary on it.
@@ -73,17 +71,15 @@ impl Installation {
     async fn admit(&self, batch: &Value) {
         for record in batch["Records"].as_array().unwrap() {
             let Ok(message) = Message::decode(record["body"].as_str().unwrap()) else { continue };
-            let search = message.correlation_id;
-            let mut tokens: Vec<_> = message.token.into_iter().collect();
-            match message.body {
-                Body::SearchUploadSaved(saved) => self.store_upload(&saved.object.key).await,
-                Body::StartParsing(parse) => {
-                    self.store_upload(&parse.object.key).await;
-                    tokens.extend(parse.reply_token);
-                }
-                _ => {}
+            let mut tokens: Vec<_> = message.token.clone().into_iter().collect();
+            if let Ok(SearchEvent::SearchUploadSaved(saved)) = message.read() {
+                self.store_upload(&saved.object.key).await;
             }
-            self.store.grant(search, &tokens, SystemHost.now()).await.unwrap();
+            if let Ok(ParseCommand::StartParsing(parse)) = message.read() {
+                self.store_upload(&parse.object.key).await;
+                tokens.extend(parse.reply_token);
+            }
+            self.store.grant(message.partition, &tokens, SystemHost.now()).await.unwrap();
         }
     }
 
@@ -104,7 +100,7 @@ impl Installation {
     ///
     /// # Panics
     /// When the store does not answer, or something else was sent.
-    pub async fn sent(&self, queue: Queue) -> Vec<Message> {
+    pub async fn sent(&self, queue: &Queue) -> Vec<Message> {
         let received = self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap();
         received.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()
     }

@@ -3,7 +3,7 @@
 //! - [`event`] reads one of the files beside this crate, [`all`] says which there are; [`failures`] reads the answer to
 //!   a batch;
 //! - [`Batches`]: the sample batches of one queue, fed to a library or to a binary;
-//! - [`Installation`]: an embedded installation in which an event means something: the files that it tells of are
+//! - [`Installation`]: an embedded installation in which an event means something: the files that it reports are
 //!   stored, and the tokens that its messages carry are granted;
 //! - [`check_log`]: what the log of a function must have, and what it must not.
 //!
@@ -30,7 +30,7 @@ pub use log::check_log;
 /// The sample event of this name.
 ///
 /// # Panics
-/// When there is none.
+/// When there is no such file.
 pub fn event(name: &str) -> Value {
     let path = folder().join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -27,7 +27,7 @@ impl Service {
     /// Its address.
     ///
     /// # Panics
-    /// When there is none: a test that silently ran nowhere, or on the real AWS, would be worse.
+    /// When no endpoint is set: a test that was skipped silently, or ran on the real AWS, would be worse.
     pub fn address(self) -> String {
         let address = |name| std::env::var(name).ok().filter(|address| !address.is_empty());
         match address(self.variable()).or_else(|| address("AWS_ENDPOINT_URL")) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that answers every request as it is told to.
+/// A server with scripted answers.
 pub struct Scripted {
     /// Where it listens.
     pub address: String,
@@ -159,7 +159,7 @@ impl Throttling {
     }
 }
 
-/// One request for each connection, so that requests can be told apart.
+/// Passes one request for each connection, so that requests can be distinguished.
 async fn pass_one(mut client: TcpStream, to: String, refused: bool) {
     let Some(request) = read_message(&mut client).await else { return };
     if refused {

@@ -1,44 +1,36 @@
-//! The workers: each function in the loop that its event source gives it.
+//! The workers: each function in the loop that its event source gives it, the sweep on its schedule, and clients.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use ::functions::notify_upload::Notification;
-use contracts::{Delivery, Disposition, ProjectId};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use outbox::{Queue, Received};
+use messages::{Delivery, Disposition, Received};
+use outbox::session::CONTROL;
+use saga::SAGA;
 
+use crate::application::{Application, SETTLES, Station, engine};
 use crate::coverage::{Call, Phase};
-use crate::functions;
 use crate::mutants;
 use crate::options::Invariant;
 use crate::point::{Gate, Kind};
 use crate::port::Port;
-use crate::workload::Intent;
-use crate::world::timestamp;
+use crate::rng::Rng;
+use crate::world::{World, timestamp};
 
 /// A sweep starts on the minute, so that two of them meet.
 const SWEEP_EVERY_MS: u64 = 60_000;
 
-/// When to deliver a notification again whose function failed.
-const NOTIFY_AGAIN: Duration = Duration::from_secs(1);
+/// All clients begin within this time.
+const BEGINNING_MS: u64 = 2_000;
 
 /// A kind of worker.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Role {
-    /// A client with its request; it is never started again.
-    Client(Intent),
-    /// `notify-upload`.
-    Notify,
-    /// `run-saga`.
-    Saga,
-    /// `parse-references`.
-    Parse,
-    /// `report-faults`.
-    Faults,
-    /// `dispatch-outbox` on its queue.
-    Control,
-    /// `dispatch-outbox` on its schedule.
+    /// A client; it is never started again.
+    Client(Rng),
+    /// A function behind the queue of this place.
+    Station(Station, usize),
+    /// The sweep of the function of this name.
     Sweep,
 }
 
@@ -46,12 +38,8 @@ impl Role {
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Client(_) => "start-upload",
-            Self::Notify => "notify",
-            Self::Saga => "replica",
-            Self::Parse => "parser",
-            Self::Faults => "report-faults",
-            Self::Control => "control",
+            Self::Client(_) => "client",
+            Self::Station(station, _) => station.function,
             Self::Sweep => "sweep",
         }
     }
@@ -63,102 +51,64 @@ impl Role {
 
     /// A worker of this kind, which works until it is dropped.
     pub(crate) fn start(&self, port: Port) -> BoxFuture<'static, ()> {
+        let application = port.universe.with(|world| Arc::clone(&world.application));
         match self {
-            Self::Client(intent) => Box::pin(client(port, intent.clone())),
-            Self::Notify => Box::pin(notify(port)),
-            Self::Saga => Box::pin(saga(port)),
-            Self::Parse => Box::pin(parse(port)),
-            Self::Faults => Box::pin(faults(port)),
-            Self::Control => Box::pin(control(port)),
-            Self::Sweep => Box::pin(sweep(port)),
+            Self::Client(rng) => Box::pin(client(port, application, rng.clone())),
+            Self::Station(station, queue) => Box::pin(work(port, application, station.clone(), *queue)),
+            Self::Sweep => Box::pin(sweep(port, application)),
         }
     }
 }
 
-async fn client(port: Port, intent: Intent) {
-    let function = functions::start_upload(&port);
-    Gate::new(&port, Kind::Call(Call::HostSleep, Phase::Before), intent.begins_ms).await;
-    let project = ProjectId::from_uuid(uuid::Uuid::nil());
-    let Ok(prepared) = function.prepare(project, &intent.request()).await else { return };
-    let announced = &prepared.announced;
-    port.perform(|world| {
-        world.prepared(announced, &intent);
-        if intent.remembers {
-            world.upload_all(announced, &intent);
+impl World {
+    /// Who works in this schedule.
+    pub(crate) fn roles(&mut self) -> Vec<Role> {
+        let mut roles = Vec::new();
+        for _ in 0..self.rng.pick(&[1, 1, 2]) {
+            roles.push(Role::Client(Rng::new(self.rng.draw())));
         }
-    });
-    if function.announce(&prepared).await.is_err() {
-        return;
-    }
-    port.perform(|world| {
-        world.announced(announced.search_id);
-        if !intent.remembers {
-            world.upload_all(announced, &intent);
-        }
-    });
-    let Some(after_ms) = intent.withdraws_after_ms else { return };
-    let then = port.universe.with(|world| world.now + after_ms);
-    Gate::new(&port, Kind::Call(Call::HostSleep, Phase::Before), then).await;
-    port.perform(|world| world.withdraws(announced.search_id));
-    // What came of it, the client may or may not learn.
-    let _ = function.withdraw(announced.search_id).await;
-}
-
-async fn notify(port: Port) {
-    let function = functions::notify_upload(&port);
-    loop {
-        for received in port.receive(Queue::Uploads, 4).await {
-            let event = serde_json::from_str(&received.delivery.body).unwrap_or_default();
-            let notifications = Notification::read_all(&event).unwrap_or_default();
-            let answer = match function.handle(&notifications).await {
-                Ok(()) => Disposition::Acknowledge,
-                Err(error) => Disposition::Retry { after: NOTIFY_AGAIN, reason: error.to_string() },
+        for station in self.stations.clone() {
+            let Some(place) = self.queues.place(&station.queue) else { continue };
+            let workers = match &station.queue {
+                queue if *queue == SAGA => self.rng.pick(&[2, 2, 3]),
+                // So that a session is settled by two at once.
+                queue if *queue == CONTROL => 2,
+                _ => self.queues.spec(place).workers.clamp(1, 2),
             };
-            port.answer(Queue::Uploads, &received, answer).await;
+            roles.extend(vec![Role::Station(station, place); workers]);
         }
+        roles.extend([Role::Sweep, Role::Sweep]);
+        roles
     }
 }
 
-async fn saga(port: Port) {
-    let function = functions::run_saga(&port);
+async fn client(port: Port, application: Arc<dyn Application>, mut rng: Rng) {
+    let begins = rng.below(BEGINNING_MS);
+    Gate::new(&port, Kind::Call(Call::HOST_SLEEP, Phase::Before), begins).await;
+    application.client(&port, rng).await;
+}
+
+async fn work(port: Port, application: Arc<dyn Application>, station: Station, queue: usize) {
+    let consumer = match application.consumer(&port, station.function) {
+        Ok(consumer) => mutants::insisting(&port, consumer),
+        Err(missing) => {
+            let detail = || format!("{} cannot be built: {missing}", station.function);
+            return port.perform(|world| world.violate(Invariant::Answers, detail));
+        }
+    };
+    // Batches of the saga hold several messages of one partition as a rule; larger ones would find the queue empty.
+    let most = if station.queue == SAGA { 4 } else { 2 };
+    let most = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, most);
     loop {
-        let batch = port.receive(Queue::Saga, 4).await;
-        let deliveries = deliveries(&batch);
-        let answers = function.handle(&deliveries, deadline(&port)).await;
-        let answers = mutants::insist(&port, &function, &deliveries, answers).await;
-        settle(&port, Queue::Saga, &batch, answers).await;
+        let batch = port.receive_some(queue, most).await;
+        let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
+        let answers = consumer.consume(&deliveries, deadline(&port)).await;
+        answer(&port, queue, &batch, answers).await;
     }
 }
 
-async fn parse(port: Port) {
-    let function = functions::parse_references(&port);
-    loop {
-        let batch = port.receive(Queue::Parse, 2).await;
-        let answers = function.handle(&deliveries(&batch)).await;
-        settle(&port, Queue::Parse, &batch, answers).await;
-    }
-}
-
-async fn faults(port: Port) {
-    let function = functions::report_faults(&port);
-    loop {
-        let batch = port.receive(Queue::ParseDead, 2).await;
-        let answers = function.handle(&deliveries(&batch)).await;
-        settle(&port, Queue::ParseDead, &batch, answers).await;
-    }
-}
-
-async fn control(port: Port) {
-    let function = functions::dispatch_outbox(&port);
-    loop {
-        let batch = port.receive(Queue::Control, 2).await;
-        let answers = function.handle(&deliveries(&batch)).await;
-        settle(&port, Queue::Control, &batch, answers).await;
-    }
-}
-
-async fn sweep(port: Port) {
-    let function = functions::dispatch_outbox(&port);
+async fn sweep(port: Port, application: Arc<dyn Application>) {
+    let Ok(function) = engine(application.system(), &port).dispatch_outbox(SETTLES) else { return };
     loop {
         let next = port.universe.with(|world| (world.now / SWEEP_EVERY_MS + 1) * SWEEP_EVERY_MS);
         // A sweep that finds nothing changes nothing, so it waits until there is something to find.
@@ -177,16 +127,13 @@ fn deadline(port: &Port) -> Option<Timestamp> {
     left_ms.map(timestamp)
 }
 
-fn deliveries(batch: &[Received]) -> Vec<Delivery> {
-    batch.iter().map(|received| received.delivery.clone()).collect()
-}
-
-async fn settle(port: &Port, queue: Queue, batch: &[Received], answers: Vec<Disposition>) {
+/// Answers the deliveries of a batch. A message without an answer becomes visible again by itself.
+async fn answer(port: &Port, queue: usize, batch: &[Received], answers: Vec<Disposition>) {
     if answers.len() != batch.len() {
         let detail = || format!("{} answers to {} deliveries", answers.len(), batch.len());
         port.perform(|world| world.violate(Invariant::Answers, detail));
     }
     for (received, answer) in batch.iter().zip(answers) {
-        port.answer(queue, received, answer).await;
+        port.answer_one(queue, &received.receipt, &answer).await;
     }
 }

@@ -115,9 +115,8 @@ impl World {
         self.acting = None;
         match occasion {
             Occasion::Restart(process) => return Next::Start(process),
-            Occasion::Upload(upload) => self.store_object(upload),
             Occasion::Replay => self.send_any_again(),
-            Occasion::Late(act) => act(self),
+            Occasion::Act(act) => act(self),
         }
         Next::Nothing
     }

@@ -2,110 +2,149 @@
 
 use std::fmt;
 
+/// A call of a port, at which the scheduler takes over: one of the engine's, or of the workload's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    place: usize,
+    name: &'static str,
+    /// Whether the port has a way to report a failure.
+    pub(crate) may_fail: bool,
+    /// Whether it changes something, so that it may arrive after its caller has given up.
+    pub(crate) may_be_late: bool,
+    /// Whether few schedules come to it, so that faults are made to come oftener there.
+    pub(crate) is_rare: bool,
+    /// Whether it is one of an attempt at a partition, in which workers overtake one another.
+    pub(crate) is_of_attempt: bool,
+    has_before: bool,
+    has_after: bool,
+}
+
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// Every call of a port at which the scheduler takes over.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Call {
-            $($(#[$doc])* $name,)*
-        }
+    ($($(#[$doc:meta])* $name:ident = $text:literal $(($($flag:ident),*))?,)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Place { $($name,)* Own }
 
         impl Call {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$name,)*];
+            $($(#[$doc])* pub const $name: Self =
+                Self::new(Place::$name as usize, $text)$($(.$flag())*)?;)*
 
-            /// Its name, as in the embedded adapter.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$name => $text,)*
-                }
-            }
+            /// Those of the engine.
+            pub const ENGINE: &[Self] = &[$(Self::$name,)*];
         }
     };
 }
 
 calls! {
     /// Taking a partition.
-    LedgerClaim = "ledger.claim",
+    LEDGER_CLAIM = "ledger.claim" (late, of_attempt),
     /// Giving a partition back.
-    LedgerRelease = "ledger.release",
+    LEDGER_RELEASE = "ledger.release" (late, of_attempt),
     /// Putting tokens into a partition.
-    LedgerGrant = "ledger.grant",
+    LEDGER_GRANT = "ledger.grant" (rare),
     /// Reading saga documents.
-    SagaLoad = "saga.load",
+    SAGA_LOAD = "saga.load" (of_attempt),
     /// Writing saga documents.
-    SagaPersist = "saga.persist",
+    SAGA_PERSIST = "saga.persist" (late, of_attempt),
     /// Clearing the outboxes of sagas.
-    SagaSettle = "saga.settle",
+    SAGA_SETTLE = "saga.settle" (late),
     /// Looking for sagas with overdue effects.
-    SagaDue = "saga.due",
+    SAGA_DUE = "saga.due",
     /// Claiming the overdue effects of a saga.
-    SagaClaim = "saga.claim",
+    SAGA_CLAIM = "saga.claim",
     /// Committing a transactional session.
-    SessionCommit = "session.commit",
+    SESSION_COMMIT = "session.commit" (late),
     /// Looking a session up.
-    SessionFind = "session.find",
+    SESSION_FIND = "session.find",
     /// Giving a session up.
-    SessionBury = "session.bury",
+    SESSION_BURY = "session.bury" (rare),
     /// Looking for sessions with overdue effects.
-    SessionDue = "session.due",
+    SESSION_DUE = "session.due",
     /// Claiming the overdue effects of a session.
-    SessionClaim = "session.claim",
+    SESSION_CLAIM = "session.claim",
     /// Clearing the outbox of a session.
-    SessionSettle = "session.settle",
-    /// Writing jobs.
-    JobsWrite = "jobs.write",
-    /// Reading a job.
-    JobsRead = "jobs.read",
+    SESSION_SETTLE = "session.settle" (late, rare),
+    /// Reading an application's record.
+    RECORDS_READ = "records.read",
+    /// Writing views.
+    VIEWS_WRITE = "views.write" (late),
+    /// Reading a view.
+    VIEWS_READ = "views.read",
     /// Sending messages.
-    QueueSend = "queue.send",
-    /// Receiving messages.
-    QueueReceive = "queue.receive",
+    QUEUE_SEND = "queue.send" (late, of_attempt),
+    /// Receiving messages. Before that there is nothing to lose.
+    QUEUE_RECEIVE = "queue.receive" (never_fails, only_after),
     /// Telling a queue what became of a message.
-    QueueSettle = "queue.settle",
-    /// Looking an object up.
-    ObjectsHead = "objects.head",
-    /// Reading an object.
-    ObjectsOpen = "objects.open",
-    /// Storing studies.
-    StudiesStore = "studies.store",
-    /// Asking how far a file is stored.
-    StudiesStored = "studies.stored",
-    /// Remembering that a file was read to its end.
-    StudiesFinish = "studies.finish",
-    /// Reading which files were, and what their studies are recognised by.
-    StudiesRead = "studies.read",
-    /// Marking duplicates.
-    StudiesMark = "studies.mark",
-    /// Removing the studies of a file.
-    StudiesDiscard = "studies.discard",
+    QUEUE_ANSWER = "queue.answer",
     /// Asking whether a message was processed.
-    ProcessedLook = "processed.look",
+    PROCESSED_LOOK = "processed.look",
     /// Remembering that a message was processed.
-    ProcessedRemember = "processed.remember",
-    /// Waiting.
-    HostSleep = "host.sleep",
+    PROCESSED_REMEMBER = "processed.remember" (rare),
+    /// Waiting. Nobody waits twice.
+    HOST_SLEEP = "host.sleep" (never_fails, only_before),
 }
 
 impl Call {
-    /// Whether it changes something, so that it may arrive after its caller has given up.
-    pub(crate) fn may_be_late(self) -> bool {
-        matches!(
-            self,
-            Self::LedgerClaim
-                | Self::LedgerRelease
-                | Self::SagaPersist
-                | Self::SagaSettle
-                | Self::SessionCommit
-                | Self::SessionSettle
-                | Self::JobsWrite
-                | Self::QueueSend
-        )
+    const fn new(place: usize, name: &'static str) -> Self {
+        Self {
+            place,
+            name,
+            may_fail: true,
+            may_be_late: false,
+            is_rare: false,
+            is_of_attempt: false,
+            has_before: true,
+            has_after: true,
+        }
     }
 
-    /// Whether the port has a way to report a failure.
-    pub(crate) fn may_fail(self) -> bool {
-        !matches!(self, Self::HostSleep | Self::QueueReceive)
+    /// The workload's own call of this place in [`Workload::calls`](crate::Workload::calls).
+    pub const fn own(place: usize, name: &'static str) -> Self {
+        Self::new(Place::Own as usize + place, name)
+    }
+
+    /// A call that changes something may arrive after its caller has given up.
+    #[must_use]
+    pub const fn late(self) -> Self {
+        Self { may_be_late: true, ..self }
+    }
+
+    /// Few schedules come to it.
+    #[must_use]
+    pub const fn rare(self) -> Self {
+        Self { is_rare: true, ..self }
+    }
+
+    const fn of_attempt(self) -> Self {
+        Self { is_of_attempt: true, ..self }
+    }
+
+    const fn never_fails(self) -> Self {
+        Self { may_fail: false, ..self }
+    }
+
+    const fn only_before(self) -> Self {
+        Self { has_after: false, ..self }
+    }
+
+    const fn only_after(self) -> Self {
+        Self { has_before: false, ..self }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Its place among the engine's calls and those of the workload after them.
+    pub(crate) fn place(self) -> usize {
+        self.place
+    }
+
+    fn has(self, phase: Phase) -> bool {
+        match phase {
+            Phase::Before => self.has_before,
+            Phase::After => self.has_after,
+        }
     }
 }
 
@@ -162,63 +201,69 @@ impl Fault {
     }
 }
 
-const CALLS: usize = Call::ALL.len();
 const PHASES: usize = Phase::ALL.len();
 const FAULTS: usize = Fault::ALL.len();
 
 /// How often each call was met in each phase by each fault.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Coverage([u64; CALLS * PHASES * FAULTS]);
-
-impl Default for Coverage {
-    fn default() -> Self {
-        Self([0; CALLS * PHASES * FAULTS])
-    }
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// The calls that a run can reach.
+    calls: Vec<Call>,
+    /// By the calls' places.
+    counts: Vec<u64>,
 }
 
 impl Coverage {
+    pub(crate) fn new(calls: Vec<Call>) -> Self {
+        Self { calls, counts: Vec::new() }
+    }
+
     fn place(call: Call, phase: Phase, fault: Fault) -> usize {
-        (call as usize * PHASES + phase as usize) * FAULTS + fault as usize
+        (call.place() * PHASES + phase as usize) * FAULTS + fault as usize
     }
 
     pub(crate) fn count(&mut self, call: Call, phase: Phase, fault: Fault) {
-        self.0[Self::place(call, phase, fault)] += 1;
+        let place = Self::place(call, phase, fault);
+        if self.counts.len() <= place {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += 1;
     }
 
     /// How often that was met.
     pub fn of(&self, call: Call, phase: Phase, fault: Fault) -> u64 {
-        self.0[Self::place(call, phase, fault)]
+        self.counts.get(Self::place(call, phase, fault)).copied().unwrap_or(0)
     }
 
-    /// Adds what another run met.
+    /// Adds what another run of the same workload met.
     pub fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        if self.calls.is_empty() {
+            self.calls.clone_from(&other.calls);
+        }
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
         }
     }
 
     /// Every point that a run can reach and this fault can befall, but did not.
     pub fn missed(&self, fault: Fault) -> Vec<(Call, Phase)> {
-        let points = Call::ALL.iter().flat_map(|call| Phase::ALL.map(|phase| (*call, phase)));
+        let points = self.calls.iter().flat_map(|call| Phase::ALL.map(|phase| (*call, phase)));
         points
             .filter(|(call, phase)| possible(*call, *phase, fault) && self.of(*call, *phase, fault) == 0)
             .collect()
     }
 }
 
-/// Whether a fault can befall a point. Nobody waits twice for a sleep, and before a message is received there is
-/// nothing to lose.
+/// Whether a fault can befall a point.
 pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
-    let exists = match call {
-        Call::HostSleep => phase == Phase::Before,
-        Call::QueueReceive => phase == Phase::After,
-        _ => true,
-    };
-    exists
+    call.has(phase)
         && match fault {
             Fault::None | Fault::Crash | Fault::Delay => true,
-            Fault::Fail => call.may_fail(),
-            Fault::Late => phase == Phase::Before && call.may_be_late(),
+            Fault::Fail => call.may_fail,
+            Fault::Late => phase == Phase::Before && call.may_be_late,
         }
 }
 
@@ -235,7 +280,7 @@ impl fmt::Display for Coverage {
         for fault in Fault::ALL {
             write!(f, " {:>11}", fault.name())?;
         }
-        for call in Call::ALL {
+        for call in &self.calls {
             for phase in Phase::ALL {
                 if !possible(*call, phase, Fault::None) {
                     continue;

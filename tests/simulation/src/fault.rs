@@ -13,7 +13,7 @@ const OVERTAKEN_MS: [u64; 6] = [30_500, 31_000, 33_000, 40_000, 62_000, 95_000];
 /// How long after its caller gave up a call may arrive.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
 
-/// The most failures of one call in a schedule. An outbox entry is poisoned after five, and then its search waits
+/// The most failures of one call in a schedule. An outbox entry is poisoned after five, and then its partition waits
 /// for an operator, as it should.
 const MAX_FAILURES: u8 = 4;
 
@@ -35,19 +35,6 @@ const PROFILES: [Weights; 6] = [
     Weights { crash: 1, fail: 0, late: 0, delay: 8 },
 ];
 
-/// Calls that few schedules come to; there the faults are made to come oftener.
-const RARE: [Call; 5] = [
-    Call::SessionBury,
-    Call::StudiesDiscard,
-    Call::SessionSettle,
-    Call::LedgerGrant,
-    Call::ProcessedRemember,
-];
-
-/// The calls of an attempt at a search, in which workers overtake one another.
-const ATTEMPT: [Call; 5] =
-    [Call::LedgerClaim, Call::SagaLoad, Call::SagaPersist, Call::LedgerRelease, Call::QueueSend];
-
 /// The faults of one schedule.
 pub(crate) struct Plan {
     weights: Weights,
@@ -55,25 +42,24 @@ pub(crate) struct Plan {
     focused: bool,
     /// What this schedule is out to see, besides what comes by chance.
     target: Option<(Call, Phase, Fault)>,
-    /// One point in so many is struck.
+    /// A fault strikes one point in this many.
     one_in: u64,
     left: u64,
-    failures: [u8; Call::ALL.len()],
-    /// How many were injected.
-    pub(crate) injected: u64,
+    /// By the calls' places.
+    failures: Vec<u8>,
 }
 
 impl Plan {
-    /// The plan of a schedule.
-    pub(crate) fn draw(rng: &mut Rng) -> Self {
+    /// The plan of a schedule in which these calls are made.
+    pub(crate) fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
         let weights = rng.pick(&PROFILES);
         let focused = rng.percent(40);
         let one_in = if focused { rng.pick(&[4, 7, 12]) } else { rng.pick(&[6, 15, 40, 100]) };
         // One schedule in ten has none at all: only copies, orders and races.
         let left = if rng.one_in(10) { 0 } else { rng.between(1, 14) };
         let target = (left > 0 && !focused)
-            .then(|| (rng.pick(Call::ALL), rng.pick(&Phase::ALL), rng.pick(&Fault::ALL[1..])));
-        Self { weights, focused, target, one_in, left, failures: [0; Call::ALL.len()], injected: 0 }
+            .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::ALL[1..])));
+        Self { weights, focused, target, one_in, left, failures: Vec::new() }
     }
 
     /// No more faults from here on.
@@ -89,23 +75,25 @@ impl Plan {
 
     /// What befalls this point.
     pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> Fault {
-        if self.left == 0 || (self.focused && !ATTEMPT.contains(&call)) {
+        if self.left == 0 || (self.focused && !call.is_of_attempt) {
             return Fault::None;
         }
-        let one_in = if RARE.contains(&call) { self.one_in.div_ceil(5) } else { self.one_in };
+        let one_in = if call.is_rare { self.one_in.div_ceil(5) } else { self.one_in };
         let fault = match self.target {
             Some((at, side, fault)) if (at, side) == (call, phase) && rng.one_in(2) => fault,
             _ if rng.one_in(one_in) => self.choose(rng),
             _ => return Fault::None,
         };
         let failure = matches!(fault, Fault::Fail | Fault::Late);
-        let failures = &mut self.failures[call as usize];
+        if self.failures.len() <= call.place() {
+            self.failures.resize(call.place() + 1, 0);
+        }
+        let failures = &mut self.failures[call.place()];
         if !possible(call, phase, fault) || (failure && *failures >= MAX_FAILURES) {
             return Fault::None;
         }
         *failures += u8::from(failure);
         self.left -= 1;
-        self.injected += 1;
         fault
     }
 

@@ -2,20 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tracing::subscriber::NoSubscriber;
 
+use crate::application::{self, Application};
 use crate::coverage::Coverage;
 use crate::options::{Config, Invariant, Outcome, Stats, Violation};
 use crate::schedule::Schedule;
+use crate::workload::Workload;
 
-/// Runs the schedule of one seed. The same configuration and seed give the same outcome, always.
-pub fn simulate(config: &Config, seed: u64) -> Outcome {
+/// Runs the schedule of one seed. The same workload, configuration and seed give the same outcome, always.
+pub fn simulate<W: Workload>(workload: &W, config: &Config, seed: u64) -> Outcome {
+    run_one(&application::of(workload), config, seed)
+}
+
+fn run_one(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Outcome {
     // What the functions log of simulated failures is of no interest to anybody.
-    tracing::subscriber::with_default(NoSubscriber::new(), || Schedule::new(config, seed).run())
+    tracing::subscriber::with_default(NoSubscriber::new(), || Schedule::new(application, config, seed).run())
 }
 
 /// What came of many schedules.
@@ -88,8 +94,22 @@ pub struct Range {
     pub stop_at_first: bool,
 }
 
-/// Runs schedules with successive seeds. `progress` is told the number done, now and then, from one of the threads.
-pub fn run_many(config: &Config, range: &Range, progress: &(dyn Fn(u64) + Sync)) -> Summary {
+/// Runs schedules with successive seeds. `progress` is called now and then with the number done, from any thread.
+pub fn run_many<W: Workload>(
+    workload: &W,
+    config: &Config,
+    range: &Range,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Summary {
+    run_all(&application::of(workload), config, range, progress)
+}
+
+fn run_all(
+    application: &Arc<dyn Application>,
+    config: &Config,
+    range: &Range,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Summary {
     let began = Instant::now();
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let total = Mutex::new(Summary::default());
@@ -103,7 +123,7 @@ pub fn run_many(config: &Config, range: &Range, progress: &(dyn Fn(u64) + Sync))
                         break;
                     }
                     let seed = range.first_seed.wrapping_add(index);
-                    let outcome = simulate(config, seed);
+                    let outcome = run_one(application, config, seed);
                     stop.fetch_or(range.stop_at_first && outcome.violation.is_some(), Ordering::Relaxed);
                     mine.add(seed, outcome);
                     if index % 64 == 63 {

@@ -2,13 +2,19 @@
 //! broken in the way its name says; the simulation is worth something only because it finds every one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
-use contracts::{AttemptId, Body, Delivery, Destination, Disposition, Message, SearchId, Token};
+use async_trait::async_trait;
 use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
-use functions::run_saga::RunSaga;
-use outbox::{Entry, Kind, Outgoing};
+use jiff::Timestamp;
+use messages::{
+    AttemptId, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Token,
+};
+use outbox::session::CONTROL;
+use outbox::{Entry, Kind};
+use saga::{Document, Persist, Settings};
 use uuid::Uuid;
-use worker::Persist;
 
 use crate::coverage::Call;
 use crate::options::Mutant;
@@ -18,12 +24,12 @@ use crate::world::World;
 /// What the mutants remember.
 #[derive(Default)]
 pub(crate) struct Notes {
-    /// The tokens that each attempt was told of.
+    /// The tokens in the answer to each attempt's claim.
     answers: BTreeMap<AttemptId, BTreeSet<Token>>,
     /// The attempts that stored something.
     persisted: BTreeSet<AttemptId>,
-    /// What a search expected when a worker last loaded it.
-    expected: BTreeMap<(usize, SearchId), BTreeSet<Token>>,
+    /// What a partition expected when a worker last loaded it.
+    expected: BTreeMap<(usize, PartitionKey), BTreeSet<Token>>,
 }
 
 impl World {
@@ -37,20 +43,22 @@ impl World {
         write.add.iter().filter(move |entry| !(in_memory && entry.claimed_until.is_some()))
     }
 
-    /// Gives out other tokens each time a stored command is fetched to be sent once more.
+    /// Gives out other tokens each time a stored request is fetched to be sent once more.
     pub(crate) fn mint_again(&mut self, entries: &mut [Entry]) {
         if !self.has(Mutant::TokensMintedAgain) {
             return;
         }
-        for entry in entries.iter_mut().filter(|entry| entry.kind != Kind::Job) {
+        for entry in entries.iter_mut().filter(|entry| entry.kind != Kind::View) {
             let Ok(mut message) = Message::decode(&entry.payload) else { continue };
-            let search = message.correlation_id;
-            let Body::StartParsing(command) = &mut message.body else { continue };
-            let token = Token::minted_at_entry(search, self.fresh_id());
-            command.reply_token = Some(token.clone());
-            if let Some(item) = self.items.get_mut(&search) {
-                item.tokens.insert(token);
+            if message.reply_token.is_none() {
+                continue;
             }
+            let token = Token::minted_at_entry(message.partition, self.fresh_id());
+            self.application.stamp(&mut message.body, &token);
+            if let Some(item) = self.items.get_mut(&message.partition) {
+                item.tokens.insert(token.clone());
+            }
+            message.reply_token = Some(token);
             entry.payload = message.encode().unwrap_or_default();
         }
     }
@@ -70,9 +78,10 @@ impl World {
         }
     }
 
-    pub(crate) fn after_load(&mut self, search: SearchId, expected: BTreeSet<Token>) {
+    pub(crate) fn after_load(&mut self, document: &Document) {
         if let (true, Some(process)) = (self.has(Mutant::GarbageWithoutPersist), self.acting) {
-            self.mutants.expected.insert((process, search), expected);
+            let expected = document.content.expected.iter().map(|expected| expected.token.clone());
+            self.mutants.expected.insert((process, document.partition), expected.collect());
         }
     }
 
@@ -115,10 +124,11 @@ impl Port {
         }
         let urgent = writes.iter().flat_map(|write| &write.add).filter(|entry| entry.claimed_until.is_some());
         for entry in urgent {
+            let Kind::Message(queue) = &entry.kind else { continue };
             let Ok(message) = Message::decode(&entry.payload) else { continue };
-            if let Ok(outgoing) = Outgoing::new(&message, std::time::Duration::ZERO) {
+            if let Ok(outgoing) = Outgoing::new(&message, queue.clone(), Duration::ZERO) {
                 // A failure of one that is sent once more anyway is of no interest.
-                let _ = self.call(Call::QueueSend, move |world| world.send(&outgoing)).await;
+                let _ = self.call(Call::QUEUE_SEND, move |world| world.send(&outgoing)).await;
             }
         }
     }
@@ -128,50 +138,59 @@ impl Port {
         if !self.has(Mutant::ClearedBeforeSending) {
             return;
         }
-        let ids: Vec<_> = messages.iter().map(|message| (message.search_id, message.id)).collect();
+        let ids: Vec<_> = messages.iter().map(|message| (message.partition, message.id)).collect();
         let clear = move |world: &mut World| {
-            for (search, id) in ids {
-                if let Some(stored) = world.documents.get_mut(&search) {
+            for (partition, id) in ids {
+                if let Some(stored) = world.documents.get_mut(&partition) {
                     stored.document.outbox.retain(|entry| entry.id != id);
                 }
             }
         };
-        let _ = self.call(Call::SagaSettle, clear).await;
+        let _ = self.call(Call::SAGA_SETTLE, clear).await;
     }
 
-    /// The messages as they leave: with ids of their own each time, when effects are not told apart by their cause.
+    /// The messages as they leave: with fresh ids each time, for the mutant that does not derive them from the cause.
     pub(crate) fn renamed(&self, messages: &[Outgoing]) -> Vec<Outgoing> {
         let mut messages = messages.to_vec();
         if self.has(Mutant::RandomEffectIds) {
-            let effects = messages.iter_mut().filter(|message| message.destination != Destination::Control);
+            let effects = messages.iter_mut().filter(|message| message.queue != CONTROL);
             for outgoing in effects {
                 let id: Uuid = self.perform(World::fresh_id);
                 outgoing.body = outgoing.body.replace(&outgoing.id.to_string(), &id.to_string());
-                outgoing.id = contracts::MessageId::from_uuid(id);
+                outgoing.id = MessageId::from_uuid(id);
             }
         }
         messages
     }
 }
 
-/// Tries whatever went wrong again in place, and not conflicts alone.
-pub(crate) async fn insist(
-    port: &Port,
-    function: &RunSaga,
-    deliveries: &[Delivery],
-    mut answers: Vec<Disposition>,
-) -> Vec<Disposition> {
+/// A consumer, and one that insists in its place if that is the defect.
+pub(crate) fn insisting(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
     if !port.has(Mutant::RetryOnEveryError) {
-        return answers;
+        return consumer;
     }
-    for delay in worker::Settings::default().conflict_delays {
-        for (delivery, answer) in deliveries.iter().zip(&mut answers) {
-            if matches!(answer, Disposition::Retry { .. }) {
-                contracts::Host::sleep(port, delay).await;
-                let again = function.handle(std::slice::from_ref(delivery), None).await;
-                *answer = again.into_iter().next().unwrap_or_else(|| answer.clone());
+    Arc::new(Insisting { port: port.clone(), consumer })
+}
+
+/// Tries whatever went wrong again in place, and not conflicts alone.
+struct Insisting {
+    port: Port,
+    consumer: Arc<dyn Consumer>,
+}
+
+#[async_trait]
+impl Consumer for Insisting {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
+        let mut answers = self.consumer.consume(batch, deadline).await;
+        for delay in Settings::default().conflict_delays {
+            for (delivery, answer) in batch.iter().zip(&mut answers) {
+                if matches!(answer, Disposition::Retry { .. }) {
+                    self.port.sleep(delay).await;
+                    let again = self.consumer.consume(std::slice::from_ref(delivery), None).await;
+                    *answer = again.into_iter().next().unwrap_or_else(|| answer.clone());
+                }
             }
         }
+        answers
     }
-    answers
 }

@@ -2,21 +2,28 @@
 
 use std::fmt;
 
-pub use config::Mode;
-
 use crate::coverage::Coverage;
+
+/// How the functions tell duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By tokens in a ledger.
+    Ledger,
+    /// By versions, the ids of processed messages and states alone.
+    Optimistic,
+}
 
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// How the functions tell duplicates.
+    /// With a ledger or without.
     pub mode: Mode,
     /// A defect to plant, for proving that it is found.
     pub mutant: Option<Mutant>,
     /// Whether to write down what happens.
     pub trace: bool,
-    /// After how many receipts the saga queue gives a message up, so that its search waits for an operator; none
-    /// for never. With a limit every schedule shows whether it is large enough.
+    /// After how many receipts the saga queue gives a message up, so that its partition waits for an operator;
+    /// none for never. With a limit every schedule shows whether it is large enough.
     pub saga_receives: Option<u32>,
     /// The most steps of one schedule; one that needs more has not come to rest.
     pub max_steps: u64,
@@ -69,20 +76,20 @@ pub enum Invariant {
     TokensAreKept,
     /// I5: a duplicate changes nothing.
     DuplicatesChangeNothing,
-    /// I6: what is stored stays bounded by the number of files.
+    /// I6: what is stored stays bounded.
     Bounded,
     /// I7: everything comes to rest.
     Quiescence,
     /// The transactional session: data stored and message sent, or neither.
     SessionIsAtomic,
-    /// The studies of a file that was read to its end are there.
-    StudiesAreKept,
     /// Only a conflict is tried again in place; everything else goes back to its queue.
     RetriesAreScoped,
     /// One worker at a time is inside a partition, while its lease lasts.
     OneInside,
     /// The functions answer each delivery, and never panic.
     Answers,
+    /// What the workload says must hold.
+    Application,
 }
 
 impl Invariant {
@@ -97,10 +104,10 @@ impl Invariant {
             Self::Bounded => "I6",
             Self::Quiescence => "I7",
             Self::SessionIsAtomic => "session",
-            Self::StudiesAreKept => "studies",
             Self::RetriesAreScoped => "retries",
             Self::OneInside => "partition",
             Self::Answers => "answers",
+            Self::Application => "application",
         }
     }
 }
@@ -120,6 +127,12 @@ pub struct Violation {
     pub detail: String,
 }
 
+impl From<String> for Violation {
+    fn from(detail: String) -> Self {
+        Self { invariant: Invariant::Application, detail }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.invariant, self.detail)
@@ -137,11 +150,11 @@ pub struct Stats {
     pub received: u64,
     /// Faults of every kind.
     pub faults: u64,
-    /// Searches of which something was stored.
-    pub searches: u64,
-    /// Searches that completed.
+    /// Partitions of which something was stored.
+    pub partitions: u64,
+    /// Those that ended well.
     pub completed: u64,
-    /// Searches that ended in error.
+    /// Those that ended otherwise.
     pub failed: u64,
     /// Stale duplicates delivered after the end.
     pub stale: u64,
@@ -154,7 +167,7 @@ impl Stats {
         self.sent += other.sent;
         self.received += other.received;
         self.faults += other.faults;
-        self.searches += other.searches;
+        self.partitions += other.partitions;
         self.completed += other.completed;
         self.failed += other.failed;
         self.stale += other.stale;

@@ -6,8 +6,6 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use outbox::Queue;
-
 use crate::coverage::{Call, Phase};
 use crate::port::Port;
 
@@ -16,8 +14,8 @@ use crate::port::Port;
 pub(crate) enum Kind {
     /// A side of a call.
     Call(Call, Phase),
-    /// A message that is visible.
-    Receive(Queue),
+    /// A message that is visible in the queue of this place.
+    Receive(usize),
     /// An effect that is overdue.
     Sweep,
 }

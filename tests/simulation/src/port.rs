@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::{Host, Observation, Observe, StoreError};
 use jiff::Timestamp;
+use messages::{Host, Observation, Observe, StoreError};
 use uuid::{Builder, Uuid};
 
 use crate::coverage::{Call, Phase};
@@ -94,7 +94,7 @@ impl World {
             world.note(|| format!("{} arrives late", call.name()));
             perform(world);
         };
-        self.at(at, Occasion::Late(Box::new(act)));
+        self.at(at, Occasion::Act(Box::new(act)));
     }
 }
 
@@ -120,7 +120,7 @@ impl Host for Port {
     async fn sleep(&self, duration: Duration) {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let until = self.universe.with(|world| world.now.saturating_add(millis));
-        Gate::new(self, Kind::Call(Call::HostSleep, Phase::Before), until).await;
+        Gate::new(self, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
     }
 }
 
@@ -128,7 +128,7 @@ impl World {
     /// Ascending in time; ids of one moment ascend too.
     pub(crate) fn fresh_id(&mut self) -> Uuid {
         self.ids = self.ids.wrapping_add(1);
-        let ([a, b, c, d], [x, y, z, ..]) = (self.ids.to_be_bytes(), self.rng.next().to_be_bytes());
+        let ([a, b, c, d], [x, y, z, ..]) = (self.ids.to_be_bytes(), self.rng.draw().to_be_bytes());
         let millis = u64::try_from(timestamp(self.now).as_millisecond()).unwrap_or(0);
         // The first three bytes lose bits to the version and the variant.
         Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()

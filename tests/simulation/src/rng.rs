@@ -3,17 +3,19 @@
 
 /// A seeded generator.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Self {
         let mut rng = Self(seed);
         // Neighbouring seeds begin far apart.
-        rng.0 = rng.next() ^ seed.rotate_left(32);
+        rng.0 = rng.draw() ^ seed.rotate_left(32);
         rng
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Any number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,38 +24,41 @@ impl Rng {
     }
 
     /// A number below `end`; 0 when that is 0. The bias of the modulus is of no consequence here.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        if end == 0 { 0 } else { self.next() % end }
+    pub fn below(&mut self, end: u64) -> u64 {
+        if end == 0 { 0 } else { self.draw() % end }
     }
 
     /// An index into something of this length.
-    pub(crate) fn index(&mut self, len: usize) -> usize {
+    pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
     /// From `low` to `high`, both included.
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
     /// True once in `of` times.
-    pub(crate) fn one_in(&mut self, of: u64) -> bool {
+    pub fn one_in(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }
 
     /// True in `percent` of all cases.
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+    pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// One of these; the list is not empty.
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    ///
+    /// # Panics
+    /// When it is.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }
 
     /// From 0 (included) to 1 (excluded).
     pub(crate) fn unit(&mut self) -> f64 {
         // The upper 53 bits are what a double holds exactly.
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

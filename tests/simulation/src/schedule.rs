@@ -1,23 +1,24 @@
 //! The executor: it decides, step by step, who goes on and what befalls them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use futures::future::BoxFuture;
 
 use crate::actors::Role;
+use crate::application::Application;
 use crate::checks::ages;
 use crate::choice::Next;
 use crate::options::{Config, Invariant, Outcome};
 use crate::port::{Port, Universe};
-use crate::workload::Intent;
 use crate::world::{Occasion, World};
 
 /// One schedule.
 pub(crate) struct Schedule {
     universe: Universe,
     workers: Vec<Worker>,
-    /// Per cent of the steps in which whoever went on last goes on again.
+    /// The percentage of steps in which the worker of the step before goes on.
     sticky: u64,
     last: usize,
 }
@@ -29,17 +30,10 @@ struct Worker {
 
 impl Schedule {
     /// The schedule of a seed.
-    pub(crate) fn new(config: &Config, seed: u64) -> Self {
-        let mut world = World::new(config.clone(), seed);
+    pub(crate) fn new(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Self {
+        let mut world = World::new(Arc::clone(application), config.clone(), seed);
+        let roles = world.roles();
         let rng = &mut world.rng;
-        let mut roles = Vec::new();
-        for _ in 0..rng.pick(&[1, 1, 2]) {
-            roles.push(Role::Client(Intent::draw(rng)));
-        }
-        roles.push(Role::Notify);
-        roles.extend(vec![Role::Saga; rng.pick(&[2, 2, 3])]);
-        roles.extend([Role::Parse, Role::Parse, Role::Faults]);
-        roles.extend([Role::Control, Role::Control, Role::Sweep, Role::Sweep]);
         let sticky = rng.pick(&[0, 0, 50, 85]);
         let replays: Vec<u64> = (0..rng.below(4)).map(|_| rng.below(200_000)).collect();
         for at in replays {
@@ -51,6 +45,7 @@ impl Schedule {
             count = if first { 1 } else { count + 1 };
             world.names.push(format!("{} {count}", role.name()));
             world.restarts.push(role.restarts());
+            world.runs_saga.push(world.saga == Some(role.name()));
         }
         let workers = roles.into_iter().map(|role| Worker { role, future: None }).collect();
         Self { universe: Universe::new(world), workers, sticky, last: usize::MAX }
@@ -67,7 +62,7 @@ impl Schedule {
                 world.acting = None;
                 world.note(|| "everything is at rest".to_owned());
                 world.check_rest();
-                world.count_searches();
+                world.count_partitions();
             });
             self.repeat_after_the_end();
         }
@@ -89,16 +84,16 @@ impl Schedule {
             age.filter(|_| world.violation.is_none())
         });
         let Some(age) = age else { return };
-        let (before, tokens) = self.universe.with(|world| {
+        let before = self.universe.with(|world| {
             world.now += age;
-            let before = (world.snapshot(), world.tokens());
+            let before = world.snapshot();
             world.send_stale();
             before
         });
         if self.come_to_rest() {
             self.universe.with(|world| {
                 world.acting = None;
-                world.check_unchanged(&before, &tokens);
+                world.check_unchanged(&before);
             });
         }
     }

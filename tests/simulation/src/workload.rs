@@ -1,185 +1,209 @@
-//! What happens outside: clients that announce searches and upload files, and what is really in those files.
+//! What an application writes to be simulated.
 
-use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
-use contracts::message::ObjectRef;
-use contracts::{FileId, ObjectKey, SearchId};
-use functions::start_upload::{Announced, NewFile, NewSearch};
-use outbox::Queue;
+use futures::future::BoxFuture;
+use messages::{Message, Observation, PartitionKey, Queue};
+use outbox::session::Found;
+use outbox::{SessionRecord, View};
+use saga::{Content, Document, Engine, Persist, Saga, System};
 
+use crate::access::{Access, Scene};
+use crate::coverage::Call;
+use crate::options::Violation;
 use crate::rng::Rng;
-use crate::world::{Occasion, StoredObject, World, short};
+use crate::world::World;
 
-/// Where uploads go.
-pub(crate) const BUCKET: &str = "bucket";
-/// What the keys of uploads begin with.
-pub(crate) const KEY_PREFIX: &str = "uploads/";
-/// Just before and after the search times out.
-const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
+/// Whether what must hold does.
+pub type Checked = Result<(), Violation>;
 
-const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
-const NO_RECORD: &[u8] = b"no reference at all";
+/// An application under simulation. Its functions are taken from its system's table; what the table does not say is said
+/// here: what happens outside, and what must hold besides the engine's promises.
+pub trait Workload: Clone + Send + Sync + 'static {
+    /// Its saga.
+    type Saga: Saga;
+    /// What its functions are built over.
+    type Ports: Send + 'static;
+    /// What outlives its workers besides what the engine stores, such as uploaded files.
+    type World: Clone + Default + Send + 'static;
 
-/// What is in a file.
+    /// Its saga.
+    fn saga(&self) -> Self::Saga;
+
+    /// Its queues and functions. A function behind a queue is simulated as it is shipped.
+    fn system(&self) -> &'static System<Self::Ports>;
+
+    /// The ports of one worker: the engine's, and the application's own over `access`.
+    fn ports(&self, engine: Engine, access: Access<Self::World>) -> Self::Ports;
+
+    /// A client, from its first request to its last. It begins at once, and is not started again after a crash.
+    fn client(&self, ports: Self::Ports, access: Access<Self::World>, rng: Rng) -> BoxFuture<'static, ()>;
+
+    /// The calls of its own ports, each made with [`Call::own`] and its place in this list.
+    fn calls(&self) -> &'static [Call] {
+        &[]
+    }
+
+    /// The engine's calls that it never makes.
+    fn unused(&self) -> &'static [Call] {
+        &[]
+    }
+
+    /// How much of a partition may be stored at most.
+    fn bounds(&self, _world: &Self::World, _partition: PartitionKey) -> Bounds {
+        Bounds::default()
+    }
+
+    /// Whether a partition that ended in this state ended well; for the totals.
+    fn succeeded(&self, _state: &<Self::Saga as Saga>::State) -> bool {
+        true
+    }
+
+    /// What must hold of each change of a document.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn changed(&self, _change: &Change<'_, Self::Saga>) -> Checked {
+        Ok(())
+    }
+
+    /// What must hold of each session that is committed.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn committed(&self, _session: &SessionRecord) -> Checked {
+        Ok(())
+    }
+
+    /// Takes note of what a function decided.
+    ///
+    /// # Errors
+    /// When it should not have.
+    fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &Observation) -> Checked {
+        Ok(())
+    }
+
+    /// Takes note of a message that its queue gave up.
+    fn given_up(&self, _scene: &mut Scene<'_, Self::World>, _queue: &Queue, _message: &Message) {}
+
+    /// What must hold when everything has come to rest.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn check(&self, _rest: &Rest<'_, Self>) -> Checked {
+        Ok(())
+    }
+
+    /// What duplicates that come after the end must leave as it was.
+    ///
+    /// # Errors
+    /// What they changed.
+    fn unchanged(&self, _before: &Self::World, _after: &Self::World) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// How much of one partition may be stored at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quality {
-    /// Two records.
-    Good,
-    /// Nothing that can be parsed.
-    Bad,
-    /// Whoever reads it gets an error, always.
-    Unreadable,
+pub struct Bounds {
+    /// Messages that change its state, from beginning to end.
+    pub messages: usize,
+    /// Answers and timers that it waits for, from beginning to end.
+    pub awaited: usize,
+    /// Entries in its outbox at one time.
+    pub outbox: usize,
 }
 
-/// What really happens to a search.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Truth {
-    /// Its files.
-    pub(crate) files: BTreeMap<FileId, Quality>,
-    /// How many objects were stored.
-    pub(crate) uploads: usize,
-    /// Whether the client was told that it is announced.
-    pub(crate) announced: bool,
-    /// Whether the client asked for its withdrawal.
-    pub(crate) withdrawn: bool,
-}
-
-/// What one client is going to do.
-#[derive(Debug, Clone)]
-pub(crate) struct Intent {
-    /// When it begins.
-    pub(crate) begins_ms: u64,
-    /// Whether it uploads even when nobody told it that the search is announced.
-    pub(crate) remembers: bool,
-    /// How long after the announcement it withdraws the search, if it does.
-    pub(crate) withdraws_after_ms: Option<u64>,
-    files: Vec<FileIntent>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct FileIntent {
-    quality: Quality,
-    after_ms: Option<u64>,
-    copies: u32,
-    versioned: bool,
-}
-
-/// One file that is about to be stored.
-#[derive(Debug, Clone)]
-pub(crate) struct Upload {
-    search: SearchId,
-    file: FileId,
-    key: String,
-    version: Option<String>,
-    metadata: BTreeMap<String, String>,
-    quality: Quality,
-}
-
-impl Intent {
-    /// What a client is going to do.
-    pub(crate) fn draw(rng: &mut Rng) -> Self {
-        let count = rng.pick(&[1, 1, 2, 2, 2, 3]);
-        Self {
-            begins_ms: rng.below(2_000),
-            remembers: rng.percent(60),
-            withdraws_after_ms: rng.one_in(5).then(|| rng.below(10_000)),
-            files: (0..count).map(|_| FileIntent::draw(rng)).collect(),
-        }
-    }
-
-    /// The request.
-    pub(crate) fn request(&self) -> NewSearch {
-        let file = |n| NewFile { name: format!("{n}.ris"), size_bytes: 100 };
-        NewSearch { name: "search".to_owned(), files: (0..self.files.len()).map(file).collect() }
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { messages: 16, awaited: 8, outbox: 16 }
     }
 }
 
-impl FileIntent {
-    fn draw(rng: &mut Rng) -> Self {
-        let quality = match rng.below(20) {
-            0 => Quality::Unreadable,
-            1 | 2 => Quality::Bad,
-            _ => Quality::Good,
-        };
-        let after_ms = match rng.below(30) {
-            0 => None,
-            1 | 2 => Some(rng.between(LATE_MS.0, LATE_MS.1)),
-            3..=8 => Some(rng.between(10_000, 120_000)),
-            _ => Some(rng.below(3_000)),
-        };
-        Self { quality, after_ms, copies: if rng.one_in(6) { 2 } else { 1 }, versioned: rng.one_in(3) }
+impl Bounds {
+    /// None.
+    pub const NONE: Self = Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX };
+}
+
+/// One change of a document that is about to be stored.
+pub struct Change<'a, S: Saga> {
+    /// The write, states unread.
+    pub write: &'a Persist,
+    /// The state that the attempt had loaded; none when there was no document.
+    pub before: Option<&'a S::State>,
+    /// The state from now on.
+    pub after: &'a S::State,
+    /// The messages that it adds to the outbox, in their order.
+    pub messages: &'a [Message],
+    /// The views that it adds.
+    pub views: &'a [View],
+}
+
+/// Everything, at rest. It stands for the workload's own world too.
+pub struct Rest<'a, W: Workload> {
+    world: &'a World,
+    workload: PhantomData<W>,
+}
+
+impl<'a, W: Workload> Rest<'a, W> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        Self { world, workload: PhantomData }
+    }
+
+    /// The partitions of which there is a document, a view or a session.
+    pub fn partitions(&self) -> Vec<PartitionKey> {
+        let documents = self.world.documents.keys().copied();
+        let mut all: Vec<_> = documents.chain(self.world.views.keys().copied()).collect();
+        all.extend(self.world.checks.sessions.values().copied());
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The document of a partition.
+    pub fn document(&self, partition: PartitionKey) -> Option<&'a Document> {
+        self.world.documents.get(&partition).map(|stored| &stored.document)
+    }
+
+    /// What its document holds.
+    pub fn content(&self, partition: PartitionKey) -> Option<&'a Content> {
+        self.document(partition).map(|document| &document.content)
+    }
+
+    /// Its state.
+    pub fn state(&self, partition: PartitionKey) -> Option<&'a <W::Saga as Saga>::State> {
+        self.world.documents.get(&partition)?.state.downcast_ref()
+    }
+
+    /// What readers see of it.
+    pub fn view(&self, partition: PartitionKey) -> Option<&'a View> {
+        self.world.views.get(&partition)
+    }
+
+    /// Whether a session of this partition was committed.
+    pub fn is_committed(&self, partition: PartitionKey) -> bool {
+        self.world.is_committed(partition)
+    }
+
+    /// Every message that was ever stored as an effect in this partition, whether or not it was sent.
+    pub fn effects(&self, partition: PartitionKey) -> impl Iterator<Item = &'a Message> {
+        self.world.checks.messages_of(partition)
+    }
+}
+
+impl<W: Workload> Deref for Rest<'_, W> {
+    type Target = W::World;
+
+    #[allow(clippy::expect_used, reason = "a world is made for its workload, and never changed for another")]
+    fn deref(&self) -> &W::World {
+        self.world.outside.downcast_ref().expect("the world is this workload's")
     }
 }
 
 impl World {
-    /// Takes note of a search that a client has prepared.
-    pub(crate) fn prepared(&mut self, announced: &Announced, intent: &Intent) {
-        let files = announced.files.iter().zip(&intent.files);
-        let truth = Truth {
-            files: files.map(|(upload, file)| (upload.file_id, file.quality)).collect(),
-            ..Truth::default()
-        };
-        self.note(|| format!("prepared search {}", short(&announced.search_id)));
-        self.checks.truth.insert(announced.search_id, truth);
-    }
-
-    /// The client was told that the search is announced.
-    pub(crate) fn announced(&mut self, search: SearchId) {
-        if let Some(truth) = self.checks.truth.get_mut(&search) {
-            truth.announced = true;
-        }
-    }
-
-    /// The client asks for the search to be withdrawn.
-    pub(crate) fn withdraws(&mut self, search: SearchId) {
-        self.note(|| format!("search {} is to be withdrawn", short(&search)));
-        if let Some(truth) = self.checks.truth.get_mut(&search) {
-            truth.withdrawn = true;
-        }
-    }
-
-    /// Has the client upload its files from now on.
-    pub(crate) fn upload_all(&mut self, announced: &Announced, intent: &Intent) {
-        for (upload, file) in announced.files.iter().zip(&intent.files) {
-            let Some(after) = file.after_ms else { continue };
-            let mut metadata = upload.upload.fields.clone();
-            let Some(key) = metadata.remove("key") else { continue };
-            for copy in 0..file.copies {
-                let upload = Upload {
-                    search: announced.search_id,
-                    file: upload.file_id,
-                    key: key.clone(),
-                    version: file.versioned.then(|| copy.to_string()),
-                    metadata: metadata.clone(),
-                    quality: file.quality,
-                };
-                let at = self.now + after + self.rng.below(2_000) * u64::from(copy);
-                self.at(at, Occasion::Upload(upload));
-            }
-        }
-    }
-
-    /// Stores an object, and notifies.
-    pub(crate) fn store_object(&mut self, upload: Upload) {
-        let Upload { search, file, key, version, metadata, quality } = upload;
-        self.note(|| format!("file {} of search {} is stored", short(&file), short(&search)));
-        debug_assert!(ObjectKey::parse(KEY_PREFIX, &key).is_ok());
-        if let Some(truth) = self.checks.truth.get_mut(&search) {
-            truth.uploads += 1;
-        }
-        let version_field =
-            version.as_ref().map_or_else(String::new, |version| format!(r#","versionId":"{version}""#));
-        let event = format!(
-            r#"{{"Records":[{{"eventName":"ObjectCreated:Post","s3":{{"bucket":{{"name":"{BUCKET}"}},"object":{{"key":"{key}"{version_field}}}}}}}]}}"#
-        );
-        let bytes = match quality {
-            Quality::Good => Some(TWO_RECORDS),
-            Quality::Bad => Some(NO_RECORD),
-            Quality::Unreadable => None,
-        };
-        let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes: 100 };
-        self.objects.retain(|stored| stored.object != object);
-        self.objects.push(StoredObject { object, metadata, bytes });
-        self.post(Queue::Uploads, &event, std::time::Duration::ZERO);
+    pub(crate) fn is_committed(&self, partition: PartitionKey) -> bool {
+        let committed = |id| self.sessions.get(id).is_some_and(|stored| stored.found == Found::Committed);
+        self.checks.sessions.iter().any(|(id, of)| *of == partition && committed(id))
     }
 }

@@ -1,25 +1,27 @@
 //! Everything that outlives a worker: the stores, the queues, the clock, and what the checks remember.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use contracts::message::ObjectRef;
-use contracts::{FileId, Job, Observation, SearchId, SessionId, Verdict};
 use dedup::ledger::Item;
 use jiff::Timestamp;
-use outbox::session::Found;
-use outbox::{Entry, Owner, Queue};
-use worker::Document;
+use messages::{Observation, PartitionKey, SessionId};
+use outbox::session::{CONTROL, Found};
+use outbox::{Entry, Key, Owner, Record, View};
+use saga::{Document, SAGA};
 
+use crate::access::short;
+use crate::application::{self, Application, SETTLES, State, Station};
 use crate::checks::Checks;
-use crate::coverage::Coverage;
+use crate::coverage::{Call, Coverage};
 use crate::fault::Plan;
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Stats, Violation};
 use crate::point::{Kind, Points};
 use crate::ports::queues::Queues;
-use crate::ports::studies::Recognised;
 use crate::rng::Rng;
-use crate::workload::Upload;
 
 /// The beginning of time: 1 January 2026.
 const START_SECOND: i64 = 1_767_225_600;
@@ -39,21 +41,25 @@ pub(crate) fn millis(at: Timestamp) -> u64 {
     u64::try_from(ms.saturating_add(fraction)).unwrap_or(0)
 }
 
+/// A duration in milliseconds.
+pub(crate) fn span(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Something that happens at a certain time.
 pub(crate) enum Occasion {
     /// A worker starts again.
     Restart(usize),
-    /// A file is stored.
-    Upload(Upload),
     /// A message that was sent before is sent again by whoever does such things.
     Replay,
-    /// A call arrives whose caller has given up.
-    Late(Box<dyn FnOnce(&mut World) + Send>),
+    /// Something happens outside, or a call arrives whose caller has given up.
+    Act(Box<dyn FnOnce(&mut World) + Send>),
 }
 
 /// A saga document as stored.
 pub(crate) struct StoredDocument {
     pub(crate) document: Document,
+    pub(crate) state: State,
     pub(crate) expires_at: Option<Timestamp>,
 }
 
@@ -63,17 +69,14 @@ pub(crate) struct StoredSession {
     pub(crate) outbox: Vec<Entry>,
 }
 
-/// An uploaded object.
-pub(crate) struct StoredObject {
-    pub(crate) object: ObjectRef,
-    pub(crate) metadata: BTreeMap<String, String>,
-    /// None when it cannot be read at all.
-    pub(crate) bytes: Option<&'static [u8]>,
-}
-
 /// The world.
 pub(crate) struct World {
     pub(crate) config: Config,
+    pub(crate) application: Arc<dyn Application>,
+    /// What stands behind queues.
+    pub(crate) stations: Vec<Station>,
+    /// The function that runs the saga.
+    pub(crate) saga: Option<&'static str>,
     /// Milliseconds since the beginning.
     pub(crate) now: u64,
     pub(crate) rng: Rng,
@@ -90,16 +93,18 @@ pub(crate) struct World {
     pub(crate) names: Vec<String>,
     /// Which workers are started again after a crash.
     pub(crate) restarts: Vec<bool>,
+    /// Which workers run the saga.
+    pub(crate) runs_saga: Vec<bool>,
 
-    pub(crate) documents: BTreeMap<SearchId, StoredDocument>,
-    pub(crate) items: BTreeMap<SearchId, Item>,
+    pub(crate) documents: BTreeMap<PartitionKey, StoredDocument>,
+    pub(crate) items: BTreeMap<PartitionKey, Item>,
     pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
-    pub(crate) jobs: BTreeMap<SearchId, Job>,
-    pub(crate) objects: Vec<StoredObject>,
-    pub(crate) studies: BTreeMap<(SearchId, FileId), usize>,
-    pub(crate) recognised: Recognised,
+    pub(crate) views: BTreeMap<PartitionKey, View>,
+    pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
+    /// The workload's own.
+    pub(crate) outside: Box<dyn Any + Send>,
 
     pub(crate) checks: Checks,
     pub(crate) mutants: Notes,
@@ -110,10 +115,19 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(config: Config, seed: u64) -> Self {
+    pub(crate) fn new(application: Arc<dyn Application>, config: Config, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
+        let mut stations = application.stations();
+        if stations.iter().all(|station| station.queue != CONTROL) {
+            stations.push(Station { function: SETTLES, queue: CONTROL });
+        }
+        let unused = application.unused();
+        let calls = Call::ENGINE.iter().chain(application.calls());
+        let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
+        let mut queues = Queues::new(application.queues(), &stations);
+        queues.limit(&SAGA, config.saga_receives);
         Self {
-            plan: Plan::draw(&mut rng),
+            plan: Plan::draw(&mut rng, &calls),
             spare_copies: rng.below(16),
             config,
             now: 0,
@@ -124,18 +138,21 @@ impl World {
             acting: None,
             names: Vec::new(),
             restarts: Vec::new(),
+            runs_saga: Vec::new(),
             documents: BTreeMap::new(),
             items: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            jobs: BTreeMap::new(),
-            objects: Vec::new(),
-            studies: BTreeMap::new(),
-            recognised: Recognised::default(),
+            views: BTreeMap::new(),
+            records: BTreeMap::new(),
             processed: BTreeMap::new(),
-            queues: Queues::default(),
+            queues,
+            outside: application.world(),
+            saga: application::saga_of(&stations),
+            stations,
+            application,
             checks: Checks::default(),
             mutants: Notes::default(),
-            coverage: Coverage::default(),
+            coverage: Coverage::new(calls),
             stats: Stats::default(),
             trace: Vec::new(),
             violation: None,
@@ -153,6 +170,13 @@ impl World {
             let violation = Violation { invariant, detail: detail() };
             self.note(|| format!("VIOLATION of {violation}"));
             self.violation = Some(violation);
+        }
+    }
+
+    /// Notes what does not hold.
+    pub(crate) fn hold(&mut self, checked: Result<(), Violation>) {
+        if let Err(Violation { invariant, detail }) = checked {
+            self.violate(invariant, || detail);
         }
     }
 
@@ -196,11 +220,10 @@ impl World {
             let id = observation.message_id.map(|id| short(&id)).unwrap_or_default();
             format!("{:<16} {message} {id}: {why}", verdict.name())
         });
-        if observation.function == ::functions::parse_references::FUNCTION
-            && observation.verdict == Verdict::Handled
-        {
-            self.took_effect(observation);
-        }
+        self.check_handled(observation);
+        let application = Arc::clone(&self.application);
+        let checked = application.observed(self, observation);
+        self.hold(checked);
     }
 
     /// How many copies a sender makes of one message.
@@ -218,15 +241,4 @@ impl World {
             _ => self.rng.below(100),
         }
     }
-
-    /// The messages in a queue of which nothing may be left at the end.
-    pub(crate) fn left_in(&self, queue: Queue) -> usize {
-        self.queues.len(queue)
-    }
-}
-
-/// The end of an id, enough to tell it from others in a trace.
-pub(crate) fn short(id: &impl ToString) -> String {
-    let text = id.to_string();
-    text.get(text.len().saturating_sub(5)..).unwrap_or(&text).to_owned()
 }

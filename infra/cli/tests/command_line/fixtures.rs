@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use config::Config;
+use backend::{Config, SystemHost};
 use serde_json::{Map, Value, json};
 use servers::Tested;
 use testing::fixtures::Release;
-use worker::SystemHost;
 
 use crate::outbox::with_entries;
 use crate::program::{Program, bundled};
@@ -37,7 +36,7 @@ async fn scripts_find_what_they_found_in_the_release_before() -> Tested {
     let (report, _) = program.import(&[bundled("broken.ris"), again], &[]);
     let search = report["search_id"].as_str().unwrap();
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
-    let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     let (_, [entry, ..]) = with_entries(&backend).await?;
     drop(backend);
     let printed = json!({

@@ -2,33 +2,45 @@
 
 use std::sync::Arc;
 
-use backend::Backend;
-use config::Config;
-use contracts::SearchId;
-use outbox::{Entry, Owner};
+use backend::{Backend, Config, SystemHost};
+use imports::messages::UploadTimeout;
+use imports::queues::SAGA;
+use imports::{SearchEvent, SearchId, TimeoutId};
+use jiff::Timestamp;
+use messages::{Host, Message, MessageId, Payload};
+use outbox::{Entry, Owner, StageError};
+use saga::Persist;
 use serde_json::Value;
 use servers::Tested;
 use testing::sample;
-use worker::SystemHost;
 
 use crate::program::Program;
+
+/// An entry with the timeout of a search.
+fn entry(search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
+    let (message, timeout_id) = (SystemHost.fresh_id(), TimeoutId::from_uuid(SystemHost.fresh_id()));
+    let timeout = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
+    let body = timeout.body().map_err(|error| StageError::new(timeout.kind().name, error))?;
+    let now = sample::now(&SystemHost);
+    let message = Message::new(MessageId::from_uuid(message), "testing", search, now, body);
+    Entry::message(&message, SAGA, due_at)
+}
 
 /// A search with one entry that waits for an hour and two that were given up. Returns it and their ids.
 pub(crate) async fn with_entries(
     backend: &Backend,
 ) -> Result<(SearchId, [String; 3]), Box<dyn std::error::Error + Send + Sync>> {
-    let (host, search) = (&SystemHost, sample::search(&SystemHost));
+    let (host, search) = (&SystemHost, sample::partition(&SystemHost));
     let now = sample::now(host);
-    let poisoned = |age: i64| -> Result<Entry, outbox::StageError> {
+    let poisoned = |age: i64| -> Result<Entry, StageError> {
         let error = Some(format!("refused {age} s ago"));
         let due_at = sample::later(now, -age);
-        Ok(Entry { poisoned: true, attempts: 5, error, ..sample::entry(host, search, due_at)? })
+        Ok(Entry { poisoned: true, attempts: 5, error, ..entry(search, due_at)? })
     };
-    let add = vec![sample::entry(host, search, sample::later(now, 3_600))?, poisoned(10)?, poisoned(1_000)?];
+    let add = vec![entry(search, sample::later(now, 3_600))?, poisoned(10)?, poisoned(1_000)?];
     let ids = [0, 1, 2].map(|index: usize| add[index].id.to_string());
-    let write =
-        worker::document::Persist { add, ..sample::persist(search, None, sample::uploading(host, "stuck")) };
-    backend.documents()?.write_sagas.persist(&[write], now).await?;
+    let write = Persist { add, ..sample::persist(search, None, sample::content(host, "stuck")) };
+    backend.ports.engine.stores()?.write_documents.persist(&[write], now).await?;
     Ok((search, ids))
 }
 
@@ -59,7 +71,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     assert!(again.stderr.contains(&old), "{}", again.stderr);
     let deleted = program.run(&["outbox", "delete", "--all"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
-    let left = backend.documents()?.saga_outbox.pending(None, 1_000).await?;
+    let left = backend.ports.engine.stores()?.saga_outbox.pending(None, 1_000).await?;
     let (_, entries) = left.into_iter().find(|(owner, _)| *owner == Owner::Saga(search)).unwrap();
     let states: Vec<(String, u32, u32, bool)> = entries
         .iter()
@@ -73,7 +85,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
 async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
     let program = Program::new();
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
-    let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     operates(&program, &backend).await
 }
 

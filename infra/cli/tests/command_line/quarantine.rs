@@ -1,4 +1,4 @@
-//! Records that could not be read, as files to mend.
+//! Unreadable records, exported as files that can be corrected.
 
 use serde_json::json;
 

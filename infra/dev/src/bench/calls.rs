@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use config::{Config, Mode};
-use contracts::{Body, Delivery, Disposition, Host, Message, SearchId};
+use backend::{Config, Mode, SystemHost};
 use dedup::GrantTokens;
-use embedded::{Intercept, Phase, Settings, Store};
-use functions::Functions;
-use outbox::{Queue, ReceiveMessages};
+use embedded::{Call, Intercept, Phase, Settings, Store};
+use imports::queues::{PARSE, QUEUES};
+use imports::{ParseCommand, SearchId};
+use messages::{Consumer, Delivery, Disposition, Host, Message, ReceiveMessages};
+use saga::{Persist, ReadDocuments, WriteDocuments};
 use serde::Serialize;
-use worker::{Persist, ReadSaga, SystemHost, WriteSaga};
 
 use crate::bench::prices::Prices;
 use crate::bench::searches::{self, Search};
@@ -21,7 +21,7 @@ use crate::bench::searches::{self, Search};
 /// What one situation costs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// How duplicates are told.
+    /// How duplicates are recognised.
     pub mode: &'static str,
     /// What happens.
     pub situation: &'static str,
@@ -29,7 +29,7 @@ pub struct Row {
     pub messages: usize,
     /// Calls to the ledger, in DynamoDB.
     pub dynamodb: u64,
-    /// Calls to the store of sagas and jobs, in MongoDB.
+    /// Calls to the store of sagas and views, in MongoDB.
     pub mongodb: u64,
     /// Sends of up to ten messages, to SQS.
     pub sends: u64,
@@ -72,27 +72,30 @@ pub async fn measure(dir: &Path) -> anyhow::Result<Vec<Row>> {
 struct Bench {
     store: Store,
     counter: Arc<Counter>,
-    functions: Functions,
+    run_saga: Arc<dyn Consumer>,
     tokens: Arc<dyn GrantTokens>,
     host: Arc<dyn Host>,
     mode: Mode,
 }
 
-/// Counts calls by name, and has another writer come first where a situation wants that.
+/// How often each call was made.
+type Counts = BTreeMap<Call, u64>;
+
+/// Counts calls, and has another writer come first where a situation wants that.
 struct Counter {
-    counts: Mutex<BTreeMap<&'static str, u64>>,
+    counts: Mutex<Counts>,
     store: Store,
     rival: Mutex<Option<SearchId>>,
 }
 
 #[async_trait]
 impl Intercept for Counter {
-    async fn step(&self, call: &'static str, phase: Phase) {
+    async fn step(&self, call: Call, phase: Phase) {
         if phase == Phase::After {
             return;
         }
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(call).or_default() += 1;
-        if call == "saga.persist" {
+        if call == Call::SagaPersist {
             let rival = self.rival.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(search) = rival {
                 self.overtake(search).await;
@@ -106,9 +109,9 @@ impl Counter {
     async fn overtake(&self, search: SearchId) {
         let now = SystemHost.now();
         let loaded = self.store.load(&[search], now).await.unwrap_or_default();
-        for document in loaded.into_iter().flatten() {
+        for document in loaded.into_iter().flatten().flatten() {
             let write = Persist {
-                search_id: search,
+                partition: search,
                 loaded: Some(document.version),
                 content: document.content,
                 add: Vec::new(),
@@ -120,19 +123,41 @@ impl Counter {
     }
 }
 
+/// Where a call goes on AWS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    DynamoDb,
+    MongoDb,
+    Sqs,
+}
+
+/// The service behind a call; none for the bucket, whose calls cost next to nothing.
+fn service_behind(call: Call) -> Option<Service> {
+    match call {
+        Call::LedgerClaim
+        | Call::LedgerRelease
+        | Call::LedgerGrant
+        | Call::ProcessedLook
+        | Call::ProcessedRemember => Some(Service::DynamoDb),
+        Call::QueueSend | Call::QueueReceive | Call::QueueAnswer => Some(Service::Sqs),
+        Call::ObjectsPresign | Call::ObjectsUpload | Call::ObjectsHead | Call::ObjectsOpen => None,
+        _ => Some(Service::MongoDb),
+    }
+}
+
 impl Bench {
     fn open(dir: &Path, mode: Mode) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
-        let store = Store::open(dir, Arc::clone(&host), Settings::default())?;
+        let store = Store::open(dir, Arc::clone(&host), Settings::new(&QUEUES))?;
         let counter =
             Arc::new(Counter { counts: Mutex::default(), store: store.clone(), rival: Mutex::default() });
         let counting = Arc::new(store.with_intercept(counter.clone()));
         let config = Config { mode, data_dir: dir.to_owned(), ..Config::default() };
-        let backend = |store| adapters::embedded(store, Arc::clone(&host), counting.clone(), config.clone());
-        let functions = Functions::over(&backend(&counting))?;
+        let backend = |store| backend::embedded(store, Arc::clone(&host), counting.clone(), config.clone());
+        let run_saga = super::run_saga(&backend(&counting).ports)?;
         // What is granted beforehand does not count.
-        let tokens = Arc::clone(&backend(&Arc::new(store.clone())).partitions()?.tokens);
-        Ok(Self { tokens, store, counter, functions, host, mode })
+        let tokens = Arc::clone(&backend(&Arc::new(store.clone())).ports.engine.partitions()?.tokens);
+        Ok(Self { tokens, store, counter, run_saga, host, mode })
     }
 
     async fn all(&self, prices: &Prices) -> anyhow::Result<Vec<Row>> {
@@ -142,7 +167,7 @@ impl Bench {
         let creation = bound(2.0, if ledger { 3.0 } else { 2.0 });
         let duplicate = ledger.then_some((1.0, 1.0));
         let mut rows = Vec::new();
-        let mut row = |situation, messages: &[&Message], bound, counts: &BTreeMap<&'static str, u64>| {
+        let mut row = |situation, messages: &[&Message], bound, counts: &Counts| {
             rows.push(self.row(situation, messages.len(), bound, counts, prices));
         };
 
@@ -161,7 +186,7 @@ impl Bench {
         self.deliver(&[&search.started]).await?;
         *self.counter.rival.lock().unwrap_or_else(PoisonError::into_inner) = Some(search.id);
         let counts = self.deliver(&[&search.saved[0]]).await?;
-        anyhow::ensure!(counts.get("saga.persist") == Some(&2), "there was no conflict");
+        anyhow::ensure!(counts.get(&Call::SagaPersist) == Some(&2), "there was no conflict");
         row("conflict, tried again once", &[&search.saved[0]], None, &counts);
 
         let (batch, bound) = (self.batch().await?, bound(2.0, 0.4));
@@ -171,7 +196,7 @@ impl Bench {
     }
 
     async fn begin(&self) -> anyhow::Result<Search> {
-        Ok(Search::begin(&self.host, self.tokens.as_ref()).await?)
+        Search::begin(&self.host, self.tokens.as_ref()).await
     }
 
     /// Ten searches that wait for their last file.
@@ -187,14 +212,14 @@ impl Bench {
     }
 
     /// Has messages handled as one batch. Returns the calls that took.
-    async fn deliver(&self, messages: &[&Message]) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+    async fn deliver(&self, messages: &[&Message]) -> anyhow::Result<Counts> {
         let mut batch = Vec::new();
         for (n, message) in messages.iter().enumerate() {
             let body = message.encode().context("encoding a message")?;
             batch.push(Delivery { record_id: n.to_string(), body, receive_count: 1 });
         }
         std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner));
-        let answers = self.functions.run_saga.handle(&batch, None).await;
+        let answers = self.run_saga.consume(&batch, None).await;
         let done = answers.iter().all(|answer| *answer == Disposition::Acknowledge);
         anyhow::ensure!(done, "a message was not handled: {answers:?}");
         Ok(std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -202,13 +227,12 @@ impl Bench {
 
     /// What the parser would reply to the commands that were sent.
     async fn replies(&self) -> anyhow::Result<Vec<Message>> {
-        let received = self.store.receive(Queue::Parse, 10, std::time::Duration::from_secs(60)).await?;
+        let received = self.store.receive(&PARSE, 10, std::time::Duration::from_secs(60)).await?;
         let mut replies = Vec::new();
         for received in received {
             let command = Message::decode(&received.delivery.body)?;
-            if let Body::StartParsing(parse) = &command.body {
-                replies.push(searches::reply(&command, parse, self.host.now()));
-            }
+            let ParseCommand::StartParsing(parse) = command.read()?;
+            replies.push(searches::reply(&command, &parse, self.host.now())?);
         }
         Ok(replies)
     }
@@ -218,15 +242,14 @@ impl Bench {
         situation: &'static str,
         messages: usize,
         bound: Option<(f64, f64)>,
-        counts: &BTreeMap<&'static str, u64>,
+        counts: &Counts,
         prices: &Prices,
     ) -> Row {
-        let sum = |group: &[&str]| {
-            let in_group = |call: &str| call.split('.').next().is_some_and(|name| group.contains(&name));
-            counts.iter().filter(|(call, _)| in_group(call)).map(|(_, count)| count).sum()
+        let sum = |service: Service| {
+            let of_service = counts.iter().filter(|(call, _)| service_behind(**call) == Some(service));
+            of_service.map(|(_, count)| count).sum()
         };
-        let (dynamodb, mongodb, sends) =
-            (sum(&["ledger"]), sum(&["saga", "jobs", "outbox"]), sum(&["queue"]));
+        let (dynamodb, mongodb, sends) = (sum(Service::DynamoDb), sum(Service::MongoDb), sum(Service::Sqs));
         // The batch itself is received with one request and deleted with another, and handled in one invocation.
         let requests = sends + 2;
         let dollars = dynamodb as f64 * prices.dynamodb_write_unit.per_million

@@ -15,3 +15,16 @@ pub mod prices;
 pub mod saga;
 pub mod searches;
 pub mod sweep;
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use functions::run_saga::FUNCTION;
+use imports::Ports;
+use messages::Consumer;
+
+/// What stands behind the saga's queue, as it is shipped.
+fn run_saga(ports: &Ports) -> anyhow::Result<Arc<dyn Consumer>> {
+    let build = FUNCTION.build.context("run-saga is behind no queue")?;
+    Ok(build(ports)?)
+}

@@ -11,17 +11,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use config::{Config, Mode};
-use contracts::{Body, Delivery, FileId, Host, Message, MessageId, SearchId};
+use backend::{Config, Mode, SystemHost};
 use dedup::GrantTokens;
 use embedded::{Settings, Store};
-use functions::Functions;
 use futures::future::try_join_all;
-use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use imports::queues::{EVENTS, PARSE, QUEUES, SAGA};
+use imports::{FileId, ParseCommand, SearchId};
+use messages::{
+    Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, ReceiveMessages, Received,
+    SendMessages,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
-use worker::SystemHost;
 
 use crate::bench::searches::{self, FILES, Search};
 
@@ -32,32 +34,32 @@ pub struct Options {
     pub sagas: usize,
     /// How many batches are worked on at the same time.
     pub clients: usize,
-    /// Per cent of the messages that are sent twice.
+    /// The percentage of messages that are sent twice.
     pub duplicates: u32,
-    /// Per cent of the messages that change places with one of the next ten.
+    /// The percentage of messages that change places with one of the next ten.
     pub reordered: u32,
-    /// How duplicates are told.
+    /// How duplicates are recognised.
     pub mode: Mode,
 }
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Searches.
+    /// How many searches were run.
     pub sagas: usize,
     /// Messages that `run-saga` handled, copies included.
     pub messages: u64,
-    /// From the first message sent to the last one deleted.
+    /// The time from the first message sent to the last one deleted.
     pub seconds: f64,
-    /// Messages in a second.
+    /// Messages per second.
     pub per_second: f64,
-    /// From the receipt of a message to its deletion, half of them at most, in milliseconds.
+    /// The median time from the receipt of a message to its deletion, in milliseconds.
     pub p50_ms: f64,
-    /// The same for 99 of 100 messages.
+    /// The 99th percentile of the same, in milliseconds.
     pub p99_ms: f64,
-    /// Files for which more than one command was sent, and ends that were told twice.
+    /// Files for which more than one command was sent, and ends that were announced twice.
     pub duplicated: usize,
-    /// Files for which no command was sent, and ends that were never told.
+    /// Files for which no command was sent, and ends that were never announced.
     pub lost: usize,
 }
 
@@ -93,7 +95,7 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
 
 struct Bench {
     store: Store,
-    functions: Functions,
+    run_saga: Arc<dyn Consumer>,
     tokens: Arc<dyn GrantTokens>,
     host: Arc<dyn Host>,
     files: usize,
@@ -112,13 +114,13 @@ struct Seen {
 impl Bench {
     fn open(dir: &Path, options: &Options) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
-        let store = Store::open(dir, Arc::clone(&host), Settings::default())?;
+        let store = Store::open(dir, Arc::clone(&host), Settings::new(&QUEUES))?;
         let shared = Arc::new(store.clone());
         let config = Config { mode: options.mode, data_dir: dir.to_owned(), ..Config::default() };
-        let backend = adapters::embedded(&shared, Arc::clone(&host), shared.clone(), config);
+        let backend = backend::embedded(&shared, Arc::clone(&host), shared.clone(), config);
         Ok(Self {
-            functions: Functions::over(&backend)?,
-            tokens: Arc::clone(&backend.partitions()?.tokens),
+            run_saga: super::run_saga(&backend.ports)?,
+            tokens: Arc::clone(&backend.ports.engine.partitions()?.tokens),
             store,
             host,
             files: options.sagas * FILES,
@@ -138,7 +140,7 @@ impl Bench {
             let begun = chunk.iter().map(|_| Search::begin(&self.host, self.tokens.as_ref()));
             for search in try_join_all(begun).await? {
                 for message in [&search.started].into_iter().chain(&search.saved) {
-                    let outgoing = Outgoing::new(message, Duration::ZERO)?;
+                    let outgoing = Outgoing::new(message, SAGA, Duration::ZERO)?;
                     if random.random_ratio(options.duplicates.min(100), 100) {
                         messages.push(outgoing.clone());
                     }
@@ -185,7 +187,7 @@ impl Bench {
     }
 
     /// Receives from a queue until everything is done, or nothing has happened for long.
-    async fn receive(&self, queue: Queue) -> anyhow::Result<Vec<Received>> {
+    async fn receive(&self, queue: &Queue) -> anyhow::Result<Vec<Received>> {
         let mut signal = self.store.message_signal();
         let waits_since = Instant::now();
         while !self.is_done() && waits_since.elapsed() < STALL {
@@ -198,32 +200,26 @@ impl Bench {
         Ok(Vec::new())
     }
 
-    async fn settle(
-        &self,
-        queue: Queue,
-        batch: &[Received],
-        answers: &[contracts::Disposition],
-    ) -> anyhow::Result<()> {
-        let settled = batch
+    async fn answer(&self, queue: &Queue, batch: &[Received], answers: &[Disposition]) -> anyhow::Result<()> {
+        let answered = batch
             .iter()
             .zip(answers)
-            .map(|(received, answer)| self.store.settle(queue, &received.receipt, answer));
-        try_join_all(settled).await?;
+            .map(|(received, answer)| self.store.answer(queue, &received.receipt, answer));
+        try_join_all(answered).await?;
         Ok(())
     }
 
     async fn work(self: Arc<Self>) -> anyhow::Result<()> {
         loop {
-            let batch = self.receive(Queue::Saga).await?;
+            let batch = self.receive(&SAGA).await?;
             if batch.is_empty() {
                 return Ok(());
             }
             let received_at = Instant::now();
             let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
-            let answers = self.functions.run_saga.handle(&deliveries, None).await;
-            self.settle(Queue::Saga, &batch, &answers).await?;
-            let done =
-                answers.iter().filter(|answer| **answer == contracts::Disposition::Acknowledge).count();
+            let answers = self.run_saga.consume(&deliveries, None).await;
+            self.answer(&SAGA, &batch, &answers).await?;
+            let done = answers.iter().filter(|answer| **answer == Disposition::Acknowledge).count();
             let took = received_at.elapsed();
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.latencies.extend(std::iter::repeat_n(took, done));
@@ -236,37 +232,36 @@ impl Bench {
     async fn parse(self: Arc<Self>, seed: u64, duplicates: u32) -> anyhow::Result<()> {
         let mut random = StdRng::seed_from_u64(seed);
         loop {
-            let batch = self.receive(Queue::Parse).await?;
+            let batch = self.receive(&PARSE).await?;
             if batch.is_empty() {
                 return Ok(());
             }
             let mut replies = Vec::new();
             for received in &batch {
                 let command = Message::decode(&received.delivery.body)?;
-                let Body::StartParsing(parse) = &command.body else { continue };
-                let reply = searches::reply(&command, parse, self.host.now());
+                let ParseCommand::StartParsing(parse) = command.read()?;
+                let reply = searches::reply(&command, &parse, self.host.now())?;
                 let copies = 1 + usize::from(random.random_ratio(duplicates.min(100), 100));
-                replies.extend(vec![Outgoing::new(&reply, Duration::ZERO)?; copies]);
+                replies.extend(vec![Outgoing::new(&reply, SAGA, Duration::ZERO)?; copies]);
                 // The replies are counted before the command is, so that the end is not seen too early.
                 self.sent.fetch_add(copies as u64, Ordering::Relaxed);
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.commands.entry((command.correlation_id, parse.file_id)).or_default().insert(command.id);
+                seen.commands.entry((command.partition, parse.file_id)).or_default().insert(command.id);
             }
             for part in replies.chunks(10) {
                 for result in self.store.send(part).await {
                     result?;
                 }
             }
-            self.settle(Queue::Parse, &batch, &vec![contracts::Disposition::Acknowledge; batch.len()])
-                .await?;
+            self.answer(&PARSE, &batch, &vec![Disposition::Acknowledge; batch.len()]).await?;
         }
     }
 
     async fn report(&self, options: &Options, elapsed: Duration) -> anyhow::Result<Report> {
         let mut ends: BTreeMap<SearchId, BTreeSet<MessageId>> = BTreeMap::new();
-        for event in self.store.dead_letters(Queue::Events).await? {
+        for event in self.store.dead_letters(&EVENTS).await? {
             let message = Message::decode(&event.body)?;
-            ends.entry(message.correlation_id).or_default().insert(message.id);
+            ends.entry(message.partition).or_default().insert(message.id);
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let twice = |count: usize| count > 1;

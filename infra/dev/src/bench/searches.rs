@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use contracts::job::Counts;
-use contracts::manifest::ManifestFile;
-use contracts::message::{
+use dedup::GrantTokens;
+use imports::messages::{
     ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted, StartParsing,
 };
-use contracts::{
-    Body, FileId, Host, Manifest, Message, MessageId, ProjectId, SearchId, StoreError, Token, UploadMetadata,
-};
-use dedup::GrantTokens;
+use imports::{Counts, FileId, Manifest, ManifestFile, ProjectId, SearchEvent, SearchId, UploadMetadata};
 use jiff::Timestamp;
+use messages::{EncodeError, Host, Message, MessageId, Payload, Token};
 use uuid::Uuid;
 
+/// Who sends them.
+const SOURCE: &str = "bench";
 /// How many files each search has.
 pub const FILES: usize = 2;
 
@@ -32,8 +31,8 @@ impl Search {
     /// A new search whose tokens are in the ledger.
     ///
     /// # Errors
-    /// When the ledger does not answer.
-    pub async fn begin(host: &Arc<dyn Host>, ledger: &dyn GrantTokens) -> Result<Self, StoreError> {
+    /// When the ledger does not answer, or a message cannot be encoded.
+    pub async fn begin(host: &Arc<dyn Host>, ledger: &dyn GrantTokens) -> anyhow::Result<Self> {
         let id = SearchId::from_uuid(host.fresh_id());
         let now = host.now();
         let tokens: Vec<Token> = (0..=FILES).map(|_| Token::minted_at_entry(id, host.fresh_id())).collect();
@@ -47,26 +46,23 @@ impl Search {
             .collect();
         let manifest = Manifest { name: "Benchmark".to_owned(), files: files.clone() };
         let mut tokens = tokens.into_iter();
-        let mut message = |body| Message {
-            id: MessageId::from_uuid(host.fresh_id()),
-            source: "bench".to_owned(),
-            time: now,
-            correlation_id: id,
-            causation_id: None,
-            token: tokens.next(),
-            traceparent: None,
-            body,
+        let mut message = |event: SearchEvent| {
+            let message = MessageId::from_uuid(host.fresh_id());
+            let message = Message::new(message, SOURCE, id, now, event.body()?);
+            Ok::<_, EncodeError>(Message { token: tokens.next(), ..message })
         };
         let project_id = ProjectId::from_uuid(Uuid::nil());
-        let started = message(Body::SearchUploadStarted(SearchUploadStarted { project_id, manifest }));
-        let saved = files.iter().map(|file| message(saved(project_id, id, file))).collect();
+        let started =
+            message(SearchEvent::SearchUploadStarted(SearchUploadStarted { project_id, manifest }))?;
+        let saved =
+            files.iter().map(|file| message(saved(project_id, id, file))).collect::<Result<_, _>>()?;
         Ok(Self { id, started, saved })
     }
 }
 
-fn saved(project_id: ProjectId, search: SearchId, file: &ManifestFile) -> Body {
+fn saved(project_id: ProjectId, search: SearchId, file: &ManifestFile) -> SearchEvent {
     let metadata = UploadMetadata { search_name: "Benchmark".to_owned(), expected_files: FILES };
-    Body::SearchUploadSaved(SearchUploadSaved {
+    SearchEvent::SearchUploadSaved(SearchUploadSaved {
         project_id,
         file_id: file.file_id,
         file_name: file.name.clone(),
@@ -81,7 +77,10 @@ fn saved(project_id: ProjectId, search: SearchId, file: &ManifestFile) -> Body {
 }
 
 /// What `parse-references` would reply to a command. The same command gets the same reply.
-pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Message {
+///
+/// # Errors
+/// When it cannot be encoded.
+pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Result<Message, EncodeError> {
     let counts = Counts {
         format: "RIS".to_owned(),
         encoding: "UTF-8".to_owned(),
@@ -89,17 +88,8 @@ pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Message
         studies: 1,
         ..Counts::default()
     };
-    Message {
-        id: command.id.derive(0),
-        source: "bench".to_owned(),
-        time: now,
-        correlation_id: command.correlation_id,
-        causation_id: Some(command.id),
-        token: parse.reply_token.clone(),
-        traceparent: None,
-        body: Body::ReferenceFileParsingCompleted(ReferenceFileParsingCompleted {
-            file_id: parse.file_id,
-            counts,
-        }),
-    }
+    let completed = ReferenceFileParsingCompleted { file_id: parse.file_id, counts };
+    let body = SearchEvent::ReferenceFileParsingCompleted(completed).body()?;
+    let reply = command.causes(command.id.derive(0), SOURCE, now, body);
+    Ok(Message { token: parse.reply_token.clone(), ..reply })
 }

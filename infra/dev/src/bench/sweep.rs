@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use backend::Documents;
-use config::Config;
-use contracts::{Host, Reporter};
+use backend::{Config, SystemHost};
 use embedded::{Settings, Store};
+use imports::job::earlier_view;
+use imports::queues::QUEUES;
+use messages::{Host, Outgoing, Reporter, SendError, SendMessages};
 use mongo::OnDifference;
-use outbox::{Outgoing, Policy, SendError, SendMessages, SweepOutbox};
+use outbox::dispatch::sweep;
+use outbox::{Dispatcher, Policy, SweepOutbox};
+use saga::{Persist, Stores};
 use serde::Serialize;
 use testing::sample;
-use worker::{Dispatcher, Persist, SystemHost};
 
 /// How much longer a sweep over many settled records may take than one over few, as medians: noise, no more.
 pub const BOUND: f64 = 1.5;
@@ -62,9 +64,9 @@ impl Report {
 /// When the store does not answer.
 pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
-    let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::default())?);
-    let backend = adapters::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default());
-    measure(backend.documents()?, sizes).await
+    let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
+    let backend = backend::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default());
+    measure(backend.ports.engine.stores()?, sizes).await
 }
 
 /// Measures MongoDB, in a database of its own beside the one that is configured; it is removed at the end.
@@ -74,10 +76,10 @@ pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
 pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Report> {
     let own = format!("_sweep_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
-    let mongo = adapters::services::database(&config, &aws::config().await).await?;
+    let mongo = backend::services::database(&config, &aws::config().await).await?;
     mongo.ensure_indexes(OnDifference::Report).await?;
     let (sagas, sessions) = (mongo.saga_outbox(), mongo.session_outbox());
-    let report = measure(&Documents::of(Arc::new(mongo.clone()), sagas, sessions), sizes).await;
+    let report = measure(&Stores::of(&Arc::new(mongo.clone()), sagas, sessions), sizes).await;
     mongo.drop_database().await?;
     report
 }
@@ -86,8 +88,8 @@ pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<
 ///
 /// # Errors
 /// When the stores do not answer.
-async fn measure(documents: &Documents, sizes: &[usize]) -> anyhow::Result<Report> {
-    let bench = Bench::new(documents);
+async fn measure(stores: &Stores, sizes: &[usize]) -> anyhow::Result<Report> {
+    let bench = Bench::new(stores);
     let (mut stored, mut rows) = (0, Vec::new());
     for settled in sizes {
         while stored < *settled {
@@ -116,16 +118,17 @@ impl SendMessages for Nowhere {
 }
 
 struct Bench<'a> {
-    documents: &'a Documents,
-    stores: [Arc<dyn SweepOutbox>; 2],
+    stores: &'a Stores,
+    outboxes: [Arc<dyn SweepOutbox>; 2],
     dispatcher: Dispatcher,
 }
 
 impl<'a> Bench<'a> {
-    fn new(documents: &'a Documents) -> Self {
+    fn new(stores: &'a Stores) -> Self {
         let dispatcher = Dispatcher {
-            queue: Arc::new(Nowhere),
-            jobs: Arc::clone(&documents.write_jobs),
+            send: Arc::new(Nowhere),
+            views: Arc::clone(&stores.write_views),
+            earlier_view,
             policy: Policy::default(),
             reporter: Reporter {
                 function: "bench",
@@ -134,23 +137,22 @@ impl<'a> Bench<'a> {
                 began_at: None,
             },
         };
-        let stores: [Arc<dyn SweepOutbox>; 2] =
-            [documents.session_outbox.clone(), documents.saga_outbox.clone()];
-        Self { documents, stores, dispatcher }
+        let outboxes: [Arc<dyn SweepOutbox>; 2] = [stores.session_outbox.clone(), stores.saga_outbox.clone()];
+        Self { stores, outboxes, dispatcher }
     }
 
     /// Stores the documents of ended searches, each with as many effects that are due.
     async fn store(&self, count: usize, effects: usize) -> anyhow::Result<()> {
         let now = SystemHost.now();
         let document = |_| {
-            let search = sample::search(&SystemHost);
+            let partition = sample::partition(&SystemHost);
             let add =
-                (0..effects).map(|_| sample::entry(&SystemHost, search, now)).collect::<Result<_, _>>()?;
-            let write = sample::persist(search, None, sample::ended(&SystemHost, now));
+                (0..effects).map(|_| sample::entry(&SystemHost, partition, now)).collect::<Result<_, _>>()?;
+            let write = sample::persist(partition, None, sample::ended(&SystemHost, now));
             anyhow::Ok(Persist { add, ..write })
         };
         let writes = (0..count).map(document).collect::<anyhow::Result<Vec<_>>>()?;
-        self.documents.write_sagas.persist(&writes, now).await?;
+        self.stores.write_documents.persist(&writes, now).await?;
         Ok(())
     }
 
@@ -161,14 +163,14 @@ impl<'a> Bench<'a> {
             self.store(DUE, 1).await?;
             due.push(self.sweep(DUE).await?);
         }
-        let plan = self.documents.saga_outbox.plan().await?;
+        let plan = self.stores.saga_outbox.plan().await?;
         Ok(Row { settled, idle_us: median(idle), due_us: median(due), plan })
     }
 
     /// Sweeps once, in microseconds.
     async fn sweep(&self, expected: usize) -> anyhow::Result<f64> {
         let begun = Instant::now();
-        let performed = worker::sweep(&self.stores, &self.dispatcher).await?;
+        let performed = sweep(&self.outboxes, &self.dispatcher).await?;
         let took = begun.elapsed();
         anyhow::ensure!(performed == expected, "a sweep performed {performed} effects, not {expected}");
         Ok(took.as_secs_f64() * 1e6)

@@ -1,7 +1,7 @@
 //! The state machine, drawn from the code.
 
+use imports::saga::table;
 use local::output;
-use saga::table;
 
 use crate::args::{Diagram, Format};
 

@@ -1,11 +1,11 @@
-//! An environment on servers of one's own.
+//! An environment on servers of your own.
 
 use dev::provision::Provision;
 use local::output;
 
 use crate::args;
 
-/// The variables that lead to servers of one's own.
+/// The variables that name the endpoints of your own servers.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"];
 
 /// Creates what is missing, and prints the settings as a shell reads them.

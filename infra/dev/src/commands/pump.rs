@@ -4,29 +4,32 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
-use config::Config;
+use aws::queues::Queues;
+use backend::Config;
+use functions::{SYSTEM, dispatch_outbox};
+use imports::queues::SAGA;
 use lambda_host::pump::{Functions, Invoked, Pump, Source};
 use local::output;
-use outbox::Queue;
-use sqs::Queues;
+use messages::Queue;
 
 use crate::args;
 
-/// Delivers until the process is told to stop; what was received by then is finished.
+/// Delivers until the process is asked to stop; messages received by then are finished.
 pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
     let queues = Queues::from_pairs(Config::from_env()?.services.queue_urls);
-    let urls: BTreeMap<Queue, String> = Source::ALL
+    let sources = sources(args);
+    let urls: BTreeMap<Queue, String> = sources
         .iter()
-        .filter_map(|source| Some((source.queue, queues.url(source.queue)?.to_owned())))
+        .filter_map(|source| Some((source.queue.clone(), queues.url(&source.queue)?.to_owned())))
         .collect();
     if urls.is_empty() {
         bail!(
             "{} is not set, nor is the address of another queue with a function behind it; `dev provision` \
              prints all of them",
-            Queues::setting(Queue::Saga)
+            Queues::setting(&SAGA)
         );
     }
-    let names: Vec<&str> = urls.keys().map(|queue| queue.name()).collect();
+    let names: Vec<&str> = urls.keys().map(Queue::name).collect();
     output::remark(&format!(
         "delivering {} to the functions at {}; Ctrl-C stops",
         names.join(", "),
@@ -35,12 +38,13 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
     let pump = Pump {
         sqs: aws_sdk_sqs::Client::new(&aws::config().await),
         functions: Functions::at(&args.functions)?,
+        scheduled: dispatch_outbox::NAME,
         every: Duration::from_secs(args.every),
         visibility: args.visibility.map(Duration::from_secs),
         told: Box::new(|invoked| output::remark(&line(&invoked))),
         urls,
     };
-    pump.run_until(&sources(args), local::stop()).await;
+    pump.run_until(&sources, local::stop()).await;
     output::remark("stopped");
     Ok(true)
 }
@@ -54,7 +58,7 @@ fn sources(args: &args::Pump) -> Vec<Source> {
             ..source
         }
     };
-    Source::ALL.map(with_options).to_vec()
+    Source::of(&SYSTEM).into_iter().map(with_options).collect()
 }
 
 fn line(invoked: &Invoked) -> String {

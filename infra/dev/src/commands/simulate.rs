@@ -1,25 +1,34 @@
-//! The functions under faults: schedules drawn from seeds, and the trace of one that went wrong.
+//! An application's functions under faults: schedules drawn from seeds, and the trace of one that went wrong.
 
 use std::num::NonZero;
 use std::thread;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use local::output;
-use simulation::{Config, Mode, Range, Summary, run_many, simulate};
+use orders::workload::Customers;
+use searches::simulation::Searches;
+use simulation::{Config, Mode, Range, Summary, Workload, run_many, simulate};
 
-use crate::args::{ModeArg, Simulate};
+use crate::args::{ModeArg, Simulate, WorkloadArg};
 
 /// Runs schedules, or shows one. `true` when nothing was violated.
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
+    match args.workload {
+        WorkloadArg::Searches => run_on(&Searches, args),
+        WorkloadArg::Orders => run_on(&Customers, args),
+    }
+}
+
+fn run_on<W: Workload>(workload: &W, args: &Simulate) -> anyhow::Result<bool> {
     if let Some(seed) = args.replay {
-        return replay(args.mode.unwrap_or(ModeArg::Ledger).into(), seed);
+        return replay(workload, args.mode.unwrap_or(ModeArg::Ledger).into(), seed);
     }
     let modes = match args.mode {
         Some(chosen) => vec![chosen.into()],
         None => vec![Mode::Ledger, Mode::Optimistic],
     };
     for mode in modes {
-        if !search(args, mode)? {
+        if !look_for_violation(workload, args, mode)? {
             return Ok(false);
         }
     }
@@ -34,8 +43,8 @@ fn name(mode: Mode) -> &'static str {
 }
 
 /// Shows what happens in one schedule.
-fn replay(mode: Mode, seed: u64) -> anyhow::Result<bool> {
-    let outcome = simulate(&Config { trace: true, ..Config::new(mode) }, seed);
+fn replay<W: Workload>(workload: &W, mode: Mode, seed: u64) -> anyhow::Result<bool> {
+    let outcome = simulate(workload, &Config { trace: true, ..Config::new(mode) }, seed);
     for line in &outcome.trace {
         output::line(line)?;
     }
@@ -49,18 +58,18 @@ fn replay(mode: Mode, seed: u64) -> anyhow::Result<bool> {
 }
 
 /// Runs schedules until one violates something.
-fn search(args: &Simulate, mode: Mode) -> anyhow::Result<bool> {
+fn look_for_violation<W: Workload>(workload: &W, args: &Simulate, mode: Mode) -> anyhow::Result<bool> {
     let threads = match args.threads {
         Some(threads) => usize::try_from(threads)?,
         None => thread::available_parallelism().map_or(1, NonZero::get),
     };
     let range = Range { first_seed: args.seed, count: args.schedules, threads, stop_at_first: true };
     let bar = bar(args.schedules, mode);
-    let summary = run_many(&Config::new(mode), &range, &|done| bar.set_position(done));
+    let summary = run_many(workload, &Config::new(mode), &range, &|done| bar.set_position(done));
     bar.finish_and_clear();
     report(args, mode, &summary)?;
     match &summary.first {
-        Some((seed, _)) => replay(mode, *seed),
+        Some((seed, _)) => replay(workload, mode, *seed),
         None => Ok(true),
     }
 }
@@ -75,15 +84,26 @@ fn report(args: &Simulate, mode: Mode, summary: &Summary) -> anyhow::Result<()> 
         summary.violations
     ))?;
     output::line(&format!(
-        "  {} searches, {} completed and {} failed; {} steps, {} messages received, {} faults, {} stale duplicates",
-        stats.searches, stats.completed, stats.failed, stats.steps, stats.received, stats.faults, stats.stale
+        "  {} partitions, {} completed and {} failed; {} steps, {} messages received, {} faults, {} stale duplicates",
+        stats.partitions,
+        stats.completed,
+        stats.failed,
+        stats.steps,
+        stats.received,
+        stats.faults,
+        stats.stale
     ))?;
     if args.coverage {
         output::line(&summary.coverage.to_string())?;
     }
     if let Some((seed, _)) = &summary.first {
         let mode = name(mode);
-        let again = format!("seed {seed}; to see it again: dev simulate --mode {mode} --replay {seed}");
+        let workload = match args.workload {
+            WorkloadArg::Searches => "",
+            WorkloadArg::Orders => " --workload orders",
+        };
+        let again =
+            format!("seed {seed}; to see it again: dev simulate{workload} --mode {mode} --replay {seed}");
         output::line(&again)?;
     }
     Ok(())

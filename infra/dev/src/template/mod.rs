@@ -7,8 +7,8 @@
 //! - [`checks`]: what must hold. Each is a pure function from a template to findings.
 //!
 //! What the functions need is not listed here: their settings come from reading the configuration
-//! ([`config::Config::names`]), their services and queues from what each says it uses ([`backend::Uses`]), which the
-//! adapters refuse to start without.
+//! ([`backend::Config::names`]), their services and queues from what each says it uses ([`saga::Function`]), which the
+//! adapters refuse to start without, and what is agreed about each queue from the table ([`functions::SYSTEM`]).
 
 pub mod checks;
 pub mod environments;
@@ -16,18 +16,6 @@ pub mod resolve;
 pub mod source;
 pub mod view;
 
-use backend::Uses;
-
 pub use checks::{Finding, check};
 pub use resolve::Template;
 pub use source::{Source, SourceError};
-
-/// The functions that the template deploys.
-pub const FUNCTIONS: [Uses; 6] = [
-    functions::start_upload::USES,
-    functions::notify_upload::USES,
-    functions::run_saga::USES,
-    functions::parse_references::USES,
-    functions::dispatch_outbox::USES,
-    functions::report_faults::USES,
-];

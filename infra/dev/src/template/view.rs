@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use backend::Uses;
+use functions::SYSTEM;
+use imports::Ports;
 use serde_json::Value;
 
-use crate::template::{FUNCTIONS, Template};
+use crate::template::Template;
 
 /// A function of the template.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +65,17 @@ impl Template {
 }
 
 impl<'a> Function<'a> {
-    /// What the program says it uses; none when there is no such program.
-    pub fn uses(&self) -> Option<&'static Uses> {
-        FUNCTIONS.iter().find(|uses| uses.function == self.binary)
+    /// What the program says of itself; none when there is no such program.
+    pub fn program(&self) -> Option<&'static saga::Function<Ports>> {
+        SYSTEM.function(self.binary)
+    }
+
+    /// The queue that the program works on; none when something else invokes it.
+    pub fn receives(&self) -> Option<&'static messages::Queue> {
+        match &self.program()?.source {
+            saga::Source::Queue(queue) => Some(queue),
+            saga::Source::Notifications(_) | saga::Source::Requests => None,
+        }
     }
 
     /// Its environment. A value that only AWS knows is shown as the reference that it is.
@@ -90,6 +99,18 @@ impl<'a> Function<'a> {
     }
 }
 
+impl Source<'_> {
+    /// The most messages that the function is given at once; Lambda's default is 10.
+    pub fn batch_size(&self) -> u64 {
+        number(&self.properties["BatchSize"]).unwrap_or(10)
+    }
+
+    /// For how many seconds a batch may fill; none where that is not for a deployment to choose.
+    pub fn window(&self) -> Option<u64> {
+        number(&self.properties["MaximumBatchingWindowInSeconds"])
+    }
+}
+
 impl Queue<'_> {
     /// How long it keeps a message, in seconds; SQS's default is 4 days.
     pub fn retention(&self) -> u64 {
@@ -99,6 +120,11 @@ impl Queue<'_> {
     /// How long it hides a message that was received, in seconds; SQS's default is 30.
     pub fn visibility(&self) -> u64 {
         number(&self.properties["VisibilityTimeout"]).unwrap_or(30)
+    }
+
+    /// How often it delivers a message before it gives it up; none when it never does.
+    pub fn receive_limit(&self) -> Option<u64> {
+        self.properties["RedrivePolicy"].get("maxReceiveCount").map(|limit| number(limit).unwrap_or(0))
     }
 
     /// Where its messages go that were received too often.

@@ -1,27 +1,27 @@
-//! The diagrams; and what the README shows is what the code does.
+//! The diagrams; and what the page of states shows is what the code does.
 
 use std::path::Path;
 
 use crate::program::Program;
 
-/// The part of the README between two markers.
-fn section(readme: &str, name: &str) -> String {
+/// The part of a page between two markers.
+fn section(page: &str, name: &str) -> String {
     let begin = format!("<!-- {name}: begin -->\n");
     let end = format!("<!-- {name}: end -->");
-    let from = readme.find(&begin).expect("the begin marker") + begin.len();
-    let to = from + readme[from..].find(&end).expect("the end marker");
-    readme[from..to].to_owned()
+    let from = page.find(&begin).expect("the begin marker") + begin.len();
+    let to = from + page[from..].find(&end).expect("the end marker");
+    page[from..to].to_owned()
 }
 
 #[test]
 fn the_diagram_and_the_table_are_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = std::fs::read_to_string(path).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");
+    let page = std::fs::read_to_string(path).unwrap();
     let program = Program::new();
     let mermaid = program.run(&["diagram", "--format", "mermaid"]).stdout;
-    assert_eq!(section(&readme, "diagram"), format!("```mermaid\n{mermaid}```\n"), "run `make diagram`");
+    assert_eq!(section(&page, "diagram"), format!("```mermaid\n{mermaid}```\n"), "run `make diagram`");
     let table = program.run(&["diagram", "--format", "table"]).stdout;
-    assert_eq!(section(&readme, "table"), table, "run `make diagram`");
+    assert_eq!(section(&page, "table"), table, "run `make diagram`");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! An environment on servers of one's own.
+//! An environment on servers of your own.
 
 use dev::provision::Provision;
 use servers::Tested;

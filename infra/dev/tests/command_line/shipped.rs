@@ -90,6 +90,22 @@ fn finds_a_queue_that_gives_up_too_early() {
 }
 
 #[test]
+fn finds_a_queue_that_is_not_as_agreed() {
+    // Longer than the function needs, so that it is no fault of another kind.
+    finds(
+        "VisibilityTimeout: 360",
+        "VisibilityTimeout: 361",
+        "ControlQueue",
+        "for 361 s, but 360 s are agreed",
+    );
+    finds("VisibilityTimeout: 200", "VisibilityTimeout: 201", "SagaQueue", "for 201 s, but 200 s are agreed");
+    finds("maxReceiveCount: 8", "maxReceiveCount: 9", "ParseQueue", "makes 9 deliveries of a message, but 8");
+    finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages at once, but at most 1");
+    let fewer = [("SagaBatchSize", "5")];
+    assert_eq!(findings(TEMPLATE, &fewer), [], "a deployment may choose smaller batches");
+}
+
+#[test]
 fn finds_wildcards() {
     finds("Action: dynamodb:UpdateItem", "Action: dynamodb:*", "StartUploadRole", "allows dynamodb:*");
     finds(

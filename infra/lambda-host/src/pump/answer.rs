@@ -30,7 +30,7 @@ impl Settled {
     }
 }
 
-/// Settles a batch of messages with these ids by the answer to it. An answer that cannot be understood is taken for a
+/// Settles a batch of messages with these ids by the answer to it. An answer that cannot be understood counts as a
 /// failure of the whole batch, so that nothing is deleted which nobody has handled.
 pub fn settle(ids: &[&str], answer: &Answer) -> Settled {
     let payload = match answer {

@@ -16,9 +16,9 @@ const FUNCTION_ERROR: &str = "x-amz-function-error";
 /// The most characters of a failure that are shown.
 const MAX_SHOWN: usize = 500;
 
-/// An address that is none.
+/// An endpoint at which no function can be invoked.
 #[derive(Debug, thiserror::Error)]
-#[error("{endpoint} is not where functions can be invoked")]
+#[error("{endpoint} is not a valid endpoint")]
 pub struct WrongEndpoint {
     endpoint: String,
     #[source]
@@ -53,7 +53,7 @@ impl Functions {
     pub async fn invoke(&self, function: &str, event: &Value) -> Answer {
         match self.call(function, event).await {
             Ok(answer) => answer,
-            Err(error) => Answer::Failed(contracts::store::chain(&error)),
+            Err(error) => Answer::Failed(messages::store::chain(&error)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What Lambda's event sources do, for functions that run under a Lambda emulator such as `cargo lambda watch`.
 //!
-//! - [`source`]: which queue is behind which function, with the batch size and the window of the deployment;
+//! - [`source`]: which queue is behind which function, by the table of the application;
 //! - [`answer`]: what an answer means for each message of a batch: a pure function;
 //! - [`event`]: messages as the event that Lambda makes of them;
 //! - [`invoke`]: invoking a function;

@@ -7,10 +7,9 @@ use std::time::Duration;
 use aws::{Resource, failed};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName};
-use contracts::StoreError;
 use jiff::Timestamp;
-use outbox::Queue;
-use outbox::queue::MAX_BATCH;
+use messages::queue::MAX_BATCH;
+use messages::{Queue, StoreError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,10 +23,8 @@ use super::source::{Content, Source};
 const WAIT: Duration = Duration::from_secs(2);
 /// How long to wait after a failure of the queue or of all messages of a batch.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
-/// The function on the schedule.
-const SCHEDULED: &str = "dispatch-outbox";
 
-/// One invocation, for whoever watches.
+/// What is reported of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invoked {
     /// The function.
@@ -48,11 +45,13 @@ pub struct Pump {
     pub urls: BTreeMap<Queue, String>,
     /// The functions.
     pub functions: Functions,
-    /// How often the schedule invokes.
+    /// The function on the schedule.
+    pub scheduled: &'static str,
+    /// How often the schedule invokes it.
     pub every: Duration,
     /// How long received messages stay hidden; the queue's own setting if none.
     pub visibility: Option<Duration>,
-    /// Is told of each invocation.
+    /// Called after each invocation with its result.
     pub told: Box<dyn Fn(Invoked) + Send + Sync>,
 }
 
@@ -64,7 +63,7 @@ impl Pump {
         let mut workers = JoinSet::new();
         for source in sources.iter().filter(|source| pump.urls.contains_key(&source.queue)) {
             for _ in 0..source.concurrency {
-                workers.spawn(Arc::clone(&pump).poll(*source, stopped.clone()));
+                workers.spawn(Arc::clone(&pump).poll(source.clone(), stopped.clone()));
             }
         }
         workers.spawn(Arc::clone(&pump).schedule(stopped));
@@ -76,7 +75,7 @@ impl Pump {
 
     async fn poll(self: Arc<Self>, source: Source, mut stopped: watch::Receiver<()>) {
         while stopped.has_changed().is_ok() {
-            let delivered = self.deliver(source).await;
+            let delivered = self.deliver(&source).await;
             if let Err(error) = &delivered {
                 tracing::error!(queue = source.queue.name(), error = error.chain(), "delivering failed");
             }
@@ -88,24 +87,24 @@ impl Pump {
 
     async fn schedule(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
         while stopped.has_changed().is_ok() {
-            let answer = self.functions.invoke(SCHEDULED, &event::scheduled(Timestamp::now())).await;
+            let answer = self.functions.invoke(self.scheduled, &event::scheduled(Timestamp::now())).await;
             let fault = match answer {
                 Answer::Failed(why) => Some(why),
                 Answer::Payload(_) => None,
             };
-            (self.told)(Invoked { function: SCHEDULED, messages: None, kept: 0, fault });
+            (self.told)(Invoked { function: self.scheduled, messages: None, kept: 0, fault });
             wait(&mut stopped, self.every).await;
         }
     }
 
     /// Receives a batch and has it handled. Returns whether to go on at once.
-    async fn deliver(&self, source: Source) -> Result<bool, StoreError> {
+    async fn deliver(&self, source: &Source) -> Result<bool, StoreError> {
         let mut goes_on = true;
         for part in event::parts(self.receive_batch(source).await?) {
             let settled = self.invoke(source, &part).await;
             let done: Vec<&Message> = settled.delete.iter().map(|place| &part[*place]).collect();
             for done in done.chunks(MAX_BATCH) {
-                self.delete(source.queue, done).await?;
+                self.delete(&source.queue, done).await?;
             }
             // Messages that all came back may be visible at once; Lambda slows down too.
             goes_on &= !settled.delete.is_empty();
@@ -115,13 +114,13 @@ impl Pump {
         Ok(goes_on)
     }
 
-    async fn invoke(&self, source: Source, part: &[Message]) -> Settled {
+    async fn invoke(&self, source: &Source, part: &[Message]) -> Settled {
         let ids: Vec<&str> =
             part.iter().map(|message| message.message_id.as_deref().unwrap_or_default()).collect();
         let answer = match source.content {
             Content::Batch => {
                 let region = self.sqs.config().region().map_or("", |region| region.as_ref());
-                let arn = event::arn(self.url(source.queue), region);
+                let arn = event::arn(self.url(&source.queue), region);
                 self.functions.invoke(source.function, &event::batch(&arn, part)).await
             }
             Content::Event => self.pass_on(source, part).await,
@@ -130,7 +129,7 @@ impl Pump {
     }
 
     /// Invokes with what each message says.
-    async fn pass_on(&self, source: Source, part: &[Message]) -> Answer {
+    async fn pass_on(&self, source: &Source, part: &[Message]) -> Answer {
         for message in part {
             let event = match serde_json::from_str(message.body.as_deref().unwrap_or_default()) {
                 Ok(event) => event,
@@ -140,22 +139,22 @@ impl Pump {
                 return Answer::Failed(why);
             }
         }
-        // What such a function answers is nobody's business.
+        // The answer of such a function is ignored, as Lambda does.
         Answer::Payload(Vec::new())
     }
 
     /// Receives until the batch is full, or the window has passed since its first message.
-    async fn receive_batch(&self, source: Source) -> Result<Vec<Message>, StoreError> {
-        let mut batch = self.receive(source.queue, source.batch_size, WAIT).await?;
+    async fn receive_batch(&self, source: &Source) -> Result<Vec<Message>, StoreError> {
+        let mut batch = self.receive(&source.queue, source.batch_size, WAIT).await?;
         let ends = Instant::now() + source.window;
         while !batch.is_empty() && batch.len() < source.batch_size && Instant::now() < ends {
             let left = ends.saturating_duration_since(Instant::now()).min(WAIT);
-            batch.extend(self.receive(source.queue, source.batch_size - batch.len(), left).await?);
+            batch.extend(self.receive(&source.queue, source.batch_size - batch.len(), left).await?);
         }
         Ok(batch)
     }
 
-    async fn receive(&self, queue: Queue, max: usize, wait: Duration) -> Result<Vec<Message>, StoreError> {
+    async fn receive(&self, queue: &Queue, max: usize, wait: Duration) -> Result<Vec<Message>, StoreError> {
         let doing = format!("receiving from queue {}", queue.name());
         let request = self
             .sqs
@@ -170,7 +169,7 @@ impl Pump {
         Ok(answer.messages.unwrap_or_default())
     }
 
-    async fn delete(&self, queue: Queue, messages: &[&Message]) -> Result<(), StoreError> {
+    async fn delete(&self, queue: &Queue, messages: &[&Message]) -> Result<(), StoreError> {
         let doing = format!("deleting from queue {}", queue.name());
         let entry = |(place, message): (usize, &&Message)| {
             DeleteMessageBatchRequestEntry::builder()
@@ -189,12 +188,16 @@ impl Pump {
         Ok(())
     }
 
-    fn url(&self, queue: Queue) -> &str {
-        self.urls.get(&queue).map_or("", String::as_str)
+    fn url(&self, queue: &Queue) -> &str {
+        self.urls.get(queue).map_or("", String::as_str)
     }
 
-    fn resource(&self, queue: Queue) -> Resource {
-        Resource { kind: "queue", name: self.url(queue).to_owned(), setting: sqs::Queues::setting(queue) }
+    fn resource(&self, queue: &Queue) -> Resource {
+        Resource {
+            kind: "queue",
+            name: self.url(queue).to_owned(),
+            setting: aws::queues::Queues::setting(queue),
+        }
     }
 }
 

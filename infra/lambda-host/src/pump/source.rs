@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
-use outbox::Queue;
+use messages::{Queue, QueueSpec};
+use saga::System;
+
+/// How many batches are with a function at the same time. An emulator runs one invocation after the other, so two at a
+/// time keep it busy.
+const CONCURRENCY: usize = 2;
 
 /// What a function gets of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A batch of messages; it answers for each of them.
     Batch,
-    /// What each message says, as an event of its own: so notifications of S3 get to a function that S3 itself invokes
+    /// What each message says, as an event of its own: so notifications get to a function that another service invokes
     /// in the cloud.
     Event,
 }
 
 /// A queue with a function behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The queue.
     pub queue: Queue,
@@ -32,17 +37,57 @@ pub struct Source {
 }
 
 impl Source {
-    /// The sources of the deployment, with the defaults of its template. An emulator runs one invocation of a function
-    /// after the other, so two at a time keep it busy.
-    pub const ALL: [Self; 5] = [
-        Self::new(Queue::Uploads, "notify-upload", Content::Event, 1),
-        Self::new(Queue::Saga, "run-saga", Content::Batch, 10),
-        Self::new(Queue::Parse, "parse-references", Content::Batch, 1),
-        Self::new(Queue::ParseDead, "report-faults", Content::Batch, 10),
-        Self::new(Queue::Control, "dispatch-outbox", Content::Batch, 10),
-    ];
+    /// The sources of an application: every queue of its table that has a function behind it.
+    pub fn of<P>(system: &System<P>) -> Vec<Self> {
+        let source = |function: &&saga::Function<P>| {
+            let (queue, content) = match &function.source {
+                saga::Source::Queue(queue) => (queue, Content::Batch),
+                saga::Source::Notifications(queue) => (queue, Content::Event),
+                saga::Source::Requests => return None,
+            };
+            let batch_size = QueueSpec::of(system.queues, queue)?.batch_size;
+            let (queue, function) = (queue.clone(), function.name);
+            let (window, concurrency) = (Duration::ZERO, CONCURRENCY);
+            Some(Self { queue, function, content, batch_size, window, concurrency })
+        };
+        system.functions.iter().filter_map(source).collect()
+    }
+}
 
-    const fn new(queue: Queue, function: &'static str, content: Content, batch_size: usize) -> Self {
-        Self { queue, function, content, batch_size, window: Duration::ZERO, concurrency: 2 }
+#[cfg(test)]
+mod tests {
+    use saga::Function;
+
+    use super::*;
+
+    const ORDERS: Queue = Queue::named("orders");
+    const PARCELS: Queue = Queue::named("parcels");
+
+    const fn function(name: &'static str, source: saga::Source) -> Function<()> {
+        Function { name, services: &[], source, sends: &[], build: None }
+    }
+
+    static BATCHES: Function<()> = function("run-orders", saga::Source::Queue(ORDERS));
+    static EVENTS: Function<()> = function("notify-parcels", saga::Source::Notifications(PARCELS));
+    static REQUESTS: Function<()> = function("place-order", saga::Source::Requests);
+    static SHOP: System<()> = System {
+        name: "shop",
+        queues: &[
+            QueueSpec::worked(ORDERS, Queue::named("orders-dead"), 20, 30, 10, 1),
+            QueueSpec::kept(Queue::named("orders-dead")),
+            QueueSpec::worked(PARCELS, Queue::named("parcels-dead"), 20, 30, 1, 1),
+        ],
+        functions: &[&REQUESTS, &BATCHES, &EVENTS],
+    };
+
+    #[test]
+    fn the_sources_are_read_from_the_table_of_the_application() {
+        let found: Vec<_> = Source::of(&SHOP)
+            .into_iter()
+            .map(|source| (source.queue, source.function, source.content, source.batch_size))
+            .collect();
+        let expected =
+            [(ORDERS, "run-orders", Content::Batch, 10), (PARCELS, "notify-parcels", Content::Event, 1)];
+        assert_eq!(found, expected);
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use embedded::{Settings, Store};
+use imports::queues::QUEUES;
+use messages::QueueSpec;
 use tempfile::TempDir;
 use testing::ManualHost;
 
@@ -16,19 +18,20 @@ pub(crate) struct Depot {
 
 impl Depot {
     pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(&QUEUES)
     }
 
-    pub(crate) fn with(settings: Settings) -> Self {
+    /// With other queues than those of the application.
+    pub(crate) fn with(queues: &'static [QueueSpec]) -> Self {
         let folder = TempDir::new().unwrap();
         let host = Arc::new(ManualHost::seeded(1));
-        let store = Store::open(folder.path(), host.clone(), settings).unwrap();
+        let store = Store::open(folder.path(), host.clone(), Settings::new(queues)).unwrap();
         Self { folder, host, store }
     }
 
     /// The same folder once more, as after a restart.
     pub(crate) fn reopened(&self) -> Store {
-        Store::open(self.folder.path(), self.host.clone(), Settings::default()).unwrap()
+        Store::open(self.folder.path(), self.host.clone(), Settings::new(&QUEUES)).unwrap()
     }
 
     /// The database itself.

@@ -4,13 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use contracts::JobState;
-use embedded::{Intercept, Phase};
+use embedded::{Call, Intercept, Phase};
 use futures::future::join_all;
-use imports::{ReadJobs, WriteJobs};
-use outbox::{Owner, SweepOutbox};
+use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
+use saga::{Persist, ReadDocuments, WriteDocuments};
 use testing::sample;
-use worker::document::{Persist, WriteSaga};
 
 use crate::depot::{Depot, Tested};
 
@@ -18,29 +16,28 @@ use crate::depot::{Depot, Tested};
 async fn a_failing_write_leaves_its_group_untouched() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
-    // One search whose job cannot be stored, as if its row were damaged.
-    let broken = sample::job(host, sample::search(host), 1, JobState::Parsing);
+    // One partition whose view cannot be stored, as if its row were damaged.
+    let broken = sample::view(host, sample::partition(host), 1, false);
     depot.database().execute_batch(&format!(
         "CREATE TRIGGER refuse BEFORE INSERT ON job WHEN NEW.search_id = '{}'
          BEGIN SELECT RAISE(ABORT, 'refused'); END",
-        broken.search_id
+        broken.partition
     ))?;
-    let mut jobs: Vec<_> =
-        (0..40).map(|_| sample::job(host, sample::search(host), 1, JobState::Parsing)).collect();
-    jobs.insert(20, broken.clone());
+    let mut views: Vec<_> = (0..40).map(|_| sample::view(host, sample::partition(host), 1, false)).collect();
+    views.insert(20, broken.clone());
     // The first of this call is stored before the second fails, and must be gone with it.
-    let partial = [sample::job(host, sample::search(host), 1, JobState::Parsing), broken.clone()];
-    let both = WriteJobs::write(store, &partial);
+    let partial = [sample::view(host, sample::partition(host), 1, false), broken.clone()];
+    let both = WriteViews::write(store, &partial);
     let (answers, both) = futures::future::join(
-        join_all(jobs.iter().map(|job| WriteJobs::write(store, std::slice::from_ref(job)))),
+        join_all(views.iter().map(|view| WriteViews::write(store, std::slice::from_ref(view)))),
         both,
     )
     .await;
-    assert!(both.is_err() && store.job(partial[0].search_id).await?.is_none());
-    for (job, answer) in jobs.iter().zip(answers) {
-        let is_broken = job.search_id == broken.search_id;
+    assert!(both.is_err() && store.view(partial[0].partition).await?.is_none());
+    for (view, answer) in views.iter().zip(answers) {
+        let is_broken = view.partition == broken.partition;
         assert_eq!(answer.is_err(), is_broken);
-        assert_eq!(store.job(job.search_id).await?.is_none(), is_broken);
+        assert_eq!(store.view(view.partition).await?.is_none(), is_broken);
     }
     Ok(())
 }
@@ -48,13 +45,34 @@ async fn a_failing_write_leaves_its_group_untouched() -> Tested {
 #[tokio::test]
 async fn an_error_says_what_was_being_done_to_what() -> Tested {
     let depot = Depot::new();
-    let search = sample::search(&*depot.host);
-    depot
-        .database()
-        .execute_batch(&format!("INSERT INTO job VALUES ('{search}', 1, 0, 0, 'not JSON', NULL)"))?;
-    let error = depot.store.job(search).await.unwrap_err();
+    let partition = sample::partition(&*depot.host);
+    depot.database().execute_batch(&format!(
+        "INSERT INTO job VALUES ('{partition}', 1, 0, 0, 'not JSON', '{partition}')"
+    ))?;
+    let error = depot.store.view(partition).await.unwrap_err();
     assert!(!error.is_retryable());
-    assert!(error.chain().starts_with(&format!("reading the job of search {search} cannot succeed: ")));
+    assert!(
+        error.chain().starts_with(&format!("reading the view of partition {partition} cannot succeed: "))
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_outbox_entry_that_cannot_be_read_fails_its_own_partition_alone() -> Tested {
+    let depot = Depot::new();
+    let (store, host) = (&depot.store, &*depot.host);
+    let (damaged, sound) = (sample::partition(host), sample::partition(host));
+    for partition in [damaged, sound] {
+        let add = vec![sample::entry(host, partition, sample::now(host))?];
+        let write = Persist { add, ..sample::persist(partition, None, sample::content(host, "due")) };
+        store.persist(&[write], sample::now(host)).await?;
+    }
+    depot.database().execute("UPDATE outbox SET kind = '{}' WHERE owner_id = ?1", [damaged.to_string()])?;
+    let mut loaded = store.load(&[damaged, sound], sample::now(host)).await?;
+    assert_eq!(loaded.remove(1)?.map(|document| document.partition), Some(sound));
+    let error = loaded.remove(0).unwrap_err();
+    assert!(!error.is_retryable());
+    assert!(error.chain().starts_with(&format!("loading partition {damaged} cannot succeed: ")));
     Ok(())
 }
 
@@ -62,23 +80,24 @@ async fn an_error_says_what_was_being_done_to_what() -> Tested {
 async fn each_kind_of_record_has_an_outbox_of_its_own() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
-    let search = sample::search(host);
-    let entry = sample::entry(host, search, sample::now(host))?;
-    let write = Persist { add: vec![entry], ..sample::persist(search, None, sample::uploading(host, "due")) };
+    let partition = sample::partition(host);
+    let entry = sample::entry(host, partition, sample::now(host))?;
+    let write =
+        Persist { add: vec![entry], ..sample::persist(partition, None, sample::content(host, "due")) };
     store.persist(&[write], sample::now(host)).await?;
-    assert_eq!(store.saga_outbox().due(sample::now(host), 10).await?, [Owner::Saga(search)]);
+    assert_eq!(store.saga_outbox().due(sample::now(host), 10).await?, [Owner::Saga(partition)]);
     assert_eq!(store.session_outbox().due(sample::now(host), 10).await?, []);
     Ok(())
 }
 
 #[derive(Default)]
-struct Calls(Mutex<Vec<(&'static str, Phase)>>);
+struct Calls(Mutex<Vec<(Call, Phase)>>);
 
 #[async_trait]
 impl Intercept for Calls {
-    async fn step(&self, call: &'static str, phase: Phase) {
+    async fn step(&self, call: Call, phase: Phase) {
         self.0.lock().unwrap().push((call, phase));
-        if call == "jobs.read" {
+        if call == Call::ViewsRead {
             std::future::pending::<()>().await;
         }
     }
@@ -89,14 +108,18 @@ async fn an_interceptor_sees_each_call_twice_and_may_stop_it() -> Tested {
     let depot = Depot::new();
     let calls = Arc::new(Calls::default());
     let store = depot.store.with_intercept(calls.clone());
-    let job = sample::job(&*depot.host, sample::search(&*depot.host), 1, JobState::Parsing);
-    WriteJobs::write(&store, std::slice::from_ref(&job)).await?;
-    let stopped = tokio::time::timeout(Duration::from_millis(1), store.job(job.search_id)).await;
+    let view = sample::view(&*depot.host, sample::partition(&*depot.host), 1, false);
+    WriteViews::write(&store, std::slice::from_ref(&view)).await?;
+    let stopped = tokio::time::timeout(Duration::from_millis(1), store.view(view.partition)).await;
     assert!(stopped.is_err(), "it never returns");
     assert_eq!(
         *calls.0.lock().unwrap(),
-        [("jobs.write", Phase::Before), ("jobs.write", Phase::After), ("jobs.read", Phase::Before),]
+        [
+            (Call::ViewsWrite, Phase::Before),
+            (Call::ViewsWrite, Phase::After),
+            (Call::ViewsRead, Phase::Before),
+        ]
     );
-    assert_eq!(depot.store.job(job.search_id).await?, Some(job), "the other clone is not intercepted");
+    assert_eq!(depot.store.view(view.partition).await?, Some(view), "the other clone is not intercepted");
     Ok(())
 }

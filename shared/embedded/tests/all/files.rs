@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_lambda_events::s3::S3Event;
-use contracts::{Disposition, ProjectId};
 use embedded::{BUCKET, LocalUpload, PendingUpload, UploadError};
-use imports::{PresignUpload, ReadObject, UploadGrant};
-use outbox::{Queue, ReceiveMessages};
+use imports::{PresignUpload, ProjectId, ReadObject, UploadGrant, queues};
+use messages::{Disposition, ReceiveMessages};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
@@ -26,10 +25,9 @@ fn files(depot: &Depot) -> usize {
 }
 
 async fn notification(depot: &Depot) -> Result<S3Event, Box<dyn std::error::Error + Send + Sync>> {
-    let received = depot.store.receive(Queue::Uploads, 1, Duration::from_secs(30)).await?;
+    let received = depot.store.receive(&queues::UPLOADS, 1, Duration::from_secs(30)).await?;
     let received = received.first().ok_or("no notification")?;
-    ReceiveMessages::settle(&depot.store, Queue::Uploads, &received.receipt, &Disposition::Acknowledge)
-        .await?;
+    depot.store.answer(&queues::UPLOADS, &received.receipt, &Disposition::Acknowledge).await?;
     Ok(serde_json::from_str(&received.delivery.body)?)
 }
 
@@ -68,7 +66,7 @@ async fn a_refused_upload_leaves_neither_file_nor_notification() -> Tested {
     form.fields.clear();
     assert!(matches!(depot.store.upload(&form, [1].as_slice()).await, Err(UploadError::NotGranted { .. })));
     assert_eq!(files(&depot), 0);
-    assert_eq!(depot.store.depths().await?[&Queue::Uploads].total(), 0);
+    assert_eq!(depot.store.depths().await?[&queues::UPLOADS].total(), 0);
     Ok(())
 }
 
@@ -78,7 +76,7 @@ async fn an_object_that_is_replaced_while_it_is_read_reads_on() -> Tested {
     let depot = Depot::new();
     let form = depot.store.presign(&grant(&depot, "uploads/a")).await?;
     depot.store.upload(&form, b"before".as_slice()).await?;
-    let object = contracts::message::ObjectRef {
+    let object = imports::messages::ObjectRef {
         bucket: BUCKET.into(),
         key: "uploads/a".into(),
         version: None,
@@ -93,11 +91,11 @@ async fn an_object_that_is_replaced_while_it_is_read_reads_on() -> Tested {
 #[tokio::test]
 async fn files_that_are_still_to_come_are_remembered_in_order_until_they_are_done() -> Tested {
     let depot = Depot::new();
-    let (search, project) = (sample::search(&*depot.host), ProjectId::from_uuid(uuid::Uuid::from_u128(1)));
+    let (search, project) = (sample::partition(&*depot.host), ProjectId::from_uuid(uuid::Uuid::from_u128(1)));
     let form = depot.store.presign(&grant(&depot, "uploads/a")).await?;
     let uploads: Vec<LocalUpload> = (0..3)
         .map(|n| LocalUpload {
-            file_id: sample::file(&*depot.host),
+            file_id: sample::search::file(&*depot.host),
             path: format!("/data/Übersicht {n}.ris").into(),
             form: form.clone(),
         })

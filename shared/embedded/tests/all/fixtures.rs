@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use embedded::{Settings, Store};
+use imports::queues::QUEUES;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value};
@@ -23,7 +24,7 @@ fn opened(release: &Release) -> (TempDir, Store) {
     let database = Connection::open(folder.path().join("search-import.sqlite")).unwrap();
     database.execute_batch(&release.text(DUMP)).unwrap();
     drop(database);
-    let store = Store::open(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::default()).unwrap();
+    let store = Store::open(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES)).unwrap();
     (folder, store)
 }
 
@@ -33,7 +34,7 @@ async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
         let (_folder, store) = opened(&release);
         let facts: documents::Facts = release.json(DOCUMENTS);
         let (sagas, sessions) = (store.saga_outbox(), store.session_outbox());
-        let ports = documents::Ports { store: &store, sagas: &sagas, sessions: &sessions };
+        let ports = documents::Ports { store: Arc::new(store.clone()), sagas: &sagas, sessions: &sessions };
         let read = serde_json::to_value(documents::read(&ports, &facts).await?)?;
         same(DOCUMENTS, &read, &release.json(DOCUMENTS));
         ledger::check(&store, &store, &release.json(LEDGER)).await?;
@@ -47,7 +48,7 @@ async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
     let depot = Depot::new();
     let store = &depot.store;
     let (sagas, sessions) = (store.saga_outbox(), store.session_outbox());
-    let ports = documents::Ports { store, sagas: &sagas, sessions: &sessions };
+    let ports = documents::Ports { store: Arc::new(store.clone()), sagas: &sagas, sessions: &sessions };
     documents::write(&ports, &release.json(DOCUMENTS)).await?;
     ledger::write(store, store, &release.json(LEDGER)).await?;
     release.record(DUMP, || dump(&depot.database()).unwrap());

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use contracts::JobState;
 use embedded::{LockError, OpenError, Settings, Store};
-use imports::{ReadJobs, WriteJobs};
+use imports::queues::QUEUES;
+use outbox::{ReadViews, WriteViews};
 use testing::{ManualHost, sample};
 
 use crate::depot::{Depot, Tested};
 
 fn open(folder: &std::path::Path) -> Result<Store, OpenError> {
-    Store::open(folder, Arc::new(ManualHost::seeded(1)), Settings::default())
+    Store::open(folder, Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES))
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_database_of_another_program_is_refused_and_left_alone() {
 #[test]
 fn an_empty_folder_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1))).err();
+    let error = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), &QUEUES).err();
     assert!(matches!(error, Some(OpenError::Database { .. })));
 }
 
@@ -65,14 +65,14 @@ fn a_second_lock_is_refused_and_names_the_holder() {
 async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
-    let beside = Store::open_read_only(depot.folder.path(), depot.host.clone())?;
+    let beside = Store::open_read_only(depot.folder.path(), depot.host.clone(), &QUEUES)?;
     for revision in 1..=20 {
-        let job = sample::job(host, sample::search(host), revision, JobState::Parsing);
-        WriteJobs::write(store, std::slice::from_ref(&job)).await?;
-        assert_eq!(beside.job(job.search_id).await?, Some(job));
+        let view = sample::view(host, sample::partition(host), revision, false);
+        WriteViews::write(store, std::slice::from_ref(&view)).await?;
+        assert_eq!(beside.view(view.partition).await?, Some(view));
     }
-    let job = sample::job(host, sample::search(host), 1, JobState::Parsing);
-    let error = WriteJobs::write(&beside, &[job]).await.unwrap_err();
+    let view = sample::view(host, sample::partition(host), 1, false);
+    let error = WriteViews::write(&beside, &[view]).await.unwrap_err();
     assert!(!error.is_retryable() && error.chain().contains("reading only"), "{}", error.chain());
     Ok(())
 }

@@ -2,37 +2,41 @@
 
 use std::time::Duration;
 
-use contracts::{Destination, Disposition};
-use embedded::{Depth, ReceiveLimits, Settings};
-use outbox::{Outgoing, Queue, ReceiveMessages, Received, SendMessages};
+use embedded::Depth;
+use imports::queues;
+use messages::{
+    Disposition, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages, StoreError,
+};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
 
 const VISIBILITY: Duration = Duration::from_secs(30);
 
-async fn send(depot: &Depot, destination: Destination, delay_s: u64) -> Result<Outgoing, outbox::SendError> {
-    let search_id = sample::search(&*depot.host);
-    let message = sample::message(&*depot.host, search_id);
-    let body = message.encode().unwrap();
-    let outgoing =
-        Outgoing { id: message.id, search_id, destination, body, delay: Duration::from_secs(delay_s) };
+/// Commands are given up after one delivery.
+static IMPATIENT: [QueueSpec; 2] =
+    [QueueSpec::worked(queues::PARSE, queues::PARSE_DEAD, 1, 900, 1, 2), QueueSpec::kept(queues::PARSE_DEAD)];
+
+async fn send(depot: &Depot, queue: Queue, delay_s: u64) -> Result<Outgoing, SendError> {
+    let message = sample::message(&*depot.host, sample::partition(&*depot.host));
+    let outgoing = Outgoing::new(&message, queue, Duration::from_secs(delay_s))?;
     depot.store.send(std::slice::from_ref(&outgoing)).await.remove(0)?;
     Ok(outgoing)
 }
 
-async fn receive(depot: &Depot, queue: Queue) -> Result<Vec<Received>, contracts::StoreError> {
+async fn receive(depot: &Depot, queue: &Queue) -> Result<Vec<Received>, StoreError> {
     depot.store.receive(queue, 10, VISIBILITY).await
 }
 
 #[tokio::test]
 async fn messages_come_in_the_order_in_which_they_became_visible() -> Tested {
     let depot = Depot::new();
-    let late = send(&depot, Destination::Saga, 5).await?;
-    let first = send(&depot, Destination::Saga, 0).await?;
-    let second = send(&depot, Destination::Saga, 0).await?;
+    let late = send(&depot, queues::SAGA, 5).await?;
+    let first = send(&depot, queues::SAGA, 0).await?;
+    let second = send(&depot, queues::SAGA, 0).await?;
     depot.host.advance(Duration::from_secs(5));
-    let bodies: Vec<_> = receive(&depot, Queue::Saga).await?.into_iter().map(|it| it.delivery.body).collect();
+    let bodies: Vec<_> =
+        receive(&depot, &queues::SAGA).await?.into_iter().map(|it| it.delivery.body).collect();
     assert_eq!(bodies, [first.body, second.body, late.body]);
     Ok(())
 }
@@ -41,12 +45,12 @@ async fn messages_come_in_the_order_in_which_they_became_visible() -> Tested {
 async fn depths_tell_visible_held_and_delayed_messages_apart() -> Tested {
     let depot = Depot::new();
     for delay in [0, 0, 0, 60] {
-        send(&depot, Destination::Parse, delay).await?;
+        send(&depot, queues::PARSE, delay).await?;
     }
-    let held = depot.store.receive(Queue::Parse, 1, VISIBILITY).await?;
+    let held = depot.store.receive(&queues::PARSE, 1, VISIBILITY).await?;
     let depths = depot.store.depths().await?;
-    assert_eq!(depths[&Queue::Parse], Depth { visible: 2, in_flight: 1, delayed: 1 });
-    assert_eq!(depths.len(), Queue::ALL.len());
+    assert_eq!(depths[&queues::PARSE], Depth { visible: 2, in_flight: 1, delayed: 1 });
+    assert_eq!(depths.len(), queues::QUEUES.len());
     assert_eq!(held.len(), 1);
     Ok(())
 }
@@ -54,31 +58,29 @@ async fn depths_tell_visible_held_and_delayed_messages_apart() -> Tested {
 #[tokio::test]
 async fn a_receipt_ends_with_its_visibility_timeout() -> Tested {
     let depot = Depot::new();
-    send(&depot, Destination::Saga, 0).await?;
-    let held = receive(&depot, Queue::Saga).await?.remove(0);
+    send(&depot, queues::SAGA, 0).await?;
+    let held = receive(&depot, &queues::SAGA).await?.remove(0);
     depot.host.advance(VISIBILITY);
-    ReceiveMessages::settle(&depot.store, Queue::Saga, &held.receipt, &Disposition::Acknowledge).await?;
-    assert_eq!(depot.store.depths().await?[&Queue::Saga].visible, 1);
-    let error =
-        ReceiveMessages::settle(&depot.store, Queue::Saga, "nonsense", &Disposition::Acknowledge).await;
+    depot.store.answer(&queues::SAGA, &held.receipt, &Disposition::Acknowledge).await?;
+    assert_eq!(depot.store.depths().await?[&queues::SAGA].visible, 1);
+    let error = depot.store.answer(&queues::SAGA, "nonsense", &Disposition::Acknowledge).await;
     assert!(!error.unwrap_err().is_retryable());
     Ok(())
 }
 
 #[tokio::test]
 async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> Tested {
-    let receive_limits = ReceiveLimits { parse: 1, ..ReceiveLimits::default() };
-    let depot = Depot::with(Settings { receive_limits, ..Settings::default() });
+    let depot = Depot::with(&IMPATIENT);
     let (rejected, exhausted) =
-        (send(&depot, Destination::Parse, 0).await?, send(&depot, Destination::Parse, 0).await?);
-    let held = depot.store.receive(Queue::Parse, 1, VISIBILITY).await?.remove(0);
+        (send(&depot, queues::PARSE, 0).await?, send(&depot, queues::PARSE, 0).await?);
+    let held = depot.store.receive(&queues::PARSE, 1, VISIBILITY).await?.remove(0);
     let why = Disposition::DeadLetter { reason: "no such format".into() };
-    ReceiveMessages::settle(&depot.store, Queue::Parse, &held.receipt, &why).await?;
-    assert_eq!(receive(&depot, Queue::Parse).await?.len(), 1);
+    depot.store.answer(&queues::PARSE, &held.receipt, &why).await?;
+    assert_eq!(receive(&depot, &queues::PARSE).await?.len(), 1);
     depot.host.advance(VISIBILITY);
-    assert_eq!(receive(&depot, Queue::Parse).await?, []);
+    assert_eq!(receive(&depot, &queues::PARSE).await?, []);
 
-    let dead = depot.store.dead_letters(Queue::ParseDead).await?;
+    let dead = depot.store.dead_letters(&queues::PARSE_DEAD).await?;
     let told: Vec<_> =
         dead.iter().map(|it| (it.message_id, it.body.as_str(), it.reason.as_deref())).collect();
     assert_eq!(
@@ -88,28 +90,27 @@ async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> Tested {
             (Some(exhausted.id), exhausted.body.as_str(), Some("received 1 times without success")),
         ]
     );
-    assert!(depot.store.redrive(Queue::ParseDead, &dead[0].record_id).await?);
-    assert!(!depot.store.redrive(Queue::ParseDead, &dead[0].record_id).await?);
-    assert!(depot.store.delete_dead_letter(Queue::ParseDead, &dead[1].record_id).await?);
-    let back = receive(&depot, Queue::Parse).await?.remove(0).delivery;
+    assert!(depot.store.redrive(&queues::PARSE_DEAD, &dead[0].record_id).await?);
+    assert!(!depot.store.redrive(&queues::PARSE_DEAD, &dead[0].record_id).await?);
+    assert!(depot.store.delete_dead_letter(&queues::PARSE_DEAD, &dead[1].record_id).await?);
+    let back = receive(&depot, &queues::PARSE).await?.remove(0).delivery;
     assert_eq!((back.body, back.receive_count), (rejected.body, 1));
     Ok(())
 }
 
 #[tokio::test]
 async fn given_up_messages_do_not_hide_the_one_behind_them() -> Tested {
-    let receive_limits = ReceiveLimits { parse: 1, ..ReceiveLimits::default() };
-    let depot = Depot::with(Settings { receive_limits, ..Settings::default() });
+    let depot = Depot::with(&IMPATIENT);
     for _ in 0..15 {
-        send(&depot, Destination::Parse, 0).await?;
+        send(&depot, queues::PARSE, 0).await?;
     }
     for _ in 0..2 {
-        receive(&depot, Queue::Parse).await?;
+        receive(&depot, &queues::PARSE).await?;
     }
     depot.host.advance(VISIBILITY);
-    let fresh = send(&depot, Destination::Parse, 0).await?;
+    let fresh = send(&depot, queues::PARSE, 0).await?;
     let received: Vec<_> =
-        receive(&depot, Queue::Parse).await?.into_iter().map(|it| it.delivery.body).collect();
+        receive(&depot, &queues::PARSE).await?.into_iter().map(|it| it.delivery.body).collect();
     assert_eq!(received, [fresh.body]);
     Ok(())
 }
@@ -118,11 +119,26 @@ async fn given_up_messages_do_not_hide_the_one_behind_them() -> Tested {
 async fn a_message_sent_before_the_wait_ends_it() -> Tested {
     let depot = Depot::new();
     let mut signal = depot.store.message_signal();
-    assert_eq!(receive(&depot, Queue::Saga).await?, []);
-    send(&depot, Destination::Saga, 0).await?;
+    assert_eq!(receive(&depot, &queues::SAGA).await?, []);
+    send(&depot, queues::SAGA, 0).await?;
     signal.wait(Duration::from_secs(3600)).await;
     assert!(depot.host.sleeps().is_empty(), "it did not wait");
     signal.wait(Duration::from_secs(3600)).await;
     assert_eq!(depot.host.sleeps(), [Duration::from_secs(3600)], "it was told once");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_queue_that_is_not_in_the_table_takes_nothing_and_keeps_nothing_else_back() -> Tested {
+    let depot = Depot::with(&IMPATIENT);
+    let message = |queue| {
+        let message = sample::message(&*depot.host, sample::partition(&*depot.host));
+        Outgoing::new(&message, queue, Duration::ZERO)
+    };
+    let sent = depot.store.send(&[message(queues::SAGA)?, message(queues::PARSE)?]).await;
+    assert!(matches!(&sent[..], [Err(SendError::UnknownQueue(queue)), Ok(())] if *queue == queues::SAGA));
+    assert_eq!(receive(&depot, &queues::PARSE).await?.len(), 1);
+    assert!(!receive(&depot, &queues::SAGA).await.unwrap_err().is_retryable());
+    assert_eq!(depot.store.depths().await?.len(), IMPATIENT.len());
     Ok(())
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use contracts::Destination;
 use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
 use embedded::Store;
+use imports::queues;
 use jiff::SignedDuration;
-use outbox::{InspectOutbox, Outgoing, Owner, Queue, ReceiveMessages, SendMessages, SweepOutbox};
+use messages::{Outgoing, ReceiveMessages, SendMessages};
+use outbox::{InspectOutbox, Owner, SweepOutbox};
+use saga::{Persist, WriteDocuments};
 use testing::sample;
-use worker::document::{Persist, WriteSaga};
 
 use crate::depot::{Depot, Tested};
 
@@ -16,17 +17,16 @@ use crate::depot::{Depot, Tested};
 async fn messages_in_flight_are_visible_again_and_delayed_ones_stay() -> Tested {
     let depot = Depot::new();
     let lock = Store::lock(depot.folder.path())?;
-    let search_id = sample::search(&*depot.host);
+    let partition = sample::partition(&*depot.host);
     for delay in [0, 60] {
-        let message = sample::message(&*depot.host, search_id);
-        let (body, delay) = (message.encode()?, Duration::from_secs(delay));
-        let outgoing = Outgoing { id: message.id, search_id, destination: Destination::Saga, body, delay };
+        let message = sample::message(&*depot.host, partition);
+        let outgoing = Outgoing::new(&message, queues::SAGA, Duration::from_secs(delay))?;
         depot.store.send(&[outgoing]).await.remove(0)?;
     }
-    let held = depot.store.receive(Queue::Saga, 10, Duration::from_secs(900)).await?;
+    let held = depot.store.receive(&queues::SAGA, 10, Duration::from_secs(900)).await?;
     assert_eq!(held.len(), 1);
     assert_eq!(depot.reopened().recover(&lock).await?.messages, 1);
-    let again = depot.store.receive(Queue::Saga, 10, Duration::from_secs(900)).await?;
+    let again = depot.store.receive(&queues::SAGA, 10, Duration::from_secs(900)).await?;
     assert_eq!(again.iter().map(|it| it.delivery.receive_count).collect::<Vec<_>>(), [2]);
     Ok(())
 }
@@ -36,8 +36,8 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
-    let (partition, now) = (sample::search(host), sample::now(host));
-    let token = contracts::Token::minted_at_entry(partition, host_id(&depot));
+    let (partition, now) = (sample::partition(host), sample::now(host));
+    let token = messages::Token::minted_at_entry(partition, host_id(&depot));
     store.grant(partition, std::slice::from_ref(&token), now).await?;
     let claim = |attempt| Claim {
         partition,
@@ -60,7 +60,7 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
 }
 
 fn host_id(depot: &Depot) -> uuid::Uuid {
-    contracts::Host::fresh_id(&*depot.host)
+    messages::Host::fresh_id(&*depot.host)
 }
 
 #[tokio::test]
@@ -68,20 +68,20 @@ async fn outbox_claims_end_and_poison_stays_poison() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
-    let (search, now) = (sample::search(host), sample::now(host));
-    let poisoned = outbox::Entry { poisoned: true, ..sample::entry(host, search, now)? };
-    let add = vec![sample::entry(host, search, now)?, poisoned.clone()];
+    let (partition, now) = (sample::partition(host), sample::now(host));
+    let poisoned = outbox::Entry { poisoned: true, ..sample::entry(host, partition, now)? };
+    let add = vec![sample::entry(host, partition, now)?, poisoned.clone()];
     store
-        .persist(&[Persist { add, ..sample::persist(search, None, sample::uploading(host, "x")) }], now)
+        .persist(&[Persist { add, ..sample::persist(partition, None, sample::content(host, "x")) }], now)
         .await?;
     let outbox = store.saga_outbox();
-    let claimed = outbox.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let claimed = outbox.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
     assert_eq!(store.recover(&lock).await?.claims, 1);
-    let again = outbox.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let again = outbox.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
     assert_eq!(again, claimed);
 
     let left = outbox.pending(None, 10).await?;
-    assert_eq!(left, [(Owner::Saga(search), vec![claimed[0].clone(), poisoned])]);
+    assert_eq!(left, [(Owner::Saga(partition), vec![claimed[0].clone(), poisoned])]);
     Ok(())
 }
 

@@ -1,31 +1,57 @@
 //! The contract suites.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use embedded::{BUCKET, ReceiveLimits, Settings, Store, UploadError};
-use imports::PresignedPost;
+use embedded::{BUCKET, Store, UploadError};
+use futures::FutureExt;
+use imports::{PresignedPost, queues};
+use messages::{PartitionKey, QueueSpec};
+use saga::Views;
 use testing::objects::{Upload, Uploaded};
+use testing::sample::Samples;
 
 use crate::depot::{Depot, Tested};
 
 #[tokio::test]
 async fn sagas() -> Tested {
-    let Depot { store, host, folder: _folder } = Depot::new();
+    let depot = Depot::new();
+    let Depot { store, host, .. } = &depot;
     let (sweep, retention) = (store.saga_outbox(), store.settings().saga_retention);
-    let ports = testing::saga::Ports { read: &store, write: &store, sweep: &sweep, host: &*host, retention };
+    let damage = |partition: PartitionKey| {
+        let damaged = depot
+            .database()
+            .execute("UPDATE saga SET content = '{}' WHERE search_id = ?1", [partition.to_string()]);
+        async move {
+            assert_eq!(damaged?, 1);
+            Ok(())
+        }
+        .boxed()
+    };
+    let ports = testing::saga::Ports {
+        read: store,
+        write: store,
+        sweep: &sweep,
+        host: &**host,
+        retention,
+        damage: Some(&damage),
+    };
     testing::saga::all(&ports).await
 }
 
 #[tokio::test]
-async fn jobs() -> Tested {
+async fn views() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::jobs::all(&testing::jobs::Ports {
-        read: &store,
-        write: &store,
-        sagas: &store,
-        report: &store,
-        host: &*host,
-    })
-    .await
+    let shared = Arc::new(store.clone());
+    let views = Views { saga: Samples, written: shared.clone(), documents: shared, host: host.clone() };
+    let ports = testing::views::Ports { views: &views, write: &store, documents: &store, host: &*host };
+    testing::views::all(&ports).await
+}
+
+#[tokio::test]
+async fn progress() -> Tested {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    testing::progress::all(&testing::progress::Ports { report: &store, read: &store, host: &*host }).await
 }
 
 #[tokio::test]
@@ -42,7 +68,8 @@ async fn sessions() -> Tested {
         commit: &store,
         settle: &store,
         sweep: &sweep,
-        jobs: &store,
+        views: &store,
+        records: &store,
         host: &*host,
     };
     testing::sessions::all(&ports).await
@@ -60,12 +87,25 @@ async fn processed() -> Tested {
     testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await
 }
 
+/// Two queues of the application, one with a limit that the suite reaches sooner.
+static QUEUES: [QueueSpec; 4] = [
+    QueueSpec::worked(queues::SAGA, queues::SAGA_DEAD, 4, 30, 10, 2),
+    QueueSpec::kept(queues::SAGA_DEAD),
+    QueueSpec::worked(queues::PARSE, queues::PARSE_DEAD, 8, 900, 1, 2),
+    QueueSpec::kept(queues::PARSE_DEAD),
+];
+
 #[tokio::test]
 async fn queues() -> Tested {
-    let receive_limits = ReceiveLimits { saga: 4, ..ReceiveLimits::default() };
-    let Depot { store, host, folder: _folder } =
-        Depot::with(Settings { receive_limits, ..Settings::default() });
-    let ports = testing::queues::Ports { send: &store, receive: &store, host: &*host, receive_limit: 4 };
+    let Depot { store, host, folder: _folder } = Depot::with(&QUEUES);
+    let ports = testing::queues::Ports {
+        send: &store,
+        receive: &store,
+        host: &*host,
+        queues: &QUEUES,
+        queue: queues::SAGA,
+        other: queues::PARSE,
+    };
     testing::queues::all(&ports).await
 }
 

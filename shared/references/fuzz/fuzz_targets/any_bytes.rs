@@ -1,4 +1,4 @@
-//! Any bytes at all: detection, and whatever it leads to.
+//! Arbitrary bytes: detection, and whatever follows from it.
 
 #![no_main]
 

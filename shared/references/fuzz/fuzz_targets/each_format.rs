@@ -1,5 +1,5 @@
-//! Bytes behind the beginning of each format, so that none of them has to be found by chance: the splitter and the reader
-//! of each. The first byte chooses the format.
+//! Arbitrary bytes after the beginning of each format, so that no format has to be found by chance: the splitter and the
+//! reader of each. The first byte chooses the format.
 
 #![no_main]
 

@@ -1,11 +1,11 @@
-//! What has to hold for any file; the targets differ in how they come by one.
+//! What has to hold for any file; the targets differ in how they make one.
 
 use references::{Error, Limits, Outcome, Reader};
 
 /// Reads the bytes whole and cut in two, at a place that they choose themselves, and checks it.
 ///
 /// # Panics
-/// When it does not hold.
+/// If it does not hold.
 pub fn check(file: &[u8]) {
     let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16 };
     let read = |chunks: &[&[u8]]| {

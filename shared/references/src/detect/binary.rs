@@ -1,6 +1,6 @@
 //! Files that are not text, by their magic numbers.
 
-/// What a binary file is, with its article, when its first bytes tell.
+/// What a binary file is, with its article, if its first bytes show it.
 pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     const MAGIC: [(&[u8], &str); 13] = [
         (b"%PDF-", "a PDF document"),
@@ -26,7 +26,7 @@ pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     MAGIC.iter().find(|(magic, _)| window.starts_with(magic)).map(|(_, what)| *what)
 }
 
-/// Office documents are ZIP archives whose entries' names tell them apart.
+/// Office documents are ZIP archives, distinguished by the names of their entries.
 fn zip(window: &[u8]) -> &'static str {
     let names = |name: &[u8]| memchr::memmem::find(window, name).is_some();
     if names(b"xl/") {

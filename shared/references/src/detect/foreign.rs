@@ -1,14 +1,14 @@
-//! Text formats of the field that are recognised in order to say so, but not read.
+//! Related text formats that are recognised, so that the reviewer can be told, but not read.
 
 use crate::split::lines;
 
-/// A format told by how the file starts.
+/// A format recognised from the start of the file.
 pub(super) fn by_start(start: &str) -> Option<&'static str> {
     const STARTS: [(&str, &str); 2] = [("{\\rtf", "rich text (RTF)"), ("%PDF", "a PDF document")];
     STARTS.iter().find(|(prefix, _)| start.starts_with(prefix)).map(|(_, name)| *name)
 }
 
-/// A format told by lines further on. Asked last, because these marks occur in other formats' values.
+/// A format recognised from lines further on. Tried last, because such lines occur in other formats' values.
 pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with(['{', '[']) {
         return Some("JSON");

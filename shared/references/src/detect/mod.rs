@@ -1,4 +1,4 @@
-//! What a file is, from its first bytes.
+//! Detects what a file is, from its first bytes.
 
 mod binary;
 mod closest;
@@ -13,16 +13,16 @@ use crate::{
 };
 
 /// How many bytes are looked at before the format is decided: large enough for any preamble or header row
-/// seen in real exports, small enough to hold without a thought.
+/// seen in real exports, and small enough to keep in memory.
 pub const DETECTION_WINDOW: usize = 64 * 1024;
 
-/// How many lines stand before the records of real exports.
+/// How many lines real exports have before their records, at most.
 const PREAMBLE_LINES: usize = 10;
 
 /// How much of a file is shown when nothing about it is recognised.
 const START_CHARS: usize = 60;
 
-/// What the window shows.
+/// What was detected in the window.
 #[derive(Debug)]
 pub(crate) struct Detected {
     pub(crate) encoding: Encoding,
@@ -80,7 +80,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
         return Ok(tagged);
     }
     if let Some((delimiter, columns)) = header::find(text) {
-        // One column may be a word by chance, three are a table.
+        // One column may be a word by chance, three make a table.
         let certainty = match columns {
             1 => Certainty::Guess,
             2 => Certainty::Likely,
@@ -94,16 +94,16 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
 }
 
-/// The first line that begins a record of a tagged format decides; anything may stand before it.
+/// The first line that begins a record of a tagged format decides, whatever comes before it.
 fn tagged(text: &str) -> Option<(Format, Certainty)> {
     let lines = lines::all(text).filter(|line| !line.trim().is_empty());
     let (before, format) =
         lines.enumerate().find_map(|(at, line)| Some((at, tagged_line(line.as_bytes())?)))?;
-    // After a page of something else the line may be a chance.
+    // After a page of something else the line may be a coincidence.
     Some((format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
 }
 
-/// The format of which a line begins a record.
+/// The format in which this line begins a record.
 fn tagged_line(line: &[u8]) -> Option<Format> {
     if ris::is_type_line(line) {
         Some(Format::Ris)

@@ -2,8 +2,8 @@
 
 use crate::{Error, Format, split::doctype::external_length};
 
-/// Reads the prolog up to the root element, whose name says what the document is. A document type declaration refuses
-/// the file wherever it stands before the root, comments notwithstanding, but for that of PubMed.
+/// Reads the prolog up to the root element, whose name decides what the document is. A document type declaration
+/// anywhere before the root refuses the file, unless it is that of PubMed.
 pub(super) fn detect(text: &str) -> Result<Format, Error> {
     let mut rest = text;
     let (mut doctype, mut external) = (false, true);
@@ -27,7 +27,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         return Err(Error::UnsupportedFormat { name: "a web page (HTML)" });
     }
     let pubmed = matches!(root, "PubmedArticleSet" | "PubmedArticle" | "PubmedBookArticle");
-    // PubMed names an external document type, which says nothing here because it is never fetched.
+    // PubMed names an external document type, which has no effect here because it is never fetched.
     if doctype && !(pubmed && external) {
         return Err(Error::Doctype { name: if pubmed { Some("PubMed XML") } else { known(root) } });
     }
@@ -46,7 +46,7 @@ pub(crate) fn is_doctype(markup: &str) -> bool {
     markup.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!DOCTYPE"))
 }
 
-/// Past the declaration, its internal subset in brackets included.
+/// What follows the declaration and its internal subset in brackets.
 fn after_doctype(rest: &str) -> Option<&str> {
     match rest.find(['[', '>']) {
         Some(at) if rest[at..].starts_with('[') => after(&rest[at..], "]").and_then(|rest| after(rest, ">")),
@@ -64,7 +64,7 @@ fn root_name(rest: &str) -> &str {
     name.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next().unwrap_or_default()
 }
 
-/// XML documents of the field that are not read.
+/// Related XML formats that are recognised but not read.
 fn known(root: &str) -> Option<&'static str> {
     match root {
         "pmc-articleset" | "article" => Some("JATS XML"),

@@ -1,20 +1,20 @@
-//! Which older encoding bytes are in that are not UTF-8.
+//! Guesses the older encoding of bytes that are not UTF-8.
 //!
-//! `chardetng` knows the encodings of the web, which MacRoman is not among. So its guess, Windows-1252 and MacRoman are
-//! compared by how likely a text each of them makes of the bytes: an accented letter inside a word is likely, a capital
-//! or a sign of currency there is not.
+//! `chardetng` knows the encodings of the web, and MacRoman is not one of them. So its guess, Windows-1252 and MacRoman
+//! are compared by how likely the text is that each of them makes of the bytes: an accented letter inside a word is
+//! likely, a capital or a sign of currency there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{MACINTOSH, WINDOWS_1252};
 
 use super::{Certainty, Encoding, OtherEncoding};
 
-/// How many bytes are remembered to guess by. More would not change the guess.
+/// How many bytes are kept for the guess. More would not change it.
 const MOST_BYTES: usize = 32 * 1024;
-/// By how much a text must be likelier than the next for it to be more than a guess.
+/// By how much a text must be likelier than the next one to count as more than a guess.
 const CLEAR: i64 = 12;
 
-/// The bytes of a file that are not UTF-8, and the encoding that they show.
+/// The bytes of a file that are not UTF-8, and the encoding guessed from them.
 #[derive(Debug)]
 pub(crate) struct Legacy {
     seen: Vec<u8>,
@@ -38,14 +38,14 @@ impl Default for Legacy {
 }
 
 impl Legacy {
-    /// Decides by the first bytes of a file, for all of it.
+    /// Decides for the whole file, from its first bytes.
     pub(super) fn look_at(&mut self, window: &[u8]) {
         self.remember(window);
         self.guess();
         self.fixed = true;
     }
 
-    /// Takes a record into account if it is not UTF-8; returns what to decode it by.
+    /// Takes a record into account if it is not UTF-8; returns the encoding to decode it from.
     pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
         if !self.fixed && self.seen.len() < MOST_BYTES && std::str::from_utf8(record).is_err() {
             self.remember(record);
@@ -76,7 +76,7 @@ impl Legacy {
         (encoding, self.certainty)
     }
 
-    /// Keeps the lines, and in XML the values, that are not UTF-8: others would speak for another encoding.
+    /// Keeps the lines, and in XML the values, that are not UTF-8: the others would distort the guess.
     fn remember(&mut self, bytes: &[u8]) {
         for piece in bytes.split(|byte| matches!(byte, b'\n' | b'\r' | b'<')) {
             let left = MOST_BYTES.saturating_sub(self.seen.len());
@@ -99,7 +99,7 @@ impl Legacy {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(&self.seen, true);
         let guess = detector.guess(None, Utf8Detection::Deny);
-        // The first of equals: what is commonest among old exports comes first.
+        // The first of equals: the most common among old exports comes first.
         let mut scores: Vec<_> = [WINDOWS_1252, guess, MACINTOSH]
             .map(|encoding| (likelihood(&self.seen, encoding), encoding))
             .into();

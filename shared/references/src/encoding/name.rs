@@ -1,4 +1,4 @@
-//! What encodings are called, for people and as data.
+//! The names of encodings, for people and in stored data.
 
 use std::fmt;
 

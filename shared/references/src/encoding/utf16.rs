@@ -1,4 +1,4 @@
-//! UTF-16 as UTF-8, however its bytes are cut.
+//! Converts UTF-16 to UTF-8.
 
 use super::Encoding;
 
@@ -40,7 +40,7 @@ impl Utf16 {
             match decoded {
                 Ok(c) => append(out, c),
                 Err(error) => match error.unpaired_surrogate() {
-                    // A high surrogate just read waits for its other half.
+                    // A high surrogate was just read and waits for its other half.
                     high @ 0xD800..=0xDBFF if high == unit && self.high.is_none() => self.high = Some(high),
                     _ => append(out, char::REPLACEMENT_CHARACTER),
                 },

@@ -9,7 +9,7 @@ use super::{
     latex, names, tidy,
 };
 
-/// What the fields mean. The word after `@` is the type, under the name `@`.
+/// BibTeX's fields and ours. The word after `@` is the type, under the name `@`.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["title", "shorttitle"] },
     Rule { field: Field::Book, names: &["booktitle"] },
@@ -57,7 +57,7 @@ fn excerpt(text: &str) -> String {
     text.trim().chars().take(30).collect()
 }
 
-/// The value at the front, its outer braces or quotes taken off and its parts joined, and what follows it.
+/// The value at the front, without its outer braces or quotes and with its parts joined, and what follows it.
 fn value(text: &str) -> (Cow<'_, str>, &str) {
     let mut joined = Cow::Borrowed("");
     let mut rest = text;
@@ -75,7 +75,7 @@ fn value(text: &str) -> (Cow<'_, str>, &str) {
     }
 }
 
-/// `{…}`, `"…"`, or a word.
+/// One part of a value: `{…}`, `"…"`, or a word.
 fn part(text: &str) -> (&str, &str) {
     let quoted = text.starts_with('"');
     if !quoted && !text.starts_with('{') {
@@ -114,7 +114,7 @@ fn take(draft: &mut Draft<'_>, name: &str, text: &str) {
                 [';', '\n'].into_iter().find(|separator| keywords.contains(*separator)).unwrap_or(',');
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }
-        // Underscores and tildes mean themselves in links.
+        // Underscores and tildes are literal in links.
         Field::Url | Field::Doi => {
             draft.take_decoded(named, Cow::Owned(text.replace("\\_", "_").replace("\\%", "%")));
         }
@@ -129,7 +129,7 @@ fn plain(text: &str) -> String {
     latex::decode(&entities::decode(text))
 }
 
-/// The names between ` and `, which counts outside of braces only.
+/// The names, separated by ` and ` outside of braces.
 fn people(text: &str) -> Vec<String> {
     let (mut names, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     let words = text.split_inclusive(char::is_whitespace);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 /// The cells of a row, by the rules of the splitter: a quote opens only at the start of a cell, `""` inside quotes is
-/// a quote, and what follows the closing quote belongs to the cell.
+/// a quote, and text after the closing quote belongs to the cell.
 pub(super) fn cells(row: &str, delimiter: u8) -> Cells<'_> {
     Cells { rest: Some(row), delimiter }
 }
@@ -34,7 +34,7 @@ impl<'a> Iterator for Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// A cell whose opening quote is passed, and the rest of the row.
+    /// Reads a cell after its opening quote; returns it and the rest of the row.
     fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, &'a str) {
         let mut cell = Cow::Borrowed("");
         let mut rest = text;

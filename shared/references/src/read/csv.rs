@@ -37,7 +37,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     Ok(reference)
 }
 
-/// The rank of the most telling column with something in it, for each field.
+/// The rank of the preferred column that is not empty, for each field.
 fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
     let mut best = [u8::MAX; FIELDS];
     for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !cell.trim().is_empty()) {
@@ -50,7 +50,7 @@ fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
 
 fn take<'a>(draft: &mut Draft<'a>, named: Named, column: &'a str, cell: &'a str, best: bool) {
     match named.field {
-        // Databases write the same people into two columns, once with whole names.
+        // Databases list the same people in two columns, once with full names.
         Field::Author if best => {
             for name in names::of_cell(cell) {
                 draft.author(Field::Author, name);

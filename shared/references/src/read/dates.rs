@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-/// Years that a reference can have. Others are a misread number.
+/// Years that a reference can have. Any other number is not a year.
 const YEARS: RangeInclusive<i32> = 1000..=2999;
 
-/// A date of which only the year is certain to be known.
+/// A date; only its year is always known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Date {
     pub(super) year: Option<i32>,
@@ -61,12 +61,12 @@ pub(super) fn date(value: &str) -> Date {
     plausible(date, named)
 }
 
-/// The year of a value.
+/// The year in a value.
 pub(super) fn year(value: &str) -> Option<i32> {
     date(value).year
 }
 
-/// Drops what cannot be: a thirteenth month, a day without a month.
+/// Drops impossible parts: a thirteenth month, a day without a month.
 fn plausible(mut date: Date, named: bool) -> Date {
     let year_first = named || date.month.is_some();
     date.month = date.month.filter(|month| (1..=12).contains(month) && year_first);
@@ -74,7 +74,7 @@ fn plausible(mut date: Date, named: bool) -> Date {
     date
 }
 
-/// `20190102`
+/// A date in eight digits: `20190102`.
 fn compact(word: &str) -> Option<Date> {
     let digits = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_digit());
     let date = digits.then_some(word)?;
@@ -88,7 +88,7 @@ fn four_digits(word: &str) -> Option<i32> {
     digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
 }
 
-/// One or two digits.
+/// A number of one or two digits.
 fn small(word: &str) -> Option<u8> {
     let digits = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| word.parse().ok()).flatten().filter(|number| *number > 0)

@@ -2,7 +2,7 @@
 //!
 //! - Of several tags for one field the preferred one wins, and of its repetitions the first.
 //! - Repeated abstracts are paragraphs, repeated types are joined by `; `; authors and keywords are lists anyway.
-//! - A value that did not win and says something else stays in `extra`.
+//! - A value that was not chosen and differs from the chosen one stays in `extra`.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::Reference;
 
-/// A value and what it is.
+/// A value and the field it belongs to.
 #[derive(Debug)]
 pub(super) struct Value<'a> {
     pub(super) field: Field,
@@ -24,7 +24,7 @@ pub(super) struct Value<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
-/// How many values a record has; more make the list grow.
+/// How many values a record usually has; more make the list grow.
 const USUAL_VALUES: usize = 20;
 
 /// The values of one record in its order.
@@ -38,19 +38,19 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Takes the value of a tag that a table names; references in it are decoded.
+    /// Takes the value of a tag that is in a table; character references in it are decoded.
     pub(super) fn take(&mut self, named: Named, text: &'a str) {
         self.take_decoded(named, entities::decode(text));
     }
 
-    /// Takes a value in which nothing is to be decoded any more.
+    /// Takes a value that is already decoded.
     pub(super) fn take_decoded(&mut self, named: Named, text: Cow<'a, str>) {
-        // An element is known by its own name, whichever had to be around it.
+        // An element is known by its own name, whatever its parent had to be.
         let name = named.name.rsplit('/').next().unwrap_or(named.name);
         self.take_as(named, Cow::Borrowed(name), text);
     }
 
-    /// Takes a value under the name that the file itself gives it.
+    /// Takes a value under the name that it has in the file.
     pub(super) fn take_as(&mut self, named: Named, tag: Cow<'a, str>, text: Cow<'a, str>) {
         let Named { field, rank, .. } = named;
         match field {
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         self.keywords.extend(tidy::line(keyword).map(|keyword| (rank, keyword)));
     }
 
-    /// The record as read.
+    /// The finished record.
     pub(super) fn finish(mut self) -> Reference {
         let mut found = Found::default();
         let mut left = Vec::new();
@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether a value only says again what its field says.
+/// Whether a value only repeats what its field contains.
 fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
     let known = match value.field {
         Field::Title | Field::Book => Some(&reference.title),

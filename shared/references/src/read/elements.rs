@@ -1,7 +1,7 @@
 //! The elements of one XML record, and the values in them.
 //!
-//! Databases write `<` where XML wants `&lt;`, and a study should not be lost for "p <b and c": what looks like a tag
-//! inside a value, and is never closed there, is dropped. Elements around values have to match.
+//! Databases write `<` where XML requires `&lt;`, and a study should not be lost because of "p <b and c": what looks
+//! like a tag inside a value, and is never closed there, is dropped. Elements around values have to match.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::split::markup::{Markup, markup};
 
-/// Elements inside a record. Real ones have a dozen levels.
+/// How deeply elements may be nested inside a record. Real ones have a dozen levels.
 const MOST_DEPTH: usize = 32;
 
 /// What reads the values of a record.
 pub(super) trait Visit<'a> {
-    /// Elements that are only dress for text: what they contain belongs to the value around them.
+    /// Elements that only format text: what they contain belongs to the value around them.
     const DRESS: &'static [&'static str];
 
     /// The table of the format: names of elements, alone or with their parent: `urls/url`.
@@ -98,7 +98,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
-    /// Comments and instructions say nothing; CDATA is text as it stands.
+    /// Comments and instructions are ignored; CDATA is literal text.
     fn section(&mut self, rest: &'a str, opening: usize, close: &'static [u8]) -> usize {
         let inner = &rest[opening..];
         let stop = memchr::memmem::find(inner.as_bytes(), close).unwrap_or(inner.len());
@@ -119,7 +119,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
 
     fn start(&mut self, name: &'a str, attributes: &'a str) -> Result<(), String> {
         let dress = V::DRESS.contains(&name);
-        // Inside an element without a name of its own there may be others; then its text is none.
+        // An unnamed element may contain others; then its own text is not a value.
         let free = self.value.as_ref().is_none_or(|value| value.named.is_none() && !dress);
         if free && !dress {
             let named = self.visit.index().find_within(self.around.last().copied(), name);
@@ -137,7 +137,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         Ok(())
     }
 
-    /// Parts of a date are words of their own, however close their elements stand.
+    /// Parts of a date are separate words, even without white space between their elements.
     fn part(&mut self, name: &str) {
         if matches!(name, "Year" | "Month" | "Day") {
             self.append(Cow::Borrowed(" "));
@@ -148,7 +148,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let inside = self.value.as_ref().map_or(self.around.len(), |value| value.depth);
         match self.around.iter().rposition(|open| *open == name) {
             Some(at) if at + 1 == self.around.len() || at == inside => self.around.truncate(at),
-            // An end without a beginning, or with one that is not closed before others are.
+            // An end tag without a start tag, or one that closes an element before those inside it.
             Some(at) if at > inside => self.around.truncate(at),
             None if self.value.is_some() => return Ok(()),
             _ => {
@@ -168,7 +168,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
     }
 }
 
-/// The value of an attribute.
+/// The value of an attribute in the text of a start tag.
 pub(super) fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<Cow<'a, str>> {
     let mut rest = attributes;
     loop {

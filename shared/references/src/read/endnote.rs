@@ -9,7 +9,7 @@ use super::{
     names,
 };
 
-/// What the elements mean.
+/// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["title", "short-title"] },
     Rule {

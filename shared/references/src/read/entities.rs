@@ -7,7 +7,7 @@ use memchr::memchr;
 /// Longest reference that is looked for: `&thetasym;`, `&#x10FFFF;`.
 const MOST_LENGTH: usize = 10;
 
-/// The text with its references decoded. What nothing here knows is kept as it stands.
+/// The text with its references decoded. Unknown references are kept as they are.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
@@ -32,7 +32,7 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character that the reference at the front stands for, and the reference's length.
+/// The character for the reference at the front, and the reference's length.
 fn reference(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(MOST_LENGTH + 2).position(|byte| byte == b';')?;
     let name = &text[1..end];
@@ -43,7 +43,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((c, end + 1))
 }
 
-/// NUL and other control characters are in no text, and are kept as the reference.
+/// NUL and other control characters do not occur in text; a reference to one is kept as it is.
 fn numbered(number: &str) -> Option<char> {
     let code = match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16),
@@ -68,7 +68,7 @@ fn named(name: &str) -> Option<char> {
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, c)| *c)
 }
 
-/// U+00A0 to U+00FF.
+/// The named entities for U+00A0 to U+00FF, in this order.
 #[rustfmt::skip]
 const LATIN: [&str; 96] = [
     "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf", "laquo", "not", "shy",
@@ -81,7 +81,7 @@ const LATIN: [&str; 96] = [
     "divide", "oslash", "ugrave", "uacute", "ucirc", "uuml", "yacute", "thorn", "yuml",
 ];
 
-/// What else occurs in titles and abstracts: Greek letters, punctuation, mathematics.
+/// Other entities that occur in titles and abstracts: Greek letters, punctuation, mathematics.
 #[rustfmt::skip]
 const OTHERS: [(&str, char); 93] = [
     ("Alpha", 'Α'), ("Beta", 'Β'), ("Gamma", 'Γ'), ("Delta", 'Δ'), ("Epsilon", 'Ε'), ("Zeta", 'Ζ'), ("Eta", 'Η'),

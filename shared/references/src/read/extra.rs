@@ -1,4 +1,4 @@
-//! What a record says under tags that have no field of their own.
+//! Values under tags that have no field of their own.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ const MOST_BYTES: usize = 16 * 1024;
 /// Longest tag; the rest of a longer column name is cut off.
 const MOST_TAG: usize = 64;
 
-/// Tags and their values within the limit. A value that does not fit is left out whole, and so is all after it.
+/// Tags and their values within the limit. A value that does not fit is left out as a whole, and so is everything after
+/// it.
 #[derive(Debug)]
 pub(super) struct Extra {
     values: BTreeMap<String, Vec<String>>,
@@ -24,7 +25,7 @@ impl Default for Extra {
 }
 
 impl Extra {
-    /// Keeps a value, tidied.
+    /// Keeps a value, with its white space tidied.
     pub(super) fn push(&mut self, tag: &str, value: &str) {
         let size = tag.len() + value.trim().len();
         if size > self.left {

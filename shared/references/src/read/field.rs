@@ -1,4 +1,4 @@
-//! What the parts of a record mean, and the tables that say so for each format.
+//! The meaning of the parts of a record, and the tables that define it for each format.
 
 /// What a tag, column or element holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +11,10 @@ pub(crate) enum Field {
     ShortAuthor,
     /// A group that is an author.
     Group,
-    /// Those who stand in where there are no authors.
+    /// People who are named as authors where there are none.
     Editor,
     Date,
-    /// Month and day for a year that stands elsewhere.
+    /// Month and day for a year given elsewhere.
     MonthDay,
     Journal,
     Volume,
@@ -37,9 +37,9 @@ pub(crate) enum Field {
     GivenName,
     Initials,
     NameSuffix,
-    /// Kept in `extra`, like what no table names; listed where another rule would take it otherwise.
+    /// Kept in `extra`, like unknown names; listed where another rule would apply otherwise.
     Extra,
-    /// Left out with all that it contains: housekeeping of the exporting program, and other works' data.
+    /// Left out with all that it contains: bookkeeping of the exporting program, and data about other works.
     LeftOut,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct Named {
     pub(super) field: Field,
     /// The name as the table spells it.
     pub(super) name: &'static str,
-    /// How early it stands among the names for the field.
+    /// Its position among the names for the field.
     pub(super) rank: u8,
 }
 
-/// A table made for looking names up, which happens for every line of a file.
+/// A table prepared for looking names up, which happens for every line of a file.
 #[derive(Debug)]
 pub(super) struct Index {
     /// By a few properties of the name; in the order of the table, so that the first match is the right one.
@@ -72,7 +72,7 @@ pub(super) struct Index {
 
 #[derive(Debug)]
 struct Entry {
-    /// The element that has to be around, if the table names one.
+    /// The parent element that is required, if the table names one.
     parent: Option<&'static str>,
     name: &'static str,
     named: Named,
@@ -98,12 +98,12 @@ impl Index {
         Self { buckets }
     }
 
-    /// What a name means.
+    /// The rule for a name.
     pub(super) fn find(&self, name: &str) -> Option<Named> {
         self.find_within(None, name)
     }
 
-    /// What an element means inside another.
+    /// The rule for an element inside another.
     pub(super) fn find_within(&self, parent: Option<&str>, name: &str) -> Option<Named> {
         let fits = |entry: &&Entry| entry.name == name && (entry.parent.is_none() || entry.parent == parent);
         self.buckets[bucket(name)].iter().find(fits).map(|entry| entry.named)

@@ -1,4 +1,4 @@
-//! Puts each value in its place, and settles what depends on several.
+//! Puts each value into its field, and decides fields that depend on several values.
 
 use super::{
     dates::{self, Date},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Reference;
 
-/// Values that have found their place, and those that wait until the others have.
+/// Values that are in their fields, and those that wait until the others are.
 #[derive(Default)]
 pub(super) struct Found<'a> {
     reference: Reference,
@@ -24,7 +24,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Puts a value in its place; gives it back when it has none and says something of its own.
+    /// Puts a value into its field; gives it back if it has none and is not a repetition.
     pub(super) fn place(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
         let reference = &mut self.reference;
         let slot = match value.field {
@@ -113,7 +113,7 @@ impl<'a> Found<'a> {
         None
     }
 
-    /// Settles what depends on several values; adds those that found no place to `left`.
+    /// Decides the fields that depend on several values; adds values without a field to `left`.
     pub(super) fn complete(mut self, left: &mut Vec<Value<'a>>) -> Reference {
         let mut reference = std::mem::take(&mut self.reference);
         if let Some(book) = self.book {
@@ -160,7 +160,7 @@ fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
     pages::joined(first.as_deref(), last.as_deref())
 }
 
-/// The preferred value with a year says the year, and others that agree on it may say the day.
+/// The year is that of the preferred value that has one; others with the same year may add month and day.
 fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
     values.sort_by_key(|value| value.rank);
     let mut settled = Date::default();
@@ -189,7 +189,7 @@ fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option
     None
 }
 
-/// Keeps the first identifier; the same one again says nothing new.
+/// Keeps the first identifier; the same one again adds nothing.
 fn identify<'a>(slot: &mut Option<String>, found: Option<String>, value: Value<'a>) -> Option<Value<'a>> {
     match (found, slot.as_deref()) {
         (Some(found), Some(known)) if found == known => None,

@@ -129,10 +129,10 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
-/// The columns that say which work a row is about. A table without any of them is not a list of references.
+/// The columns that identify the work of a row. A table without any of them is not a list of references.
 const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
-/// The columns of a table.
+/// The header of a table.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(super) delimiter: Delimiter,
@@ -167,7 +167,7 @@ pub(crate) fn find(text: &str) -> Option<(Delimiter, usize)> {
         let header = Header::of_row(first_row(text, delimiter)?, delimiter)?;
         Some((header.recognised(), delimiter))
     });
-    // The first of equals: a single column is a CSV.
+    // The first of equals: a table of one column counts as CSV.
     candidates
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
         .map(|(columns, delimiter)| (delimiter, columns))

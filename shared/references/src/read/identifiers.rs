@@ -1,6 +1,6 @@
 //! DOIs and PubMed identifiers.
 
-/// A PubMed identifier: at most nine digits, whatever label stands before them. Spreadsheets make `123.0` of them.
+/// A PubMed identifier: at most nine digits, whatever label precedes them. Spreadsheets turn them into `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
     let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
@@ -17,7 +17,7 @@ const SEARCHED: usize = 4096;
 /// Longest DOI. Real ones stay under 200 bytes, and trimming takes the square of their length.
 const MOST_DOI: usize = 500;
 
-/// The front of a value that is worth searching.
+/// The part of a value that is searched.
 pub(super) fn front(value: &str) -> &str {
     &value[..value.floor_char_boundary(SEARCHED)]
 }
@@ -68,7 +68,7 @@ fn trim_doi(mut doi: &str) -> &str {
 
 /// The DOI that a link leads to: a resolver's, or one passed along as `id=doi:`.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
-    // Decoding comes after this look: most links lead to no DOI, and none writes these letters as codes.
+    // Checked before decoding: most links lead to no DOI, and none encodes these letters.
     if !front(url).contains("doi") {
         return None;
     }

@@ -1,7 +1,7 @@
-//! What LaTeX writes for characters and around words.
+//! LaTeX commands for characters and around words.
 
-/// The text without braces, with accents and escaped characters as themselves. Commands that nothing here knows are
-/// kept as they stand: formulas would be worse without them.
+/// The text without braces, with accents and escaped characters as themselves. Unknown commands are kept
+/// as they are: formulas would be worse without them.
 pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -16,7 +16,7 @@ pub(super) fn decode(text: &str) -> String {
     out
 }
 
-/// What the mark at the front stands for, and its length.
+/// The meaning of the mark at the front, and its length.
 fn mark(text: &str) -> (String, usize) {
     if let Some(length) =
         ["---", "--"].iter().find(|dashes| text.starts_with(**dashes)).map(|dashes| dashes.len())
@@ -31,7 +31,7 @@ fn mark(text: &str) -> (String, usize) {
     }
 }
 
-/// A backslash and what belongs to it.
+/// The meaning of a backslash and what belongs to it.
 fn command(text: &str) -> (String, usize) {
     let mut characters = text.chars().skip(1);
     let Some(first) = characters.next() else { return ("\\".to_owned(), 1) };

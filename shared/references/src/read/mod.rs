@@ -1,7 +1,7 @@
 //! One record's text to a [`Reference`].
 //!
 //! Each format has a module with a table of what its tags, columns or elements mean ([`field::Rule`]), and code that
-//! cuts a record into values. What becomes of the values is the same for all formats ([`draft`]).
+//! cuts a record into values. How values become fields is the same for all formats ([`draft`]).
 
 mod bibtex;
 mod cells;

@@ -1,7 +1,7 @@
 //! Authors' names as `"Family, Given"`.
 //!
-//! A name whose parts cannot be told apart is kept as given: a wrong family name is worse than none, because
-//! deduplication and screening go by it.
+//! A name whose parts cannot be distinguished is kept as given: a wrong family name is worse than none, because
+//! deduplication and screening use it.
 
 use super::{entities, tidy::line};
 
@@ -10,11 +10,11 @@ const MOST_INITIALS: usize = 4;
 
 /// The names in a value that should hold one, and sometimes holds several separated by semicolons.
 pub(super) fn of_value(value: &str) -> Vec<String> {
-    // A reference ends in a semicolon too: "M&uuml;ller".
+    // A character reference ends in a semicolon too: "M&uuml;ller".
     of_decoded(&entities::decode(value))
 }
 
-/// The names in a value in which nothing is to be decoded any more.
+/// The names in a value that is already decoded.
 pub(super) fn of_decoded(value: &str) -> Vec<String> {
     if !value.contains(';') {
         return one(value).into_iter().collect();
@@ -22,7 +22,7 @@ pub(super) fn of_decoded(value: &str) -> Vec<String> {
     value.split(';').filter_map(one).collect()
 }
 
-/// One name.
+/// One name as `"Family, Given"`, if there is any.
 pub(super) fn one(name: &str) -> Option<String> {
     let name = line(name)?;
     if is_complete(&name) {
@@ -55,7 +55,7 @@ fn is_complete(name: &str) -> bool {
         if !family.is_empty() && !family.contains(',') && !family.ends_with(' ') && !given.is_empty() && !given.ends_with(','))
 }
 
-/// `"Family, Given"`, or whichever there is.
+/// `"Family, Given"`, or the part that there is.
 pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     match (family.trim(), given.trim()) {
         ("", "") => None,
@@ -64,7 +64,7 @@ pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     }
 }
 
-/// What follows a name and is neither family nor given name.
+/// Suffixes, which are neither family nor given name.
 fn is_suffix(word: &str) -> bool {
     matches!(word.trim_end_matches('.'), "Jr" | "Sr" | "2nd" | "3rd" | "4th" | "II" | "III" | "IV")
 }
@@ -78,7 +78,7 @@ fn are_initials(text: &str) -> bool {
 }
 
 /// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
-/// semicolons, by bars or line breaks, or by commas that also stand inside names.
+/// semicolons, by bars or line breaks, or by commas that also occur inside names.
 pub(super) fn of_cell(cell: &str) -> Vec<String> {
     let decoded = entities::decode(cell.trim());
     let cell = decoded.as_ref();

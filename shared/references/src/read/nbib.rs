@@ -11,7 +11,7 @@ use super::{
 };
 use crate::split::lines;
 
-/// What the tags mean.
+/// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["TI", "TT"] },
     Rule { field: Field::Book, names: &["BTI"] },
@@ -76,7 +76,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
             }
         }
         Field::Keyword => draft.keyword(named.rank, &entities::decode(value)),
-        // Other identifiers of the publisher stand under the same tags.
+        // Other identifiers of the publisher use the same tags.
         Field::Doi if !value.ends_with("[doi]") => draft.extra.push(name, value),
         Field::Abstract => draft.take_decoded(named, on_one_line(value)),
         _ => draft.take(named, value),

@@ -2,7 +2,7 @@
 
 use super::tidy::line;
 
-/// First and last page joined, as given. A first page that is a range already says it all.
+/// First and last page joined, as given. A first page that is a range already has both.
 pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> {
     let (first, last) = (first.and_then(line), last.and_then(line));
     match (first, last) {
@@ -28,7 +28,7 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
         return None;
     }
     let digits = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit());
-    // Only digits are left out at the front of a last page, and only of a first page with the same letters.
+    // Only leading digits of a last page may be omitted, and only if the first page has the same letters.
     let at = first.find(|c: char| c.is_ascii_digit()).unwrap_or(first.len());
     let (letters, counted) = first.split_at(at);
     let whole = if digits(last) && digits(counted) && last.len() < counted.len() {

@@ -9,7 +9,7 @@ use super::{
     names, tidy,
 };
 
-/// What the elements mean.
+/// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["ArticleTitle", "VernacularTitle"] },
     Rule { field: Field::Book, names: &["BookTitle"] },

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::split::{lines, ris::tag};
 
-/// What the tags mean. `VO` is how some exports write `VL`.
+/// The tags and their fields. `VO` is how some exports write `VL`.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["TI", "T1", "ST", "CT"] },
     Rule { field: Field::Book, names: &["BT"] },
@@ -76,7 +76,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
-    // The tag whose value is being read, and where the value begins. It goes on to the next line with a tag.
+    // The tag whose value is being read, and where the value begins. It ends at the next line with a tag.
     let mut open: Option<([u8; 2], usize)> = None;
     for line in lines::spans(text) {
         if let Some((name, value)) = tag(&text.as_bytes()[line.clone()])
@@ -91,8 +91,8 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     draft
 }
 
-/// Where a tag may stand once before many lines, each is a value; elsewhere a line without a tag goes on with the value
-/// before it.
+/// Under tags that are written once before many lines, each line is a value. Elsewhere a line without a tag continues
+/// the value before it.
 fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     let value = value.trim();
     let name = str::from_utf8(&name).unwrap_or_default();
@@ -113,7 +113,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     }
 }
 
-/// A wrapped abstract is one paragraph: where RIS files wrap has no meaning.
+/// A wrapped abstract is one paragraph: line breaks in RIS files have no meaning.
 pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     let decoded = entities::decode(value);
     if decoded.contains(['\n', '\r']) {

@@ -1,4 +1,4 @@
-//! Keeps `docs/formats.md` true: its tables are the tables of the readers.
+//! Tests that the tables in `docs/formats.md` are those of the readers.
 
 use super::{
     bibtex, endnote,

@@ -1,4 +1,4 @@
-//! White space: collapsed where line breaks mean nothing.
+//! Collapses white space where line breaks have no meaning.
 
 use memchr::memchr2;
 
@@ -29,7 +29,7 @@ pub(super) fn text(value: &str) -> Option<String> {
 
 /// Each value once, in order.
 pub(super) fn unique(values: Vec<String>) -> Vec<String> {
-    /// Up to here comparing all with all is faster than a set.
+    /// Up to this number, comparing all with all is faster than a set.
     const FEW: usize = 24;
     if values.len() <= FEW {
         return values.into_iter().fold(Vec::new(), |mut kept, value| {
@@ -64,8 +64,8 @@ fn append(out: &mut String, part: &str) {
 fn is_tidy(trimmed: &str) -> bool {
     let bytes = trimmed.as_bytes();
     let Some((_, next)) = bytes.split_first() else { return true };
-    // One pass without branches says for nearly all values that there is nothing to look at. The last byte is no
-    // white space, because the value is trimmed, and begins no character that needs several bytes.
+    // For nearly all values, one pass without branches shows that there is nothing to do. The last byte is not white
+    // space, because the value is trimmed, and does not begin a character of several bytes.
     let suspicious = bytes.iter().zip(next).fold(0_u8, |found, (&byte, &next)| {
         let blanks = u8::from(byte == b' ') & u8::from(next == b' ');
         let wide = u8::from(byte == 0xC2) | u8::from(byte.wrapping_sub(0xE1) < 3);
@@ -86,7 +86,7 @@ fn is_tidy_at_a_closer_look(bytes: &[u8]) -> bool {
     true
 }
 
-/// Whether a white space character beyond ASCII stands at the front.
+/// Whether the text begins with a white space character beyond ASCII.
 fn is_wide_space(bytes: &[u8]) -> bool {
     match bytes {
         [0xC2, 0x85 | 0xA0, ..] | [0xE1, 0x9A, 0x80, ..] | [0xE3, 0x80, 0x80, ..] => true,

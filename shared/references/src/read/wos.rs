@@ -11,7 +11,7 @@ use super::{
 };
 use crate::split::{lines, wos::tag};
 
-/// What the tags mean.
+/// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["TI"] },
     Rule { field: Field::Author, names: &["AF", "BF"] },
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
 ];
 
-/// Tags without a field of which each line is a value.
+/// Tags without a field whose lines are values of their own.
 const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));

@@ -1,8 +1,8 @@
 //! Where the entries of BibTeX files begin and end.
 //!
-//! An entry is `@`, a word and what stands in the braces after it, braces inside counted. Everything else is comment
-//! by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it ends where a
-//! line begins the next entry, and is unreadable.
+//! An entry is `@`, a word and a pair of braces with everything inside, nested braces counted. Everything else is a
+//! comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it ends
+//! where a line begins the next entry, and is unreadable.
 
 use memchr::{memchr, memchr3};
 
@@ -10,14 +10,14 @@ use super::{Split, Step, lines::trimmed_end};
 
 /// Longest word after `@`, with the white space behind it.
 const MOST_KIND: usize = 40;
-/// Blanks before an entry inside of another that lacks a brace.
+/// Blanks allowed before an entry that begins inside another one, which lacks a brace.
 const MOST_INDENT: usize = 16;
 /// Entries that hold no reference.
 const NO_RECORDS: [&[u8]; 3] = [b"comment", b"string", b"preamble"];
 
 const UNCLOSED: &str = "its braces do not match";
 
-/// The splitter of BibTeX files.
+/// Splits BibTeX files.
 #[derive(Debug)]
 pub(crate) struct BibTex {
     limit: usize,
@@ -30,16 +30,16 @@ pub(crate) struct BibTex {
 struct Open {
     start: usize,
     depth: usize,
-    /// Whether it is a reference.
+    /// Whether the entry is a reference.
     record: bool,
 }
 
-/// What stands at an `@`.
+/// What an `@` turned out to be.
 enum Sign {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Incomplete,
     Text,
-    /// An entry whose brace is so many bytes further on.
+    /// An entry, with the number of bytes up to its opening brace.
     Entry {
         brace: usize,
         record: bool,
@@ -67,7 +67,7 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
     line.first() == Some(&b'@') && matches!(sign(line), Sign::Entry { record: true, .. })
 }
 
-/// Whether only blanks stand between the line's beginning and `at`.
+/// Whether there are only blanks between the line's beginning and `at`.
 fn begins_line(tail: &[u8], at: usize) -> bool {
     let before = tail[..at].iter().rev().take(MOST_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
     matches!(before, Some(b'\n' | b'\r'))
@@ -87,7 +87,7 @@ impl BibTex {
     fn close(&mut self, tail: &[u8], open: Open, stop: usize, fault: Option<&'static str>) -> Step {
         self.open = None;
         self.at = 0;
-        // What follows the entry was held in memory too.
+        // What follows the entry is in memory too.
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
@@ -148,7 +148,7 @@ impl BibTex {
         None
     }
 
-    /// Nothing more can be told from the tail as it is.
+    /// Nothing more can be found in the tail as it is.
     fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };

@@ -18,14 +18,14 @@ enum State {
     QuoteInQuotes,
 }
 
-/// The splitter of tables.
+/// Splits tables.
 #[derive(Debug)]
 pub(crate) struct Csv {
     delimiter: u8,
     limit: usize,
     at: usize,
     state: State,
-    /// The header row, once it was seen.
+    /// The header row, once it has been found.
     header: Option<Vec<u8>>,
 }
 
@@ -53,16 +53,16 @@ impl Csv {
                 self.header = Some(row.to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
-            // Tables put together repeat it.
+            // Concatenated tables repeat it.
             Some(header) if header == unmarked(row) => return Step::Skip { consumed: next },
             Some(_) => {}
         }
         Step::Found { record: 0..stop, consumed: next, fault }
     }
 
-    /// Nothing more can be told from the tail as it is.
+    /// Nothing more can be found in the tail as it is.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        // What precedes `at` belongs to the row for certain; a line break after it does not.
+        // What precedes `at` certainly belongs to the row; a line break after it may not.
         if self.at > self.limit {
             return Step::TooLarge { start: 0 };
         }

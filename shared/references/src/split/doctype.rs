@@ -3,14 +3,14 @@
 /// Longest document type declaration that is stepped over. PubMed's has 150 bytes.
 const MOST_DOCTYPE: usize = 4096;
 
-/// What a declaration that begins at the front of the bytes is.
+/// What the declaration at the front of the bytes is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doctype {
-    /// It names an external document type at most, and takes so many bytes.
+    /// It names an external document type at most; this is its length in bytes.
     External(usize),
-    /// Its end is not there yet.
+    /// Its end has not arrived yet.
     Incomplete,
-    /// It has an internal subset, or is none.
+    /// It has an internal subset, or is not a valid declaration.
     Refused,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn external_length(declaration: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the declaration ends or its internal subset begins. A `<` can stand in neither.
+/// Where the declaration ends or its internal subset begins. No `<` may come before either.
 fn outside_quotes(declaration: &[u8]) -> Option<usize> {
     let mut quote = None;
     declaration

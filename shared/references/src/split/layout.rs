@@ -1,12 +1,12 @@
 //! Which elements of XML documents are records.
 
-/// Which elements are records.
+/// The elements of one format.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// The element around the records.
     pub(super) parent: &'static [u8],
     pub(super) records: &'static [&'static [u8]],
-    /// What is said of a record that lacks its end tag.
+    /// The reason given for a record without its end tag.
     pub(super) unclosed: &'static str,
     /// Whether the document may name an external document type, which is stepped over and never fetched.
     pub(super) doctype: bool,

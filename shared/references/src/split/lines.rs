@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// One line.
+/// One line of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     /// The line without its end.
@@ -39,7 +39,7 @@ impl Lines {
         Some(Line { text: self.at..stop, next })
     }
 
-    /// Goes on to the line that begins at `next`.
+    /// Moves on to the line that begins at `next`.
     pub(crate) fn advance(&mut self, next: usize) {
         self.at = next;
         self.searched = next;
@@ -54,7 +54,7 @@ impl Lines {
 
 /// The lines of a complete text.
 pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
-    // An empty line appears between the halves of a CRLF; no caller minds.
+    // There is an empty line between the halves of a CRLF; it does not matter to any caller.
     text.split(['\n', '\r'])
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// The byte-order mark of UTF-8.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
-/// How many bytes it takes.
+/// Its length in bytes.
 pub(super) const MARK_LENGTH: usize = MARK.len();
 
-/// The line without a byte-order mark, which stands inside a file where two were put together.
+/// The line without a byte-order mark, which occurs inside a file that was concatenated from two.
 pub(super) fn unmarked(line: &[u8]) -> &[u8] {
     line.strip_prefix(MARK).unwrap_or(line)
 }
@@ -88,8 +88,8 @@ pub(crate) fn trimmed_end(tail: &[u8], range: &Range<usize>) -> Option<usize> {
     (length > 0).then_some(range.start + length)
 }
 
-/// Whether what stands in `range` is larger than a record may be, blank lines included: they are held in
-/// memory too. A CR at its end is half of a line end.
+/// Whether the text in `range` is larger than a record may be, blank lines included: they are held in memory
+/// too. A CR at its end is half of a line end.
 pub(crate) fn over_limit(tail: &[u8], range: Range<usize>, limit: usize) -> bool {
     range.len() > limit && tail[range].strip_suffix(b"\r").is_none_or(|text| text.len() > limit)
 }

@@ -1,17 +1,17 @@
-//! What a `<` in an XML document begins.
+//! What begins at a `<` in an XML document.
 
-/// Longest tag. Longer ones are no markup, and would be looked at again with every chunk.
+/// Longest tag. Anything longer is not markup, and would be looked at again with every chunk.
 const MOST_TAG: usize = 64 * 1024;
 
-/// What begins at a `<`.
+/// What was recognised at a `<`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Markup<'a> {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Incomplete,
     /// A `<` that is text.
     Text,
     Doctype,
-    /// A section of its own rules: the bytes that open it, and those that end it.
+    /// A section with rules of its own: the bytes that open it, and those that end it.
     Section(usize, &'static [u8]),
     Start {
         name: &'a [u8],
@@ -74,7 +74,7 @@ fn tag(tail: &[u8]) -> Markup<'_> {
     }
 }
 
-/// Where the tag ends at the first `<` or `>`, when no quote is open there; the usual case, and found fast.
+/// Where the tag ends, if no quote is open at the first `<` or `>`: the usual case, and quickly found.
 fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
     let searched = &inner[..inner.len().min(MOST_TAG)];
     let stop = memchr::memchr2(b'<', b'>', searched)?;
@@ -85,7 +85,7 @@ fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
     plain.then_some(stop)
 }
 
-/// Where the tag ends, a `>` in quotes passed over.
+/// Where the tag ends, ignoring a `>` in quotes.
 fn quoted_end(inner: &[u8], closing: bool) -> Option<usize> {
     let mut quote = None;
     inner.iter().take(MOST_TAG).position(|&byte| match (quote, byte) {

@@ -1,8 +1,8 @@
 //! Where records begin and end.
 //!
-//! A splitter is shown the unconsumed tail of the stream again and again as it grows, and says what can be
+//! A splitter is given the unconsumed tail of the stream again and again as it grows, and answers what can be
 //! done with its front. It remembers how far it has looked, so no byte is searched twice; all its positions
-//! are relative to the tail's front and shrink with what it consumes. What it decides depends on the bytes
+//! are relative to the tail's front and shrink with what it consumes. Its decisions depend on the bytes
 //! alone, never on where the chunks were cut.
 
 pub(crate) mod bibtex;
@@ -24,13 +24,13 @@ use crate::Format;
 /// What a splitter found at the front of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing until more bytes come.
+    /// Nothing, until more bytes arrive.
     More,
     /// The first `consumed` bytes belong to no record.
     Skip { consumed: usize },
     /// The header row of a table.
     Header { row: Range<usize>, consumed: usize },
-    /// A record, unreadable for the `fault` if there is one.
+    /// A record; with a `fault`, it cannot be read because of that.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
     /// The record that begins at `start` is larger than the limit.
     TooLarge { start: usize },
@@ -45,13 +45,13 @@ pub(crate) trait Split: fmt::Debug + Send {
     /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
 
-    /// What closes that which is open around the records.
+    /// The text that closes the elements open around the records.
     fn closing(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// The splitter of a format.
+/// Makes the splitter of a format.
 pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),

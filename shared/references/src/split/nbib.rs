@@ -1,7 +1,7 @@
 //! Where PubMed nbib records begin and end.
 //!
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - `
-//! also stands inside records, so without a blank line before it, it begins nothing. A second `PMID- `
+//! also occurs inside records, so without a blank line before it, it begins nothing. A second `PMID- `
 //! always begins a record: no record has two.
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     tagged::{Kind, Open, Rules, Tagged},
 };
 
-/// As many bytes as decide what a line is.
+/// How many bytes decide what a line is.
 const TAG_PREFIX: usize = MARK_LENGTH + 6;
 
 fn kind(line: &[u8]) -> Kind {
@@ -33,7 +33,7 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
     line.starts_with(b"PMID- ") || line.starts_with(b"PMC - ")
 }
 
-/// The splitter of nbib files.
+/// Splits nbib files.
 pub(crate) fn splitter(limit: usize) -> Tagged {
     Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }

@@ -1,8 +1,8 @@
 //! Where RIS records begin and end.
 //!
-//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or with the file. Between records
-//! anything may stand (the `1.` of Ovid, the preamble of Cochrane) and is skipped; only a title, author, DOI
-//! or abstract there begins a record too, one that lost its `TY`, because skipping it would lose a study.
+//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or with the file. What is
+//! between records (the `1.` of Ovid, the preamble of Cochrane) is skipped. Only a title, author, DOI or abstract there
+//! begins a record too, one whose `TY` is missing, because skipping it would lose a study.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -11,7 +11,7 @@ use super::{
 
 /// Blanks allowed before a tag. Beyond that it is indented text.
 const MOST_INDENT: usize = 16;
-/// As many bytes as decide whether a line is a tag line.
+/// How many bytes decide whether a line is a tag line.
 const TAG_PREFIX: usize = MARK_LENGTH + MOST_INDENT + 8;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
@@ -38,7 +38,7 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     }
     let width = match (third, rest.get(4)) {
         (b' ' | b'\t', Some(b'-')) => 5,
-        // Some program made the blanks a tab.
+        // Some program has turned the blanks into a tab.
         (b'-', _) if rest[2] == b'\t' => 4,
         (b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if SINGLE_BLANK.contains(&&[first, second]) => 4,
         _ => return None,
@@ -61,7 +61,7 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
-/// The splitter of RIS files.
+/// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> Tagged {
     let begins_next = |_: &_, kind| kind == Kind::Type;
     Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)

@@ -1,8 +1,8 @@
 //! Where records begin and end in formats of tagged lines.
 //!
-//! A record begins at a line that says so and ends at the line that ends it, before the next that begins one, or with
-//! the file. Between records anything may stand and is skipped. Which lines begin a record while another is open is
-//! what the formats differ in.
+//! A record begins at a line with an opening tag. It ends at a line with a closing tag, before the line that begins the
+//! next record, or with the file. Anything between records is skipped. The formats differ in which lines begin a record
+//! while another is open.
 
 use super::{
     Split, Step,
@@ -12,20 +12,20 @@ use super::{
 /// What a line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What every record should have once, at its beginning.
+    /// Should be in every record once, at its beginning.
     Type,
-    /// Ends the record; it belongs to it.
+    /// Ends the record, and belongs to it.
     End,
-    /// Begins a record where none is open: one that lost its beginning.
+    /// Begins a record where none is open: one whose first line is missing.
     UntypedStart,
     Other,
 }
 
-/// How the lines of a format are told.
+/// How the lines of a format are recognised.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) kind: fn(&[u8]) -> Kind,
-    /// As many bytes of a line as decide its kind.
+    /// How many bytes of a line are enough to decide its kind.
     pub(crate) prefix: usize,
     /// Whether a line of a kind ends the open record and begins the next.
     pub(crate) begins_next: fn(&Open, Kind) -> bool,
@@ -46,9 +46,9 @@ pub(crate) struct Open {
     start: usize,
     /// End of its last text so far.
     last: usize,
-    /// It has a line of [`Kind::Type`].
+    /// Whether it has a line of [`Kind::Type`].
     pub(crate) typed: bool,
-    /// The line before was blank.
+    /// Whether the line before was blank.
     pub(crate) after_blank: bool,
 }
 
@@ -63,7 +63,7 @@ impl Tagged {
         Step::Found { record: open.start..open.last, consumed, fault: None }
     }
 
-    /// Nothing more can be told from the tail as it is.
+    /// Nothing more can be found in the tail as it is.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         match self.open {
             Some(open) if end => self.found(open, tail.len()),
@@ -73,7 +73,7 @@ impl Tagged {
 
     fn begins(&self, kind: Kind) -> bool {
         match self.open {
-            // The line that opened the record, seen again now that it is complete.
+            // The line that opened the record, looked at again now that it is complete.
             Some(open) if open.start == self.lines.at => false,
             Some(open) => (self.rules.begins_next)(&open, kind),
             None => matches!(kind, Kind::Type | Kind::UntypedStart),
@@ -87,7 +87,7 @@ impl Split for Tagged {
             let at = self.lines.at;
             let line = self.lines.current(tail, end);
             let text = line.as_ref().map_or(at..tail.len(), |line| line.text.clone());
-            // A line is judged early, by its first bytes, so that a chunk's end changes nothing.
+            // A line is judged early, by its first bytes, so that it does not matter where a chunk ends.
             let judged = match &line {
                 Some(line) => &tail[line.text.clone()],
                 None if text.len() >= self.rules.prefix => &tail[at..at + self.rules.prefix],
@@ -104,7 +104,7 @@ impl Split for Tagged {
             if over_limit(tail, start..text.end, self.limit) {
                 return Step::TooLarge { start };
             }
-            // The record learns from a line only once it is complete: until then the line is seen again.
+            // A line counts only once it is complete: until then it will be looked at again.
             let Some(line) = line else { return self.rest(tail, end) };
             if let Some(open) = &mut self.open {
                 let last = trimmed_end(tail, &line.text);

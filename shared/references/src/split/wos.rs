@@ -1,14 +1,14 @@
 //! Where the records of Web of Science plain text begin and end.
 //!
-//! A record begins at `PT` and ends at `ER`, at the next `PT`, or with the file. `FN` and `VR` stand before the records
-//! and `EF` after them. Tags fill the first two columns; what continues a value is indented.
+//! A record begins at `PT` and ends at `ER`, at the next `PT`, or with the file. `FN` and `VR` come before the records
+//! and `EF` after them. Tags fill the first two columns; lines that continue a value are indented.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Rules, Tagged},
 };
 
-/// As many bytes as decide whether a line begins a record.
+/// How many bytes decide whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 8;
 /// Tags that begin a record without `PT`: skipping one would lose a study.
 const UNTYPED_STARTS: [&[u8; 2]; 4] = [b"AU", b"AF", b"TI", b"DI"];
@@ -23,7 +23,7 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
 
 /// `PT J`: the kind of publication in one letter.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
-    // Only so many bytes: a line may be judged before its end is known.
+    // No more bytes than these: a line may be judged before its end is known.
     let line = unmarked(&line[..line.len().min(TAG_PREFIX)]);
     let line = &line[..line.len().min(TAG_PREFIX - MARK_LENGTH)];
     matches!(line.strip_prefix(b"PT ").map(<[u8]>::trim_ascii), Some([kind]) if kind.is_ascii_uppercase())
@@ -41,7 +41,7 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
-/// The splitter of Web of Science files.
+/// Splits Web of Science files.
 pub(crate) fn splitter(limit: usize) -> Tagged {
     let begins_next = |_: &_, kind| kind == Kind::Type;
     Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)

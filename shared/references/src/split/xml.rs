@@ -21,7 +21,7 @@ const MOST_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
 
-/// The splitter of XML files.
+/// Splits XML files.
 #[derive(Debug)]
 pub(crate) struct Xml {
     layout: &'static Layout,
@@ -63,7 +63,7 @@ impl Xml {
         Step::Found { record, consumed, fault }
     }
 
-    /// Nothing more can be told from the tail as it is.
+    /// Nothing more can be found in the tail as it is.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         let open = self.record.is_some() || self.until.is_some() || !self.around.is_empty();
         match self.record {
@@ -107,8 +107,8 @@ impl Xml {
         self.layout.records.iter().copied().find(|record| inside && *record == name)
     }
 
-    /// Steps over the declaration of an external document type before the document's root; anything else that a
-    /// declaration may say is refused.
+    /// Steps over the declaration of an external document type before the document's root, and refuses every other
+    /// declaration.
     fn doctype(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
             return Some(Step::Doctype);
@@ -140,7 +140,7 @@ impl Xml {
         None
     }
 
-    /// Steps over the section that `until` ends; false when its end is not there yet.
+    /// Steps over the section that `until` ends; false when its end has not arrived yet.
     fn skip_section(&mut self, tail: &[u8], until: &'static [u8]) -> bool {
         match memmem::find(&tail[self.at..], until) {
             Some(found) => {
@@ -149,7 +149,7 @@ impl Xml {
                 true
             }
             None => {
-                // The end may be half there.
+                // Half of the end may have arrived.
                 self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
                 false
             }

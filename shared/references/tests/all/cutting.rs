@@ -1,4 +1,4 @@
-//! Records that could not be read, as files to mend and read again.
+//! Unreadable records, exported as files that can be corrected and read again.
 
 use references::{Cutting, Encoding, Format, Limits, Outcome};
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::routing::post;
-use contracts::{MessageId, Observe, SearchId};
+use messages::{MessageId, Observe, PartitionKey};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -11,12 +11,12 @@ use super::*;
 use crate::Collect;
 
 fn observation(function: &str, source: &str, verdict: Verdict) -> Observation {
-    let search = SearchId::from_uuid(Uuid::from_u128(1));
+    let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
     let message = MessageId::from_uuid(Uuid::from_u128(2));
     Observation {
         at: Timestamp::UNIX_EPOCH,
         function: function.into(),
-        search_id: Some(search),
+        partition: Some(partition),
         message_id: Some(message),
         message: "SearchUploadSaved".into(),
         verdict,

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use contracts::{Destination, Disposition};
-use outbox::Queue;
-use outbox::queue::MAX_BATCH;
+use messages::queue::MAX_BATCH;
+use messages::{Disposition, Outgoing};
 
-use super::{LONG, Ports, QUEUE, VISIBILITY};
+use super::{LONG, Ports, VISIBILITY};
 use crate::Checked;
 
 /// Checks every promise.
@@ -33,12 +32,12 @@ pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<
     let (first, second) = messages.split_at(MAX_BATCH);
     ports.send(first).await?;
     ports.send(second).await?;
-    let mut received = ports.receive.receive(QUEUE, 3, LONG).await?;
+    let mut received = ports.receive.receive(&ports.queue, 3, LONG).await?;
     assert!(received.len() <= 3);
-    let more = ports.receive.receive(QUEUE, 100, LONG).await?;
+    let more = ports.receive.receive(&ports.queue, 100, LONG).await?;
     assert!(more.len() <= MAX_BATCH);
     received.extend(more);
-    received.extend(ports.receive(QUEUE, messages.len() - received.len(), LONG).await?);
+    received.extend(ports.receive(&ports.queue, messages.len() - received.len(), LONG).await?);
     let mut bodies: Vec<_> = received.iter().map(|message| &message.delivery.body).collect();
     let mut expected: Vec<_> = messages.iter().map(|message| &message.body).collect();
     bodies.sort_unstable();
@@ -47,30 +46,30 @@ pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<
     let ids: BTreeSet<_> = received.iter().map(|message| &message.delivery.record_id).collect();
     assert_eq!(ids.len(), received.len(), "two records have one id");
     for message in &received {
-        ports.settle(QUEUE, &message.receipt, Disposition::Acknowledge).await?;
+        ports.answer(&ports.queue, &message.receipt, Disposition::Acknowledge).await?;
     }
     Ok(())
 }
 
-/// In their order, whatever their destinations; no message is no result.
+/// In their order, whatever their queues; no message is no result.
 ///
 /// # Errors
 /// When a port fails.
 pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());
-    let (saga, mut control) = (ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?);
-    control.destination = Destination::Control;
-    ports.send(&[saga.clone(), control.clone()]).await?;
-    for (queue, body) in [(Queue::Saga, saga.body), (Queue::Control, control.body)] {
+    let (one, other) = (ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?);
+    let other = Outgoing { queue: ports.other.clone(), ..other };
+    ports.send(&[one.clone(), other.clone()]).await?;
+    for (queue, body) in [(&ports.queue, one.body), (&ports.other, other.body)] {
         let received = ports.one(queue, LONG).await?;
         assert_eq!(received.delivery.body, body);
-        ports.settle(queue, &received.receipt, Disposition::Acknowledge).await?;
+        ports.answer(queue, &received.receipt, Disposition::Acknowledge).await?;
     }
     Ok(())
 }
 
-/// The queue tells nothing apart by the message's id; acknowledging one copy leaves the other.
+/// The queue does not distinguish messages by their ids; acknowledging one copy leaves the other.
 ///
 /// # Errors
 /// When a port fails.
@@ -79,17 +78,17 @@ pub async fn copies_of_one_message_are_delivered_both(ports: &Ports<'_>) -> Chec
     let message = ports.outgoing(Duration::ZERO)?;
     ports.send(std::slice::from_ref(&message)).await?;
     ports.send(std::slice::from_ref(&message)).await?;
-    let received = ports.receive(QUEUE, 2, VISIBILITY).await?;
+    let received = ports.receive(&ports.queue, 2, VISIBILITY).await?;
     let mut copies: BTreeMap<&str, &str> = BTreeMap::new();
     for copy in &received {
         copies.insert(&copy.delivery.record_id, &copy.delivery.body);
     }
     assert_eq!(copies.into_values().collect::<Vec<_>>(), [&message.body, &message.body]);
     let first = received.first().ok_or("two copies")?;
-    ports.settle(QUEUE, &first.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &first.receipt, Disposition::Acknowledge).await?;
     ports.host.sleep(VISIBILITY).await;
-    let other = ports.one(QUEUE, LONG).await?;
+    let other = ports.one(&ports.queue, LONG).await?;
     assert_eq!(other.delivery.body, message.body);
-    ports.settle(QUEUE, &other.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &other.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }

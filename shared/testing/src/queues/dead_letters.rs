@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use contracts::Disposition;
-use outbox::Queue;
+use messages::Disposition;
 
-use super::{LONG, Ports, QUEUE, VISIBILITY, retry};
+use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
 /// Checks every promise.
@@ -24,14 +23,14 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
-    let received = ports.one(QUEUE, VISIBILITY).await?;
+    let received = ports.one(&ports.queue, VISIBILITY).await?;
     let rejected = Disposition::DeadLetter { reason: "wrong in itself".to_owned() };
-    ports.settle(QUEUE, &received.receipt, rejected).await?;
-    let dead = ports.one(Queue::SagaDead, LONG).await?;
+    ports.answer(&ports.queue, &received.receipt, rejected).await?;
+    let dead = ports.one(&ports.dead_letters()?, LONG).await?;
     assert_eq!(dead.delivery.body, sent.body);
     ports.host.sleep(VISIBILITY).await;
-    assert!(ports.is_empty(QUEUE).await?);
-    ports.settle(Queue::SagaDead, &dead.receipt, Disposition::Acknowledge).await?;
+    assert!(ports.is_empty(&ports.queue).await?);
+    ports.answer(&ports.dead_letters()?, &dead.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 
@@ -42,14 +41,14 @@ pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Port
 pub async fn a_message_received_too_often_moves_to_the_dead_letters(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
-    for count in 1..=ports.receive_limit {
-        let received = ports.one(QUEUE, LONG).await?;
+    for count in 1..=ports.receive_limit()? {
+        let received = ports.one(&ports.queue, LONG).await?;
         assert_eq!(received.delivery.receive_count, count);
-        ports.settle(QUEUE, &received.receipt, retry(Duration::ZERO)).await?;
+        ports.answer(&ports.queue, &received.receipt, retry(Duration::ZERO)).await?;
     }
-    assert!(ports.receive(QUEUE, 1, LONG).await?.is_empty(), "it was delivered too often");
-    let dead = ports.one(Queue::SagaDead, LONG).await?;
+    assert!(ports.receive(&ports.queue, 1, LONG).await?.is_empty(), "it was delivered too often");
+    let dead = ports.one(&ports.dead_letters()?, LONG).await?;
     assert_eq!(dead.delivery.body, sent.body);
-    ports.settle(Queue::SagaDead, &dead.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.dead_letters()?, &dead.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use contracts::Disposition;
-use outbox::Queue;
+use messages::Disposition;
 
-use super::{LONG, Ports, QUEUE, VISIBILITY, retry};
+use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
 /// Checks every promise.
@@ -17,23 +16,23 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_acknowledged_message_never_comes_again(ports).await?;
     a_received_message_is_hidden_and_comes_again(ports).await?;
     a_delayed_message_is_held_back(ports).await?;
-    an_outdated_receipt_settles_nothing(ports).await?;
+    an_outdated_receipt_answers_nothing(ports).await?;
     a_retried_message_comes_again_after_its_delay(ports).await
 }
 
-/// Each destination has its queue.
+/// In its queue and in no other.
 ///
 /// # Errors
 /// When a port fails.
 pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
-    assert!(ports.is_empty(Queue::Control).await?, "it is in another queue");
-    let received = ports.one(QUEUE, LONG).await?;
+    assert!(ports.is_empty(&ports.other).await?, "it is in another queue");
+    let received = ports.one(&ports.queue, LONG).await?;
     assert_eq!(received.delivery.body, sent.body);
     assert_eq!(received.delivery.receive_count, 1);
     assert!(!received.delivery.record_id.is_empty(), "an empty id fails a whole batch");
-    ports.settle(QUEUE, &received.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 
@@ -44,12 +43,12 @@ pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> 
 pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
-    let received = ports.one(QUEUE, VISIBILITY).await?;
+    let received = ports.one(&ports.queue, VISIBILITY).await?;
     for _ in 0..2 {
-        ports.settle(QUEUE, &received.receipt, Disposition::Acknowledge).await?;
+        ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
     }
     ports.host.sleep(VISIBILITY * 2).await;
-    assert!(ports.is_empty(QUEUE).await?);
+    assert!(ports.is_empty(&ports.queue).await?);
     Ok(())
 }
 
@@ -60,14 +59,14 @@ pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Che
 pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
-    let first = ports.one(QUEUE, VISIBILITY).await?;
-    assert!(ports.is_empty(QUEUE).await?, "it is hidden");
+    let first = ports.one(&ports.queue, VISIBILITY).await?;
+    assert!(ports.is_empty(&ports.queue).await?, "it is hidden");
     ports.host.sleep(VISIBILITY).await;
-    let second = ports.one(QUEUE, LONG).await?;
+    let second = ports.one(&ports.queue, LONG).await?;
     assert_eq!((second.delivery.body, second.delivery.receive_count), (sent.body, 2));
     assert_eq!(second.delivery.record_id, first.delivery.record_id);
     assert_ne!(second.receipt, first.receipt);
-    ports.settle(QUEUE, &second.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &second.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 
@@ -79,11 +78,11 @@ pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;
     ports.send(std::slice::from_ref(&message)).await?;
-    assert!(ports.is_empty(QUEUE).await?, "it is held back");
+    assert!(ports.is_empty(&ports.queue).await?, "it is held back");
     ports.host.sleep(VISIBILITY).await;
-    let received = ports.one(QUEUE, LONG).await?;
+    let received = ports.one(&ports.queue, LONG).await?;
     assert_eq!((received.delivery.body, received.delivery.receive_count), (message.body, 1));
-    ports.settle(QUEUE, &received.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 
@@ -91,22 +90,22 @@ pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
 ///
 /// # Errors
 /// When a port fails.
-pub async fn an_outdated_receipt_settles_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
-    let slow = ports.one(QUEUE, VISIBILITY).await?;
+    let slow = ports.one(&ports.queue, VISIBILITY).await?;
     ports.host.sleep(VISIBILITY).await;
-    let current = ports.one(QUEUE, LONG).await?;
+    let current = ports.one(&ports.queue, LONG).await?;
     let rejected = Disposition::DeadLetter { reason: "late".to_owned() };
     for disposition in [Disposition::Acknowledge, retry(Duration::ZERO), rejected] {
-        ports.settle(QUEUE, &slow.receipt, disposition).await?;
-        assert!(ports.is_empty(QUEUE).await?, "it is hidden as before");
-        assert!(ports.is_empty(Queue::SagaDead).await?, "it was not moved");
+        ports.answer(&ports.queue, &slow.receipt, disposition).await?;
+        assert!(ports.is_empty(&ports.queue).await?, "it is hidden as before");
+        assert!(ports.is_empty(&ports.dead_letters()?).await?, "it was not moved");
     }
-    ports.settle(QUEUE, &current.receipt, retry(Duration::ZERO)).await?;
-    let again = ports.one(QUEUE, LONG).await?;
+    ports.answer(&ports.queue, &current.receipt, retry(Duration::ZERO)).await?;
+    let again = ports.one(&ports.queue, LONG).await?;
     assert_eq!(again.delivery.receive_count, 3, "it was not deleted");
-    ports.settle(QUEUE, &again.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &again.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }
 
@@ -117,15 +116,15 @@ pub async fn an_outdated_receipt_settles_nothing(ports: &Ports<'_>) -> Checked {
 pub async fn a_retried_message_comes_again_after_its_delay(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
-    let first = ports.one(QUEUE, LONG).await?;
-    ports.settle(QUEUE, &first.receipt, retry(VISIBILITY)).await?;
-    assert!(ports.is_empty(QUEUE).await?, "it is held back");
+    let first = ports.one(&ports.queue, LONG).await?;
+    ports.answer(&ports.queue, &first.receipt, retry(VISIBILITY)).await?;
+    assert!(ports.is_empty(&ports.queue).await?, "it is held back");
     ports.host.sleep(VISIBILITY).await;
-    let second = ports.one(QUEUE, LONG).await?;
+    let second = ports.one(&ports.queue, LONG).await?;
     assert_eq!((&second.delivery.body, second.delivery.receive_count), (&sent.body, 2));
-    ports.settle(QUEUE, &second.receipt, retry(Duration::ZERO)).await?;
-    let third = ports.one(QUEUE, LONG).await?;
+    ports.answer(&ports.queue, &second.receipt, retry(Duration::ZERO)).await?;
+    let third = ports.one(&ports.queue, LONG).await?;
     assert_eq!(third.delivery.receive_count, 3);
-    ports.settle(QUEUE, &third.receipt, Disposition::Acknowledge).await?;
+    ports.answer(&ports.queue, &third.receipt, Disposition::Acknowledge).await?;
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Versions, conflicts and expiry.
 
-use contracts::SearchId;
 use futures::future::join_all;
-use worker::document::{Persist, Persisted};
+use messages::{MessageId, PartitionKey, StoreError, Token};
+use saga::{Awaited, Content, Expected, Persist, Persisted, Processed};
+use serde_json::json;
 
 use super::Ports;
 use crate::{Checked, sample};
@@ -13,6 +14,8 @@ use crate::{Checked, sample};
 /// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_first_write_inserts_version_1(ports).await?;
+    whatever_the_content_holds_comes_back(ports).await?;
+    any_json_is_a_state(ports).await?;
     a_first_write_conflicts_with_what_is_there(ports).await?;
     a_write_on_the_loaded_version_makes_the_next_one(ports).await?;
     a_conflict_leaves_neither_content_nor_outbox(ports).await?;
@@ -20,7 +23,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_conflict_in_a_batch_leaves_the_others_stored(ports).await?;
     of_racing_writes_exactly_one_is_stored(ports).await?;
     loading_answers_in_the_order_of_the_request(ports).await?;
-    an_ended_search_is_absent_once_its_retention_has_passed(ports).await
+    an_unreadable_document_fails_its_own_partition_and_no_other(ports).await?;
+    an_ended_partition_is_absent_once_its_retention_has_passed(ports).await
 }
 
 /// And what was written is what is read.
@@ -28,26 +32,85 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn a_first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
-    let search = sample::search(ports.host);
-    assert_eq!(ports.load(search).await?, None);
-    let write = sample::persist(search, None, sample::uploading(ports.host, "first"));
+    let partition = sample::partition(ports.host);
+    assert_eq!(ports.load(partition).await?, None);
+    let write = sample::persist(partition, None, sample::content(ports.host, "first"));
     assert_eq!(ports.persist(write.clone()).await?, Persisted::Stored);
-    let stored = ports.stored(search).await?;
-    assert_eq!((stored.search_id, stored.version, stored.content), (search, 1, write.content));
+    let stored = ports.stored(partition).await?;
+    assert_eq!((stored.partition, stored.version, stored.content), (partition, 1, write.content));
     assert_eq!(stored.outbox, []);
     Ok(())
 }
 
-/// Two workers that both found nothing do not both create the search.
+/// Field by field, and nothing of the content before.
+///
+/// # Errors
+/// When a port fails.
+pub async fn whatever_the_content_holds_comes_back(ports: &Ports<'_>) -> Checked {
+    let partition = ports.create(Vec::new()).await?;
+    let attempt = sample::attempt(ports.host);
+    let id = || MessageId::from_uuid(ports.host.fresh_id());
+    let (granted, reply, timer) = (
+        Token::minted_at_entry(partition, ports.host.fresh_id()),
+        Token::minted_by_attempt(partition, &attempt, 0),
+        Token::minted_by_attempt(partition, &attempt, 1),
+    );
+    let timeout = id();
+    let full = Content {
+        state_version: 3,
+        processed: vec![Processed { id: id(), token: Some(granted) }, Processed { id: id(), token: None }],
+        expected: vec![
+            Expected { token: reply, by: Awaited::Reply(ports.host.fresh_id()) },
+            Expected { token: timer, by: Awaited::Timeout(timeout.as_uuid()) },
+        ],
+        timers: [("patience".to_owned(), timeout)].into(),
+        attempt,
+        fence: 7,
+        ..sample::content(ports.host, "$$ROOT: \u{1F4DA} \"Ärzte\"")
+    };
+    for (loaded, content) in [(1, full), (2, sample::content(ports.host, "bare"))] {
+        ports.persist(sample::persist(partition, Some(loaded), content.clone())).await?;
+        assert_eq!(ports.stored(partition).await?.content, content);
+    }
+    Ok(())
+}
+
+/// The store reads none of them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
+    let states = [
+        json!(null),
+        json!(true),
+        json!(-7),
+        json!(i64::MAX),
+        json!(0.5),
+        json!("$set"),
+        json!([]),
+        json!({}),
+        json!([1, [null, { "a": [] }], "two"]),
+        json!({ "z": { "y": null }, "a": [{ "b": 1.25 }], "Ärzte": "" }),
+    ];
+    for state in states {
+        let partition = sample::partition(ports.host);
+        let content = sample::with_state(ports.host, state);
+        ports.persist(sample::persist(partition, None, content.clone())).await?;
+        assert_eq!(ports.stored(partition).await?.content, content);
+    }
+    Ok(())
+}
+
+/// Two workers that both found nothing do not both create the partition.
 ///
 /// # Errors
 /// When a port fails.
 pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Checked {
-    let search = ports.create(Vec::new()).await?;
-    let before = ports.stored(search).await?;
-    let write = sample::persist(search, None, sample::uploading(ports.host, "second"));
+    let partition = ports.create(Vec::new()).await?;
+    let before = ports.stored(partition).await?;
+    let write = sample::persist(partition, None, sample::content(ports.host, "second"));
     assert_eq!(ports.persist(write).await?, Persisted::Conflict);
-    assert_eq!(ports.stored(search).await?, before);
+    assert_eq!(ports.stored(partition).await?, before);
     Ok(())
 }
 
@@ -56,11 +119,11 @@ pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Ch
 /// # Errors
 /// When a port fails.
 pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>) -> Checked {
-    let search = ports.create(Vec::new()).await?;
+    let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
-        let write = sample::persist(search, Some(version), sample::uploading(ports.host, "next"));
+        let write = sample::persist(partition, Some(version), sample::content(ports.host, "next"));
         assert_eq!(ports.persist(write.clone()).await?, Persisted::Stored);
-        let stored = ports.stored(search).await?;
+        let stored = ports.stored(partition).await?;
         assert_eq!((stored.version, stored.content), (version + 1, write.content));
     }
     Ok(())
@@ -72,17 +135,17 @@ pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>)
 /// When a port fails.
 pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let first = sample::entry(ports.host, sample::search(ports.host), now)?;
-    let search = ports.create(vec![first.clone()]).await?;
-    let before = ports.stored(search).await?;
+    let first = sample::entry(ports.host, sample::partition(ports.host), now)?;
+    let partition = ports.create(vec![first.clone()]).await?;
+    let before = ports.stored(partition).await?;
     for loaded in [None, Some(0), Some(2)] {
         let write = Persist {
-            add: vec![sample::entry(ports.host, search, now)?],
+            add: vec![sample::entry(ports.host, partition, now)?],
             cancel: vec![first.id],
-            ..sample::persist(search, loaded, sample::uploading(ports.host, "refused"))
+            ..sample::persist(partition, loaded, sample::content(ports.host, "refused"))
         };
         assert_eq!(ports.persist(write).await?, Persisted::Conflict, "on top of {loaded:?}");
-        assert_eq!(ports.stored(search).await?, before);
+        assert_eq!(ports.stored(partition).await?, before);
     }
     Ok(())
 }
@@ -92,10 +155,10 @@ pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> 
 /// # Errors
 /// When a port fails.
 pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>) -> Checked {
-    let search = sample::search(ports.host);
-    let write = sample::persist(search, Some(1), sample::uploading(ports.host, "orphan"));
+    let partition = sample::partition(ports.host);
+    let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));
     assert_eq!(ports.persist(write).await?, Persisted::Conflict);
-    assert_eq!(ports.load(search).await?, None);
+    assert_eq!(ports.load(partition).await?, None);
     Ok(())
 }
 
@@ -105,9 +168,9 @@ pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>
 /// When a port fails.
 pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -> Checked {
     let taken = ports.create(Vec::new()).await?;
-    let (one, two) = (sample::search(ports.host), sample::search(ports.host));
+    let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let entry = sample::entry(ports.host, two, sample::now(ports.host))?;
-    let first = |search| sample::persist(search, None, sample::uploading(ports.host, "batch"));
+    let first = |partition| sample::persist(partition, None, sample::content(ports.host, "batch"));
     let writes = [first(one), first(taken), Persist { add: vec![entry.clone()], ..first(two) }];
     let answers = ports.write.persist(&writes, sample::now(ports.host)).await?;
     assert_eq!(answers, [Persisted::Stored, Persisted::Conflict, Persisted::Stored]);
@@ -116,18 +179,18 @@ pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -
     Ok(())
 }
 
-/// Whether they create the search or change it, and with nothing of the losers stored.
+/// Whether they create the partition or change it, and with nothing of the losers stored.
 ///
 /// # Errors
 /// When a port fails.
 pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checked {
-    let search = sample::search(ports.host);
+    let partition = sample::partition(ports.host);
     for loaded in [None, Some(1), Some(2)] {
         let mut writes = Vec::new();
         for racer in 0..8 {
-            let entry = sample::entry(ports.host, search, sample::now(ports.host))?;
-            let content = sample::uploading(ports.host, &format!("racer {racer}"));
-            writes.push(Persist { add: vec![entry], ..sample::persist(search, loaded, content) });
+            let entry = sample::entry(ports.host, partition, sample::now(ports.host))?;
+            let content = sample::content(ports.host, &format!("racer {racer}"));
+            writes.push(Persist { add: vec![entry], ..sample::persist(partition, loaded, content) });
         }
         let answers = join_all(writes.iter().map(|write| ports.persist(write.clone()))).await;
         let answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -137,7 +200,7 @@ pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checke
             .filter_map(|(write, answer)| (*answer == Persisted::Stored).then_some(write))
             .collect();
         let [winner] = winners.as_slice() else { panic!("{} writes were stored", winners.len()) };
-        let stored = ports.stored(search).await?;
+        let stored = ports.stored(partition).await?;
         assert_eq!((stored.version, &stored.content), (loaded.unwrap_or(0) + 1, &winner.content));
         assert_eq!(stored.outbox.last(), winner.add.last());
         assert_eq!(stored.outbox.len() as u64, stored.version, "an entry of a loser is stored");
@@ -151,13 +214,38 @@ pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checke
 /// When a port fails.
 pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> Checked {
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
-    let absent = sample::search(ports.host);
+    let absent = sample::partition(ports.host);
     let now = sample::now(ports.host);
     let found = ports.read.load(&[two, absent, one, two], now).await?;
-    let ids: Vec<Option<SearchId>> =
-        found.iter().map(|document| document.as_ref().map(|it| it.search_id)).collect();
+    let found = found.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+    let ids: Vec<Option<PartitionKey>> =
+        found.iter().map(|document| document.as_ref().map(|it| it.partition)).collect();
     assert_eq!(ids, [Some(two), None, Some(one), Some(two)]);
-    assert_eq!(ports.read.load(&[], now).await?, []);
+    assert!(ports.read.load(&[], now).await?.is_empty());
+    Ok(())
+}
+
+/// It is an error in its place, every time.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_unreadable_document_fails_its_own_partition_and_no_other(ports: &Ports<'_>) -> Checked {
+    let Some(damage) = ports.damage else { return Ok(()) };
+    let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
+    let (damaged, absent) = (ports.create(Vec::new()).await?, sample::partition(ports.host));
+    damage(damaged).await?;
+    let now = sample::now(ports.host);
+    for _ in 0..2 {
+        let found = ports.read.load(&[one, damaged, absent, two, damaged], now).await?;
+        let found: Vec<_> = found
+            .iter()
+            .map(|loaded| loaded.as_ref().map(|document| document.as_ref().map(|it| it.partition)).ok())
+            .collect();
+        assert_eq!(found, [Some(Some(one)), None, Some(None), Some(Some(two)), None]);
+    }
+    let write = |partition| sample::persist(partition, Some(1), sample::content(ports.host, "beside it"));
+    let answers = ports.write.persist(&[write(one), write(two)], now).await?;
+    assert_eq!(answers, [Persisted::Stored, Persisted::Stored]);
     Ok(())
 }
 
@@ -165,12 +253,13 @@ pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> C
 ///
 /// # Errors
 /// When a port fails.
-pub async fn an_ended_search_is_absent_once_its_retention_has_passed(ports: &Ports<'_>) -> Checked {
-    let (search, ended_at) = (sample::search(ports.host), sample::now(ports.host));
-    ports.persist(sample::persist(search, None, sample::ended(ports.host, ended_at))).await?;
+pub async fn an_ended_partition_is_absent_once_its_retention_has_passed(ports: &Ports<'_>) -> Checked {
+    let (partition, ended_at) = (sample::partition(ports.host), sample::now(ports.host));
+    ports.persist(sample::persist(partition, None, sample::ended(ports.host, ended_at))).await?;
     let expiry = sample::later(ended_at, ports.retention.as_secs());
-    let is_there =
-        async |now| ports.read.load(&[search], now).await.map(|found| found.iter().any(Option::is_some));
+    let is_there = async |now| {
+        ports.read.load(&[partition], now).await.map(|found| found.iter().flatten().any(Option::is_some))
+    };
     assert!(is_there(ended_at).await?);
     assert!(is_there(sample::later(expiry, -1)).await?);
     assert!(!is_there(expiry).await?);

@@ -1,9 +1,9 @@
 //! The outbox as the worker that stored it sees it.
 
-use contracts::SearchId;
+use messages::PartitionKey;
 use outbox::policy::Failure;
 use outbox::{Entry, Owner, Policy, Settlement};
-use worker::document::{Persist, Persisted};
+use saga::{Persist, Persisted};
 
 use super::Ports;
 use crate::{Checked, sample};
@@ -17,25 +17,25 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_performed_entry_is_removed(ports).await?;
     a_failed_entry_is_kept_as_settled(ports).await?;
     a_settlement_with_another_claim_changes_nothing(ports).await?;
-    entries_of_several_searches_are_settled_in_one_call(ports).await?;
+    entries_of_several_partitions_are_settled_in_one_call(ports).await?;
     settling_does_not_touch_the_version(ports).await
 }
 
 async fn with_entries(
     ports: &Ports<'_>,
     count: usize,
-) -> Result<(SearchId, Vec<Entry>), Box<dyn std::error::Error + Send + Sync>> {
-    let (search, now) = (sample::search(ports.host), sample::now(ports.host));
+) -> Result<(PartitionKey, Vec<Entry>), Box<dyn std::error::Error + Send + Sync>> {
+    let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
     let mut add = Vec::new();
     for _ in 0..count {
-        add.push(sample::entry(ports.host, search, now)?);
+        add.push(sample::entry(ports.host, partition, now)?);
     }
     let write = Persist {
         add: add.clone(),
-        ..sample::persist(search, None, sample::uploading(ports.host, "entries"))
+        ..sample::persist(partition, None, sample::content(ports.host, "entries"))
     };
     assert_eq!(ports.persist(write).await?, Persisted::Stored);
-    Ok((search, add))
+    Ok((partition, add))
 }
 
 fn done(entry: &Entry) -> Settlement {
@@ -47,17 +47,17 @@ fn done(entry: &Entry) -> Settlement {
 /// # Errors
 /// When a port fails.
 pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> Checked {
-    let (search, entries) = with_entries(ports, 3).await?;
-    assert_eq!(ports.stored(search).await?.outbox, entries);
+    let (partition, entries) = with_entries(ports, 3).await?;
+    assert_eq!(ports.stored(partition).await?.outbox, entries);
     let [first, second, third] = entries.as_slice() else { panic!("three were added") };
-    let timeout = sample::entry(ports.host, search, sample::later(sample::now(ports.host), 3600))?;
+    let timeout = sample::entry(ports.host, partition, sample::later(sample::now(ports.host), 3600))?;
     let write = Persist {
         add: vec![timeout.clone()],
-        cancel: vec![second.id, sample::message(ports.host, search).id],
-        ..sample::persist(search, Some(1), sample::uploading(ports.host, "changed"))
+        cancel: vec![second.id, sample::message(ports.host, partition).id],
+        ..sample::persist(partition, Some(1), sample::content(ports.host, "changed"))
     };
     assert_eq!(ports.persist(write).await?, Persisted::Stored);
-    assert_eq!(ports.stored(search).await?.outbox, [first.clone(), third.clone(), timeout]);
+    assert_eq!(ports.stored(partition).await?.outbox, [first.clone(), third.clone(), timeout]);
     Ok(())
 }
 
@@ -66,11 +66,11 @@ pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> 
 /// # Errors
 /// When a port fails.
 pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
-    let (search, entries) = with_entries(ports, 2).await?;
+    let (partition, entries) = with_entries(ports, 2).await?;
     let [first, second] = entries.as_slice() else { panic!("two were added") };
     for _ in 0..2 {
-        ports.write.settle(&[(search, vec![done(first)])]).await?;
-        assert_eq!(ports.stored(search).await?.outbox, std::slice::from_ref(second));
+        ports.write.settle(&[(partition, vec![done(first)])]).await?;
+        assert_eq!(ports.stored(partition).await?.outbox, std::slice::from_ref(second));
     }
     Ok(())
 }
@@ -80,15 +80,15 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
-    let (search, entries) = with_entries(ports, 1).await?;
+    let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));
     let mut entry = entries.first().cloned().ok_or("no entry")?;
     for permanent in [false, true] {
         let failure = Failure { error: "the queue said no: \u{1F6AB}".to_owned(), permanent };
         let settlement = policy.settle(&entry, Err(failure), now, 0.0);
         let kept = settlement.keep.clone().ok_or("it is kept")?;
-        ports.write.settle(&[(search, vec![settlement])]).await?;
-        assert_eq!(ports.stored(search).await?.outbox, std::slice::from_ref(&kept));
+        ports.write.settle(&[(partition, vec![settlement])]).await?;
+        assert_eq!(ports.stored(partition).await?.outbox, std::slice::from_ref(&kept));
         entry = kept;
     }
     assert!(entry.poisoned && entry.attempts == 2);
@@ -100,10 +100,10 @@ pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
-    let (search, entries) = with_entries(ports, 1).await?;
+    let (partition, entries) = with_entries(ports, 1).await?;
     let now = sample::now(ports.host);
     let unclaimed = entries.first().ok_or("no entry")?;
-    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let mut stale = vec![done(unclaimed)];
     for claim in [None, Some(sample::later(now, 299))] {
         stale.push(Settlement {
@@ -112,11 +112,11 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
             keep: Some(Entry { attempts: 9, ..unclaimed.clone() }),
         });
     }
-    ports.write.settle(&[(search, stale.clone())]).await?;
-    ports.sweep.settle(Owner::Saga(search), &stale).await?;
-    assert_eq!(ports.stored(search).await?.outbox, claimed);
-    ports.write.settle(&[(search, claimed.iter().map(done).collect())]).await?;
-    assert_eq!(ports.stored(search).await?.outbox, []);
+    ports.write.settle(&[(partition, stale.clone())]).await?;
+    ports.sweep.settle(Owner::Saga(partition), &stale).await?;
+    assert_eq!(ports.stored(partition).await?.outbox, claimed);
+    ports.write.settle(&[(partition, claimed.iter().map(done).collect())]).await?;
+    assert_eq!(ports.stored(partition).await?.outbox, []);
     Ok(())
 }
 
@@ -124,7 +124,7 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
 ///
 /// # Errors
 /// When a port fails.
-pub async fn entries_of_several_searches_are_settled_in_one_call(ports: &Ports<'_>) -> Checked {
+pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports<'_>) -> Checked {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =
         [(one, first.iter().map(done).collect()), (two, second.iter().take(1).map(done).collect::<Vec<_>>())];
@@ -140,9 +140,9 @@ pub async fn entries_of_several_searches_are_settled_in_one_call(ports: &Ports<'
 /// # Errors
 /// When a port fails.
 pub async fn settling_does_not_touch_the_version(ports: &Ports<'_>) -> Checked {
-    let (search, entries) = with_entries(ports, 1).await?;
-    ports.write.settle(&[(search, entries.iter().map(done).collect())]).await?;
-    let write = sample::persist(search, Some(1), sample::uploading(ports.host, "after"));
+    let (partition, entries) = with_entries(ports, 1).await?;
+    ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;
+    let write = sample::persist(partition, Some(1), sample::content(ports.host, "after"));
     assert_eq!(ports.persist(write).await?, Persisted::Stored);
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use contracts::{SearchId, StoreError};
 use futures::future::join_all;
 use jiff::Timestamp;
+use messages::{PartitionKey, StoreError};
 use outbox::{Entry, Owner, Settlement};
 
 use super::Ports;
@@ -42,7 +42,7 @@ pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
 /// When a port fails.
 pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let entry = |due_at| sample::entry(ports.host, sample::search(ports.host), due_at);
+    let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
     let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
     let outboxes = [
         vec![entry(now)?, poisoned],
@@ -52,8 +52,8 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
     ];
     let mut expected = Vec::new();
     for entries in outboxes {
-        let search = ports.create(entries.clone()).await?;
-        expected.push((Owner::Saga(search), entries));
+        let partition = ports.create(entries.clone()).await?;
+        expected.push((Owner::Saga(partition), entries));
     }
     let ours: BTreeSet<Owner> = expected.iter().map(|(owner, _)| *owner).collect();
     expected.retain(|(_, entries)| !entries.is_empty());
@@ -77,25 +77,25 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
 /// When a port fails.
 pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
+    let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
-    let search = ports.create(vec![poisoned.clone()]).await?;
+    let partition = ports.create(vec![poisoned.clone()]).await?;
     let requeue = Settlement { id: poisoned.id, claim: None, keep: Some(poisoned.requeued(now)) };
-    ports.sweep.settle(Owner::Saga(search), std::slice::from_ref(&requeue)).await?;
-    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+    ports.sweep.settle(Owner::Saga(partition), std::slice::from_ref(&requeue)).await?;
+    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let states: Vec<_> =
         claimed.iter().map(|entry| (entry.attempts, entry.requeued, entry.poisoned)).collect();
     assert_eq!(states, [(0, 1, false)]);
-    ports.sweep.settle(Owner::Saga(search), &[requeue]).await?;
-    assert_eq!(ports.stored(search).await?.outbox, claimed, "it is claimed now");
+    ports.sweep.settle(Owner::Saga(partition), &[requeue]).await?;
+    assert_eq!(ports.stored(partition).await?.outbox, claimed, "it is claimed now");
     Ok(())
 }
 
 /// Enough for everything that a store in use may hold.
 const MANY: usize = 100_000;
 
-async fn is_due(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
-    Ok(ports.sweep.due(now, MANY).await?.contains(&Owner::Saga(search)))
+async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<bool, StoreError> {
+    Ok(ports.sweep.due(now, MANY).await?.contains(&Owner::Saga(partition)))
 }
 
 /// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
@@ -104,7 +104,7 @@ async fn is_due(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Result<b
 /// When a port fails.
 pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let id = sample::search(ports.host);
+    let id = sample::partition(ports.host);
     let entry = |due_at| sample::entry(ports.host, id, due_at);
     let ready = ports.create(vec![entry(now)?]).await?;
     let future = ports.create(vec![entry(sample::later(now, 60))?]).await?;
@@ -112,11 +112,13 @@ pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Chec
     let failed = ports.create(vec![Entry { next_attempt_at: sample::later(now, 60), ..entry(now)? }]).await?;
     let empty = ports.create(Vec::new()).await?;
     assert!(is_due(ports, ready, now).await?);
-    for (search, what) in [(future, "future"), (poisoned, "poisoned"), (failed, "failed"), (empty, "empty")] {
-        assert!(!is_due(ports, search, now).await?, "{what} is found");
+    for (partition, what) in
+        [(future, "future"), (poisoned, "poisoned"), (failed, "failed"), (empty, "empty")]
+    {
+        assert!(!is_due(ports, partition, now).await?, "{what} is found");
     }
-    for (search, found) in [(future, true), (failed, true), (poisoned, false), (empty, false)] {
-        assert_eq!(is_due(ports, search, sample::later(now, 60)).await?, found);
+    for (partition, found) in [(future, true), (failed, true), (poisoned, false), (empty, false)] {
+        assert_eq!(is_due(ports, partition, sample::later(now, 60)).await?, found);
     }
     ports.sweep.claim_due(Owner::Saga(ready), now, sample::later(now, 300)).await?;
     assert!(!is_due(ports, ready, sample::later(now, 299)).await?, "claimed is found");
@@ -130,7 +132,7 @@ pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Chec
 /// When a port fails.
 pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let id = sample::search(ports.host);
+    let id = sample::partition(ports.host);
     // Older than anything else in the store, so that the limit cuts off ours.
     let entry = |seconds| sample::entry(ports.host, id, sample::later(Timestamp::UNIX_EPOCH, seconds));
     let second = ports.create(vec![entry(20)?, entry(21)?, entry(22)?]).await?;
@@ -145,16 +147,16 @@ pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) ->
         .collect();
     assert_eq!(ours, [first, second, third].map(Owner::Saga));
     assert_eq!(ports.sweep.due(now, 2).await?.len(), 2);
-    for search in [first, second, third] {
-        remove_all(ports, search, now).await?;
+    for partition in [first, second, third] {
+        remove_all(ports, partition, now).await?;
     }
     Ok(())
 }
 
-async fn remove_all(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Result<(), StoreError> {
-    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300)).await?;
+async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<(), StoreError> {
+    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let done = |entry: &Entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-    ports.sweep.settle(Owner::Saga(search), &claimed.iter().map(done).collect::<Vec<_>>()).await
+    ports.sweep.settle(Owner::Saga(partition), &claimed.iter().map(done).collect::<Vec<_>>()).await
 }
 
 /// With the claim in them.
@@ -163,33 +165,33 @@ async fn remove_all(ports: &Ports<'_>, search: SearchId, now: Timestamp) -> Resu
 /// When a port fails.
 pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let id = sample::search(ports.host);
+    let id = sample::partition(ports.host);
     let entries = vec![
         sample::entry(ports.host, id, now)?,
         sample::entry(ports.host, id, sample::later(now, 60))?,
         Entry { poisoned: true, ..sample::entry(ports.host, id, now)? },
         sample::entry(ports.host, id, now)?,
     ];
-    let search = ports.create(entries.clone()).await?;
+    let partition = ports.create(entries.clone()).await?;
     let until = sample::later(now, 300);
-    let claimed = ports.sweep.claim_due(Owner::Saga(search), now, until).await?;
+    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, until).await?;
     let expected: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.is_ready(now))
         .map(|entry| Entry { claimed_until: Some(until), ..entry.clone() })
         .collect();
     assert_eq!(claimed, expected);
-    assert_eq!(ports.sweep.claim_due(Owner::Saga(search), now, until).await?, []);
+    assert_eq!(ports.sweep.claim_due(Owner::Saga(partition), now, until).await?, []);
     let stored: Vec<Entry> = entries
         .iter()
         .map(|entry| expected.iter().find(|claimed| claimed.id == entry.id).unwrap_or(entry).clone())
         .collect();
     assert_eq!(
-        ports.stored(search).await?.outbox,
+        ports.stored(partition).await?.outbox,
         stored,
         "claiming changes no other entry and removes none"
     );
-    assert_eq!(ports.sweep.claim_due(Owner::Saga(sample::search(ports.host)), now, until).await?, []);
+    assert_eq!(ports.sweep.claim_due(Owner::Saga(sample::partition(ports.host)), now, until).await?, []);
     Ok(())
 }
 
@@ -199,10 +201,11 @@ pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> 
 /// When a port fails.
 pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let id = sample::search(ports.host);
+    let id = sample::partition(ports.host);
     let entries = (0..5).map(|_| sample::entry(ports.host, id, now)).collect::<Result<Vec<_>, _>>()?;
-    let search = ports.create(entries).await?;
-    let claims = (0..8).map(|n| ports.sweep.claim_due(Owner::Saga(search), now, sample::later(now, 300 + n)));
+    let partition = ports.create(entries).await?;
+    let claims =
+        (0..8).map(|n| ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300 + n)));
     let mut seen = BTreeSet::new();
     for claimed in join_all(claims).await {
         for entry in claimed? {
@@ -219,9 +222,9 @@ pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
 /// When a port fails.
 pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
-    let search = ports.create(vec![entry]).await?;
-    let owner = Owner::Saga(search);
+    let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
+    let partition = ports.create(vec![entry]).await?;
+    let owner = Owner::Saga(partition);
     let stuck = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
     let over = ports.sweep.claim_due(owner, sample::later(now, 300), sample::later(now, 600)).await?;
     assert_eq!(over.len(), 1);
@@ -232,9 +235,9 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
             .collect()
     };
     ports.sweep.settle(owner, &done(&stuck)).await?;
-    assert_eq!(ports.stored(search).await?.outbox, over, "the earlier claim settles nothing");
+    assert_eq!(ports.stored(partition).await?.outbox, over, "the earlier claim settles nothing");
     ports.sweep.settle(owner, &done(&over)).await?;
-    assert_eq!(ports.stored(search).await?.outbox, []);
+    assert_eq!(ports.stored(partition).await?.outbox, []);
     Ok(())
 }
 
@@ -244,9 +247,9 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
 /// When a port fails.
 pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
-    let entry = sample::entry(ports.host, sample::search(ports.host), now)?;
-    let search = ports.create(vec![entry]).await?;
-    let owner = Owner::Saga(search);
+    let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
+    let partition = ports.create(vec![entry]).await?;
+    let owner = Owner::Saga(partition);
     let fail = async |at: Timestamp, poisoned: bool| -> Result<usize, StoreError> {
         let claimed = ports.sweep.claim_due(owner, at, sample::later(at, 300)).await?;
         let keep = |entry: &Entry| Entry {
@@ -268,7 +271,7 @@ pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Port
     assert_eq!(fail(sample::later(now, 9), false).await?, 0, "too early");
     assert_eq!(fail(sample::later(now, 10), true).await?, 1);
     assert_eq!(fail(sample::later(now, 10_000), true).await?, 0, "poisoned");
-    let kept = ports.stored(search).await?.outbox;
+    let kept = ports.stored(partition).await?.outbox;
     assert!(kept.iter().all(|entry| entry.poisoned && entry.attempts == 2) && kept.len() == 1);
     Ok(())
 }

@@ -25,7 +25,7 @@ pub use server::{OwnServer, StartError};
 /// The address of the server.
 ///
 /// # Panics
-/// When nobody said where it is.
+/// When `MONGODB_URI` is not set.
 pub fn uri() -> String {
     match std::env::var("MONGODB_URI") {
         Ok(uri) if !uri.trim().is_empty() => uri,

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Passes everything on. Of a command that it was told to look for it swallows the answer, and cuts the connection:
-/// the server has done what was asked, and the client cannot know.
+/// Passes everything on. It swallows the answer to the command that it was set to look for, and cuts the connection:
+/// the server has executed the command, and the client cannot know.
 pub struct Proxy {
     port: u16,
     cut: Arc<Mutex<Option<Vec<u8>>>>,

@@ -1,9 +1,9 @@
 //! The database's address from Secrets Manager.
 
-use adapters::OpenError;
 use aws_sdk_secretsmanager::Client;
 use aws_types::SdkConfig;
-use config::{BackendKind, Config, Services};
+use backend::OpenError;
+use backend::config::{BackendKind, Config, Services};
 use servers::amazon::{self, Service};
 use servers::{Tested, cleaned_up, unique};
 
@@ -28,7 +28,7 @@ async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> Tes
 
 /// What connecting with this secret is refused with.
 async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
-    match adapters::services::database(&config(arn), sdk).await {
+    match backend::services::database(&config(arn), sdk).await {
         Ok(_) => panic!("it connected"),
         Err(error @ OpenError::Secret(_)) => error.to_string(),
         Err(other) => panic!("{other}"),
@@ -39,7 +39,7 @@ async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
 async fn the_database_is_where_the_secret_says() -> Tested {
     let text = serde_json::json!({ "uri": servers::mongo::uri() }).to_string();
     with_secret(&text, async |sdk, arn| {
-        adapters::services::database(&config(arn), sdk).await?;
+        backend::services::database(&config(arn), sdk).await?;
         Ok(())
     })
     .await

@@ -1,72 +1,92 @@
 //! Each write of a saga document.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use contracts::{Body, FileId, Job, Message, MessageId, Token};
-use outbox::{Entry, Kind, Owner};
-use saga::{Import, State};
-use worker::{Awaited, Content, Persist};
+use jiff::Timestamp;
+use messages::{Message, MessageId, Token};
+use outbox::{Entry, Kind, Owner, View};
+use saga::{Awaited, Content, Persist, Processed};
 
-use super::{Effect, EffectKind};
+use super::{Effect, EffectKind, Stored};
+use crate::application::{State, Wanted, WantedMessage, Written};
 use crate::options::{Invariant, Mode};
-use crate::world::{World, short};
+use crate::world::World;
 
-/// What a write adds to the outbox, by meaning.
+/// What a write adds to the outbox, read.
 #[derive(Default)]
 struct Added {
-    parse: BTreeSet<FileId>,
-    ended: Vec<&'static str>,
-    timeouts: Vec<MessageId>,
-    revisions: Vec<u64>,
+    messages: Vec<Message>,
+    views: Vec<(MessageId, View)>,
+    /// When the attempt decided, if an effect tells.
+    decided_at: Option<Timestamp>,
 }
 
+/// What the attempt had loaded.
+type Base = Option<(Arc<Content>, State)>;
+
 impl World {
-    /// Checks a write that is about to be stored.
-    pub(crate) fn check_write(&mut self, write: &Persist) {
+    /// Checks a write that is about to be stored. Returns its state; none when it cannot be read.
+    pub(crate) fn check_write(&mut self, write: &Persist, now: Timestamp) -> Option<State> {
+        let application = Arc::clone(&self.application);
+        let state = match application.read(&write.content) {
+            Ok(state) => state,
+            Err(why) => {
+                let detail = || format!("partition {}: the state cannot be read: {why}", write.partition);
+                self.violate(Invariant::EffectsWithTheirChange, detail);
+                return None;
+            }
+        };
         let base = self.base(write);
-        let known: &[worker::Processed] = base.as_ref().map_or(&[], |content| &content.processed);
-        let fresh: Vec<&worker::Processed> = write
-            .content
-            .processed
-            .iter()
-            .filter(|processed| !known.iter().any(|known| known.id == processed.id))
-            .collect();
+        let known: &[Processed] = base.as_ref().map_or(&[], |(content, _)| &content.processed);
+        let is_fresh = |processed: &&Processed| !known.iter().any(|known| known.id == processed.id);
+        let fresh: Vec<&Processed> = write.content.processed.iter().filter(is_fresh).collect();
         for processed in &fresh {
             if !self.checks.changed.insert(processed.id) {
                 self.violate(Invariant::OneChangePerMessage, || {
-                    format!("message {} changed search {} again", processed.id, write.search_id)
+                    format!("message {} changed partition {} again", processed.id, write.partition)
                 });
             }
-            self.check_admitted(write, base.as_deref(), processed);
+            self.check_admitted(write, base.as_ref(), processed);
         }
         let added = self.added(write);
-        if let Err(detail) = complete(write, base.as_deref(), &fresh, &added) {
+        if let Err(detail) = self.follows(write, base.as_ref(), &fresh, &added, now) {
             self.violate(Invariant::EffectsWithTheirChange, || {
-                format!("search {}: {detail}", write.search_id)
+                format!("partition {}: {detail}", write.partition)
             });
         }
+        let views: Vec<View> = added.views.into_iter().map(|(_, view)| view).collect();
+        let before = base.as_ref().map(|(_, state)| state);
+        let messages = &added.messages;
+        self.hold(application.changed(&Written { write, before, after: &state, messages, views: &views }));
         let version = write.loaded.unwrap_or(0) + 1;
-        let content = Arc::new(write.content.clone());
-        self.checks.history.entry(write.search_id).or_default().push((version, content));
+        let stored = Stored { version, content: Arc::new(write.content.clone()), state: Arc::clone(&state) };
+        self.checks.history.entry(write.partition).or_default().push(stored);
+        Some(state)
     }
 
-    /// What the attempt had loaded.
-    fn base(&self, write: &Persist) -> Option<Arc<Content>> {
+    fn base(&self, write: &Persist) -> Base {
         let loaded = write.loaded?;
-        let history = self.checks.history.get(&write.search_id)?;
-        history.iter().rev().find(|(version, _)| *version == loaded).map(|(_, content)| Arc::clone(content))
+        let history = self.checks.history.get(&write.partition)?;
+        let stored = history.iter().rev().find(|stored| stored.version == loaded)?;
+        Some((Arc::clone(&stored.content), Arc::clone(&stored.state)))
     }
 
     /// A token of an attempt admits a message only if a stored document gave it out.
-    fn check_admitted(&mut self, write: &Persist, base: Option<&Content>, processed: &worker::Processed) {
+    fn check_admitted(
+        &mut self,
+        write: &Persist,
+        base: Option<&(Arc<Content>, State)>,
+        processed: &Processed,
+    ) {
         let Some(token) = processed.token.as_ref().filter(|token| token.is_from_attempt()) else { return };
         let expected =
-            base.is_some_and(|content| content.expected.iter().any(|expected| expected.token == *token));
+            base.is_some_and(|(content, _)| content.expected.iter().any(|expected| expected.token == *token));
         if !expected {
             self.violate(Invariant::TokensAreKept, || {
-                let (id, search) = (processed.id, write.search_id);
-                format!("message {id} changed search {search} with token {token}, which was never given out")
+                let (id, partition) = (processed.id, write.partition);
+                format!(
+                    "message {id} changed partition {partition} with token {token}, which was never given out"
+                )
             });
         }
     }
@@ -75,54 +95,53 @@ impl World {
     fn added(&mut self, write: &Persist) -> Added {
         let mut added = Added::default();
         for id in &write.cancel {
-            if let Some(effect) = self.checks.effects.get_mut(&(write.search_id, *id)) {
+            if let Some(effect) = self.checks.effects.get_mut(&(write.partition, *id)) {
                 effect.cancelled = true;
             }
         }
         for entry in &write.add {
             let Some(kind) = self.meaning(write, entry, &mut added) else {
-                let detail = || format!("search {}: effect {} cannot be read", write.search_id, entry.id);
+                let detail = || format!("partition {}: effect {} cannot be read", write.partition, entry.id);
                 self.violate(Invariant::EffectsWithTheirChange, detail);
                 continue;
             };
+            // All but timers are due at once.
+            if !kind.is_timer() {
+                added.decided_at = Some(entry.due_at);
+            }
             let effect = Effect { kind, payload: entry.payload.clone(), performed: 0, cancelled: false };
-            self.checks.effects.insert((write.search_id, entry.id), effect);
+            self.checks.effects.insert((write.partition, entry.id), effect);
             if let Some(until) = entry.claimed_until {
-                self.checks.held.insert((Owner::Saga(write.search_id), entry.id), until);
+                self.checks.held.insert((Owner::Saga(write.partition), entry.id), until);
             }
         }
         added
     }
 
     fn meaning(&mut self, write: &Persist, entry: &Entry, added: &mut Added) -> Option<EffectKind> {
-        if entry.kind == Kind::Job {
-            let job: Job = serde_json::from_str(&entry.payload).ok()?;
-            added.revisions.push(job.revision);
-            self.checks.jobs.insert((write.search_id, job.revision), entry.id);
-            return Some(EffectKind::Job);
+        if entry.kind == Kind::View {
+            let view = View::from_payload(&entry.payload, |_| None).ok()?;
+            self.checks.views.insert((write.partition, view.revision), entry.id);
+            self.checks.shown.insert(write.partition, view.clone());
+            added.views.push((entry.id, view));
+            return Some(EffectKind::View);
         }
         let message = Message::decode(&entry.payload).ok()?;
-        match &message.body {
-            Body::StartParsing(command) => {
-                added.parse.insert(command.file_id);
-                self.check_given_out(write, &command.reply_token, Awaited::File(command.file_id));
-                Some(EffectKind::Parse(command.file_id))
+        // Of a partition that ends nobody waits for anything any more.
+        if write.content.ended_at.is_none() {
+            if message.timer.is_some() {
+                self.check_given_out(write, message.token.as_ref(), Awaited::Timeout(entry.id.as_uuid()));
             }
-            Body::UploadTimeout(timeout) => {
-                added.timeouts.push(entry.id);
-                self.check_given_out(write, &message.token, Awaited::Timeout(timeout.timeout_id));
-                Some(EffectKind::Timeout)
+            if let Some(token) = &message.reply_token {
+                self.check_given_out(write, Some(token), Awaited::Reply(entry.id.as_uuid()));
             }
-            Body::SearchImportCompleted(_) | Body::SearchImportFailed(_) => {
-                added.ended.push(message.body.name());
-                Some(EffectKind::Ended)
-            }
-            _ => None,
         }
+        added.messages.push(message.clone());
+        Some(EffectKind::Message(Box::new(message)))
     }
 
     /// Whoever is to answer has a token that the same write expects.
-    fn check_given_out(&mut self, write: &Persist, token: &Option<Token>, by: Awaited) {
+    fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: Awaited) {
         let fits = match (self.config.mode, token) {
             (Mode::Ledger, Some(token)) => {
                 let expected = &write.content.expected;
@@ -133,76 +152,64 @@ impl World {
         };
         if !fits {
             self.violate(Invariant::TokensAreKept, || {
-                format!("search {}: {by:?} was sent token {token:?}, which is not expected", write.search_id)
+                let partition = write.partition;
+                format!("partition {partition}: {by:?} was sent token {token:?}, which is not expected")
             });
         }
     }
+
+    /// Whether a write is what the saga's own transitions make of the messages that it says it processed.
+    fn follows(
+        &self,
+        write: &Persist,
+        base: Option<&(Arc<Content>, State)>,
+        fresh: &[&Processed],
+        added: &Added,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        let message = |processed: &&Processed| {
+            let sent = self.checks.sent.get(&processed.id).and_then(|sent| sent.message.as_ref());
+            sent.ok_or_else(|| format!("message {} was processed, and nobody sent it", processed.id))
+        };
+        let messages = fresh.iter().map(message).collect::<Result<Vec<_>, _>>()?;
+        let base = base.map(|(content, state)| (&**content, state));
+        let wanted = self.application.follow(base, &messages, added.decided_at.unwrap_or(now))?;
+        if added.decided_at.is_some() && wanted.state != write.content.state {
+            return Err(format!("the state is {}, and not {}", write.content.state, wanted.state));
+        }
+        same_effects(write, &wanted, added, self.config.mode)
+    }
 }
 
-/// Whether the effects are those of the change.
-fn complete(
-    write: &Persist,
-    base: Option<&Content>,
-    fresh: &[&worker::Processed],
-    added: &Added,
-) -> Result<(), String> {
-    let before = base.map(|content| &content.state);
-    let after = &write.content.state;
-    let mut files = BTreeSet::new();
-    if let State::Parsing(import) = after
-        && !matches!(before, Some(State::Parsing(_)))
-    {
-        files.extend(import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id));
-    }
-    if added.parse != files {
-        return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
-    }
-    let ended = match after {
-        _ if before.is_some_and(|state| state.completed_at().is_some()) => None,
-        State::Completed(_) => Some("SearchImportCompleted"),
-        State::Error(_) => Some("SearchImportFailed"),
-        State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,
-    };
-    if added.ended.iter().copied().ne(ended) {
-        return Err(format!("{} is told by {:?}", after.name(), added.ended));
-    }
-    let shown = before.is_none() || ended.is_some();
-    let revisions = shown.then_some(write.loaded.unwrap_or(0) + 1);
-    if added.revisions.iter().copied().ne(revisions) {
-        return Err(format!("jobs of revisions {:?} are written over {:?}", added.revisions, write.loaded));
-    }
-    timeouts(write, before, fresh, added)
-}
-
-/// Whether the running timeout is scheduled, and one that runs no longer is cancelled.
-fn timeouts(
-    write: &Persist,
-    before: Option<&State>,
-    fresh: &[&worker::Processed],
-    added: &Added,
-) -> Result<(), String> {
-    let timeout = |state: &State| {
-        let id = import(state)?.timeout?;
-        Some(MessageId::from_uuid(id.as_uuid()))
-    };
-    let (ran, runs) = (before.and_then(timeout), timeout(&write.content.state));
-    let scheduled = runs.filter(|id| ran != Some(*id));
-    if added.timeouts.iter().copied().ne(scheduled) {
-        return Err(format!("timeouts {:?} are scheduled, not {scheduled:?}", added.timeouts));
-    }
-    if let Some(id) = ran.filter(|id| runs != Some(*id)) {
-        let fired = fresh.iter().any(|processed| processed.id == id);
-        if !fired && !write.cancel.contains(&id) {
-            return Err(format!("timeout {} is not cancelled", short(&id)));
+fn same_effects(write: &Persist, wanted: &Wanted, added: &Added, mode: Mode) -> Result<(), String> {
+    let Added { messages, views, .. } = added;
+    let entries = write.add.iter().filter(|entry| entry.kind != Kind::View);
+    for (entry, message) in entries.zip(messages) {
+        let Some(known) = wanted.messages.get(&entry.id) else {
+            return Err(format!("{} is an effect of nothing", message.body.name));
+        };
+        let WantedMessage { queue, name, asks, is_timer } = known;
+        let goes_there = entry.kind == Kind::Message(queue.clone()) && message.body.name == *name;
+        let may_be_answered = message.reply_token.is_some() == (*asks && mode == Mode::Ledger);
+        if !goes_there || !may_be_answered || message.timer.is_some() != *is_timer {
+            return Err(format!("{} is stored otherwise than it was decided", message.body.name));
         }
     }
-    Ok(())
-}
-
-fn import(state: &State) -> Option<&Import> {
-    match state {
-        State::Initial => None,
-        State::Uploading(import) | State::Uploaded(import) | State::Parsing(import) => Some(import),
-        State::Completed(ended) | State::Error(ended) => Some(&ended.import),
+    if messages.len() != wanted.messages.len() {
+        let (count, all) = (messages.len(), wanted.messages.len());
+        return Err(format!("{count} of {all} messages are stored with the change that causes them"));
+    }
+    if views.iter().map(|(id, _)| *id).ne(wanted.shown) {
+        return Err(format!("{} views are stored, of which one is the last", views.len()));
+    }
+    if views.iter().any(|(_, view)| view.revision != write.loaded.unwrap_or(0) + 1) {
+        return Err(format!("a view of another revision is stored over {:?}", write.loaded));
+    }
+    if wanted.timers != write.content.timers {
+        return Err(format!("timers {:?} run, and not {:?}", write.content.timers, wanted.timers));
+    }
+    match wanted.cancelled.iter().find(|id| !write.cancel.contains(id)) {
+        Some(id) => Err(format!("timer {id} is not cancelled")),
+        None => Ok(()),
     }
 }

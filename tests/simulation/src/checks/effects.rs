@@ -1,102 +1,104 @@
 //! Each effect performed.
 
-use contracts::{Body, Destination, Job, Message, MessageId, Observation, SearchId};
-use imports::Write;
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use outbox::{Entry, Outgoing, Owner, Queue, SessionRecord};
+use messages::{Message, MessageId, Observation, Outgoing, Verdict};
+use outbox::session::{CONTROL, SettleSession};
+use outbox::{Entry, Owner, SessionRecord, View};
 
-use super::{Effect, EffectKind};
+use super::{Effect, EffectKind, Sent};
 use crate::options::Invariant;
-use crate::world::{World, short};
-
-/// The messages to the saga that only an outbox may send, as they are on the wire.
-const FROM_OUTBOX: [&str; 3] = [
-    "search-import.SearchUploadStarted.v1",
-    "search-import.SearchWithdrawn.v1",
-    "search-import.UploadTimeout.v1",
-];
-
-/// Whether only an outbox may send a message. Those from outside and the replies have senders of their own.
-fn needs_outbox(message: &Outgoing) -> bool {
-    match message.destination {
-        Destination::Parse | Destination::Events => true,
-        Destination::Saga => FROM_OUTBOX.iter().any(|name| message.body.contains(name)),
-        Destination::Control => false,
-    }
-}
+use crate::world::World;
 
 impl World {
     /// Checks a message on its way out.
-    pub(crate) fn check_sent(&mut self, message: &Outgoing) {
-        let sent = || (Queue::from(message.destination), message.body.clone());
-        self.checks.sent.entry(message.id).or_insert_with(sent);
-        if message.destination == Destination::Control {
-            self.control_sent(message);
+    pub(crate) fn check_sent(&mut self, outgoing: &Outgoing) {
+        let (id, partition) = (outgoing.id, outgoing.partition);
+        self.checks.sent.entry(id).or_insert_with(|| Sent {
+            queue: outgoing.queue.clone(),
+            body: outgoing.body.clone(),
+            message: Message::decode(&outgoing.body).ok(),
+        });
+        if outgoing.queue == CONTROL {
+            return self.control_sent(outgoing);
         }
-        if !needs_outbox(message) {
+        if !self.needs_outbox(id) {
             return;
         }
-        let (id, search) = (message.id, message.search_id);
-        match self.checks.effects.get_mut(&(search, id)) {
-            Some(effect) if effect.payload == message.body => {
+        match self.checks.effects.get_mut(&(partition, id)) {
+            Some(effect) if effect.payload == outgoing.body => {
                 effect.performed += 1;
                 // The timer may have gone off already; anything else is never taken back.
-                if effect.cancelled && effect.kind != EffectKind::Timeout {
-                    let detail = || format!("search {search} performed effect {id}, which was cancelled");
+                if effect.cancelled && !effect.kind.is_timer() {
+                    let detail =
+                        || format!("partition {partition} performed effect {id}, which was cancelled");
                     self.violate(Invariant::EffectsTakeEffectOnce, detail);
                 }
             }
             Some(_) => self.violate(Invariant::EffectsWithTheirChange, || {
-                format!("search {search} sent message {id} otherwise than it was stored")
+                format!("partition {partition} sent message {id} otherwise than it was stored")
             }),
             None => self.violate(Invariant::TokensAreKept, || {
-                format!("search {search} sent message {id}, an effect of an attempt that stored nothing")
+                format!(
+                    "partition {partition} sent message {id}, an effect of an attempt that stored nothing"
+                )
             }),
         }
     }
 
-    fn control_sent(&mut self, message: &Outgoing) {
-        if let Ok(Message { body: Body::SettleSession(look), .. }) = Message::decode(&message.body) {
-            self.checks.sessions.insert(look.session_id, message.search_id);
+    /// Whether only an outbox may send a message: the saga's are, and those of whoever has no queue to bring back what
+    /// fails. Handlers without state send their replies themselves.
+    fn needs_outbox(&self, id: MessageId) -> bool {
+        let Some(message) = self.checks.sent.get(&id).and_then(|sent| sent.message.as_ref()) else {
+            return true;
+        };
+        let is_source = |function: &str| function == message.source;
+        self.saga.is_some_and(is_source) || !self.stations.iter().any(|station| is_source(station.function))
+    }
+
+    fn control_sent(&mut self, outgoing: &Outgoing) {
+        let sent = self.checks.sent.get(&outgoing.id).and_then(|sent| sent.message.as_ref());
+        let look = sent.map(|message| serde_json::from_value::<SettleSession>(message.body.data.clone()));
+        if let Some(Ok(look)) = look {
+            self.checks.sessions.insert(look.session_id, outgoing.partition);
         }
     }
 
-    /// Checks a job that is written by a saga; the first is a session's.
-    pub(crate) fn check_job(&mut self, job: &Job) {
-        let (search, revision) = (job.search_id, job.revision);
-        let id = self.checks.jobs.get(&(search, revision)).copied();
-        match id.and_then(|id| self.checks.effects.get_mut(&(search, id))) {
+    /// Checks a view that is written by a saga; the first may be a session's.
+    pub(crate) fn check_view(&mut self, view: &View) {
+        let (partition, revision) = (view.partition, view.revision);
+        let id = self.checks.views.get(&(partition, revision)).copied();
+        match id.and_then(|id| self.checks.effects.get_mut(&(partition, id))) {
             Some(effect) => effect.performed += 1,
             None => self.violate(Invariant::TokensAreKept, || {
-                format!("job {search} got revision {revision} from an attempt that stored nothing")
+                format!("view {partition} got revision {revision} from an attempt that stored nothing")
             }),
         }
     }
 
     /// Takes note of a committed session.
-    pub(crate) fn check_commit(&mut self, record: &SessionRecord, writes: &[Write]) {
-        if !self.checks.sessions.contains_key(&record.id) {
+    pub(crate) fn check_commit(&mut self, session: &SessionRecord) {
+        let application = Arc::clone(&self.application);
+        self.hold(application.committed(session));
+        if session.entries.is_empty() {
+            self.checks.shown_by_data.extend(session.views.iter().map(|view| view.partition));
+            return;
+        }
+        if !self.checks.sessions.contains_key(&session.id) {
             let detail =
-                || format!("session {} was committed before its control message was sent", record.id);
+                || format!("session {} was committed before its control message was sent", session.id);
             self.violate(Invariant::SessionIsAtomic, detail);
         }
-        for entry in &record.entries {
-            let message = Message::decode(&entry.payload);
-            let search = message.as_ref().ok().map(|message| message.correlation_id);
-            let kind = match (message.map(|message| message.body), writes) {
-                (Ok(Body::SearchUploadStarted(_)), [Write::CreateJob(job)])
-                    if Some(job.search_id) == search =>
-                {
-                    EffectKind::Started
-                }
-                (Ok(Body::SearchWithdrawn(_)), []) => EffectKind::Withdrawn,
-                _ => {
-                    let detail = || format!("session {} was committed without its data", record.id);
-                    return self.violate(Invariant::SessionIsAtomic, detail);
-                }
+        for entry in &session.entries {
+            let Ok(message) = Message::decode(&entry.payload) else {
+                let detail = || format!("session {}: message {} cannot be read", session.id, entry.id);
+                return self.violate(Invariant::SessionIsAtomic, detail);
             };
+            let key = (message.partition, entry.id);
+            let kind = EffectKind::Message(Box::new(message));
             let effect = Effect { kind, payload: entry.payload.clone(), performed: 0, cancelled: false };
-            self.checks.effects.extend(search.map(|search| ((search, entry.id), effect)));
+            self.checks.effects.insert(key, effect);
         }
     }
 
@@ -117,33 +119,16 @@ impl World {
         self.checks.held.remove(&(owner, id));
     }
 
-    /// A parse command took effect.
-    pub(crate) fn took_effect(&mut self, observation: &Observation) {
-        let (Some(search), Some(id)) = (observation.search_id, observation.message_id) else { return };
-        let Some(EffectKind::Parse(file)) = self.effect(search, id) else {
-            let detail = || format!("search {search} had a file parsed by {id}, which it never stored");
-            return self.violate(Invariant::TokensAreKept, detail);
-        };
-        let parsed = self.checks.parsed.entry((search, file)).or_default();
-        parsed.insert(id);
-        let count = parsed.len();
-        if count > 1 {
-            self.violate(Invariant::EffectsTakeEffectOnce, || {
-                format!("file {} of search {search} was parsed by {count} commands", short(&file))
-            });
-        }
-    }
-
-    pub(super) fn effect(&self, search: SearchId, id: MessageId) -> Option<EffectKind> {
-        self.checks.effects.get(&(search, id)).map(|effect| effect.kind)
-    }
-
-    /// A message was given up.
-    pub(crate) fn buried(&mut self, queue: Queue, body: &str) {
-        if let (Queue::Parse, Ok(message)) = (queue, Message::decode(body))
-            && let Body::StartParsing(command) = message.body
-        {
-            self.checks.given_up.insert((message.correlation_id, command.file_id));
+    /// A request of the saga was handled: it must be one that was stored.
+    pub(crate) fn check_handled(&mut self, observation: &Observation) {
+        let Observation { function, source, verdict, .. } = observation;
+        let is_saga = |function: &str| self.saga == Some(function);
+        let (Some(partition), Some(id)) = (observation.partition, observation.message_id) else { return };
+        let is_request = is_saga(source) && !is_saga(function) && *verdict == Verdict::Handled;
+        if is_request && !self.checks.effects.contains_key(&(partition, id)) {
+            let detail =
+                || format!("{function} handled {id} for partition {partition}, which never stored it");
+            self.violate(Invariant::TokensAreKept, detail);
         }
     }
 }

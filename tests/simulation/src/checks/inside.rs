@@ -2,8 +2,9 @@
 
 use dedup::{Claim, Release};
 
+use crate::access::short;
 use crate::options::Invariant;
-use crate::world::{World, short};
+use crate::world::World;
 
 impl World {
     /// An attempt was admitted. Whoever was inside before has given the partition back, or has lost its lease.
@@ -14,8 +15,9 @@ impl World {
             && attempt != claim.attempt
             && until > claim.now
         {
-            let (search, other) = (short(&claim.partition), short(&claim.attempt));
-            let detail = || format!("attempts {} and {other} are inside search {search}", short(&attempt));
+            let (partition, other) = (short(&claim.partition), short(&claim.attempt));
+            let detail =
+                || format!("attempts {} and {other} are inside partition {partition}", short(&attempt));
             self.violate(Invariant::OneInside, detail);
         }
     }

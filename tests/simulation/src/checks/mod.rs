@@ -1,10 +1,10 @@
-//! What must hold, checked while a schedule runs and when it has come to rest.
+//! What must hold of any saga, checked while a schedule runs and when it has come to rest.
 //!
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
 //! - [`effects`]: each effect performed: I2, I3, I4;
 //! - [`tokens`]: the ledger after each change: I4, I6;
 //! - [`inside`]: one worker at a time in a partition;
-//! - [`rest`]: the end: I3, I6, I7, sessions and studies;
+//! - [`rest`]: the end: I3, I6, I7 and sessions;
 //! - [`scope`]: what is tried again in place;
 //! - [`stale`]: duplicates that come after the end: I5.
 
@@ -21,44 +21,59 @@ pub(crate) use stale::ages;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use contracts::{AttemptId, FileId, MessageId, SearchId, SessionId};
 use jiff::Timestamp;
-use outbox::{Owner, Queue};
-use worker::Content;
+use messages::{AttemptId, Message, MessageId, PartitionKey, Queue, SessionId, Token};
+use outbox::{Owner, View};
+use saga::Content;
 
-use crate::workload::Truth;
+use crate::application::State;
 
 /// What the checks remember.
 #[derive(Default)]
 pub(crate) struct Checks {
-    /// What really happens outside, by search.
-    pub(crate) truth: BTreeMap<SearchId, Truth>,
-    /// Every content ever stored, with its version.
-    history: BTreeMap<SearchId, Vec<(u64, Arc<Content>)>>,
+    /// Every content ever stored, by its version.
+    history: BTreeMap<PartitionKey, Vec<Stored>>,
     /// The messages that changed a state.
     changed: BTreeSet<MessageId>,
     /// Every effect ever stored.
-    effects: BTreeMap<(SearchId, MessageId), Effect>,
-    /// The effects that write a job, by its revision.
-    jobs: BTreeMap<(SearchId, u64), MessageId>,
-    /// The parse commands that took effect.
-    parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
-    /// Files whose parse command was given up.
-    given_up: BTreeSet<(SearchId, FileId)>,
+    effects: BTreeMap<(PartitionKey, MessageId), Effect>,
+    /// The effects that write a view, by its revision.
+    views: BTreeMap<(PartitionKey, u64), MessageId>,
+    /// The last view that was stored as an effect.
+    shown: BTreeMap<PartitionKey, View>,
     /// Until when an outbox entry is some worker's.
     held: BTreeMap<(Owner, MessageId), Timestamp>,
-    /// Tokens granted by entry points.
-    granted: BTreeMap<SearchId, usize>,
-    /// Claims that were not given back, or not successfully.
-    unreleased: BTreeMap<SearchId, usize>,
+    /// How many tokens entry points granted.
+    granted: BTreeMap<PartitionKey, usize>,
+    /// Tokens granted to partitions that had ended.
+    granted_late: BTreeSet<Token>,
+    /// How many tokens each claim minted that was not given back, or not successfully.
+    unreleased: BTreeMap<PartitionKey, BTreeMap<AttemptId, usize>>,
     /// Sessions whose control message was sent.
-    sessions: BTreeMap<SessionId, SearchId>,
-    /// The searches that a worker gave up on in the batch it has in hand.
-    given_up_by: BTreeSet<(usize, SearchId)>,
+    pub(crate) sessions: BTreeMap<SessionId, PartitionKey>,
+    /// Partitions with a view that a session without messages created.
+    shown_by_data: BTreeSet<PartitionKey>,
+    /// The partitions that a worker gave up on in the batch it has in hand.
+    given_up_by: BTreeSet<(usize, PartitionKey)>,
     /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
-    inside: BTreeMap<SearchId, (AttemptId, Timestamp)>,
+    inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
     /// Every message ever sent, once.
-    sent: BTreeMap<MessageId, (Queue, String)>,
+    sent: BTreeMap<MessageId, Sent>,
+}
+
+/// One content as it was stored.
+struct Stored {
+    version: u64,
+    content: Arc<Content>,
+    state: State,
+}
+
+/// One message as it was sent.
+struct Sent {
+    queue: Queue,
+    body: String,
+    /// None when it cannot be read.
+    message: Option<Message>,
 }
 
 /// One stored effect.
@@ -70,12 +85,32 @@ struct Effect {
 }
 
 /// What an effect does.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum EffectKind {
-    Job,
-    Parse(FileId),
-    Timeout,
-    Ended,
-    Started,
-    Withdrawn,
+    View,
+    Message(Box<Message>),
+}
+
+impl EffectKind {
+    fn is_timer(&self) -> bool {
+        matches!(self, Self::Message(message) if message.timer.is_some())
+    }
+}
+
+impl Checks {
+    /// The message of an effect.
+    pub(crate) fn message(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
+        match &self.effects.get(&(partition, id))?.kind {
+            EffectKind::Message(message) => Some(message),
+            EffectKind::View => None,
+        }
+    }
+
+    /// The messages of all effects of a partition.
+    pub(crate) fn messages_of(&self, partition: PartitionKey) -> impl Iterator<Item = &Message> {
+        let effects = self.effects.iter().filter(move |((of, _), _)| *of == partition);
+        effects.filter_map(|(_, effect)| match &effect.kind {
+            EffectKind::Message(message) => Some(&**message),
+            EffectKind::View => None,
+        })
+    }
 }

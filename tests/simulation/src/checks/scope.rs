@@ -1,14 +1,24 @@
 //! What is tried again in place: conflicts alone.
 
-use contracts::SearchId;
+use messages::PartitionKey;
 
-use crate::options::Invariant;
-use crate::world::{World, short};
+use crate::access::short;
+use crate::options::{Invariant, Mode};
+use crate::world::World;
 
 impl World {
     /// A call of whoever acts failed for good as far as this batch is concerned.
-    pub(crate) fn gave_up(&mut self, search: SearchId) {
-        self.checks.given_up_by.extend(self.acting.map(|process| (process, search)));
+    pub(crate) fn gave_up(&mut self, partition: PartitionKey) {
+        self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
+    }
+
+    /// Whoever acts could not load these. Without a ledger that ends the attempt; with one, a partition that is busy may
+    /// be tried again whatever became of the load beside the claim.
+    pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
+        let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
+        if runs_saga && self.config.mode == Mode::Optimistic {
+            partitions.iter().for_each(|partition| self.gave_up(*partition));
+        }
     }
 
     /// Whoever acts has received another batch.
@@ -17,10 +27,11 @@ impl World {
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
     }
 
-    /// Nobody goes back to a search on which it gave up, before its message is delivered again.
-    pub(crate) fn check_scope(&mut self, search: SearchId) {
-        if self.acting.is_some_and(|process| self.checks.given_up_by.contains(&(process, search))) {
-            let detail = || format!("search {} was tried again in place after a failure", short(&search));
+    /// Nobody goes back to a partition on which it gave up, before its message is delivered again.
+    pub(crate) fn check_scope(&mut self, partition: PartitionKey) {
+        if self.acting.is_some_and(|process| self.checks.given_up_by.contains(&(process, partition))) {
+            let detail =
+                || format!("partition {} was tried again in place after a failure", short(&partition));
             self.violate(Invariant::RetriesAreScoped, detail);
         }
     }

@@ -1,36 +1,42 @@
 //! The partition ledger, by the shipped functions over one item.
 
 use async_trait::async_trait;
-use contracts::{SearchId, StoreError, Token};
 use dedup::ledger::Item;
 use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
+use messages::{PartitionKey, StoreError, Token};
 
+use crate::access::short;
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::{World, short};
+use crate::world::World;
 
 #[async_trait]
 impl ClaimPartition for Port {
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
-        let (claim, search) = (claim.clone(), claim.partition);
-        self.perform(|world| world.check_scope(search));
-        let answer = self.call(Call::LedgerClaim, move |world| world.claim(&claim)).await;
+        let (claim, partition) = (claim.clone(), claim.partition);
+        self.perform(|world| world.check_scope(partition));
+        let answer = self.call(Call::LEDGER_CLAIM, move |world| world.claim(&claim)).await;
         if answer.is_err() {
-            self.perform(|world| world.gave_up(search));
+            self.perform(|world| world.gave_up(partition));
         }
         answer
     }
 
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
         let release = release.clone();
-        self.call(Call::LedgerRelease, move |world| world.release(&release)).await
+        self.call(Call::LEDGER_RELEASE, move |world| world.release(&release)).await
     }
 }
 
 #[async_trait]
 impl GrantTokens for Port {
-    async fn grant(&self, partition: SearchId, tokens: &[Token], now: Timestamp) -> Result<(), StoreError> {
+    async fn grant(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let grant = move |world: &mut World| {
             // An expired item is absent, and its tokens stay so.
@@ -38,10 +44,10 @@ impl GrantTokens for Port {
             let mut item = stored.unwrap_or_else(|| Item::new(now));
             item.grant(&tokens, now);
             world.items.insert(partition, item);
-            world.granted(partition, tokens.len());
+            world.granted(partition, &tokens);
             world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
         };
-        self.call(Call::LedgerGrant, grant).await
+        self.call(Call::LEDGER_GRANT, grant).await
     }
 }
 
@@ -57,13 +63,13 @@ impl World {
         }
         self.after_claim(claim, &answer);
         self.note(|| {
-            let (search, attempt) = (short(&claim.partition), short(&claim.attempt));
+            let (partition, attempt) = (short(&claim.partition), short(&claim.attempt));
             let answer = match &answer {
                 Admission::Admitted(admitted) => format!("admitted, fence {}", admitted.fence),
                 Admission::Duplicate => "duplicate".to_owned(),
                 Admission::Busy { .. } => "busy".to_owned(),
             };
-            format!("ledger.claim     {search} attempt {attempt} -> {answer}")
+            format!("ledger.claim     {partition} attempt {attempt} -> {answer}")
         });
         self.check_tokens(claim.partition);
         answer
@@ -80,10 +86,10 @@ impl World {
             self.released(release);
         }
         self.note(|| {
-            let (search, attempt) = (short(&release.partition), short(&release.attempt));
+            let (partition, attempt) = (short(&release.partition), short(&release.attempt));
             let (count, ended) = (release.remove.len(), release.ended);
             format!(
-                "ledger.release   {search} attempt {attempt} fence {}: {count} tokens, ended {ended} -> {released}",
+                "ledger.release   {partition} attempt {attempt} fence {}: {count} tokens, ended {ended} -> {released}",
                 release.fence
             )
         });

@@ -1,9 +1,9 @@
 //! The outboxes of sagas and of sessions, as a sweep sees them.
 
 use async_trait::async_trait;
-use contracts::StoreError;
 use jiff::Timestamp;
-use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use messages::StoreError;
+use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
 
 use crate::coverage::{Call, Phase};
 use crate::options::Mutant;
@@ -24,7 +24,7 @@ impl SweepOutbox for SagaOutboxes {
             let all = world.documents.iter().map(|(id, stored)| (Owner::Saga(*id), &stored.document.outbox));
             due(all, now, limit)
         };
-        self.0.call(Call::SagaDue, due).await
+        self.0.call(Call::SAGA_DUE, due).await
     }
 
     async fn claim_due(
@@ -33,12 +33,12 @@ impl SweepOutbox for SagaOutboxes {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<Entry>, StoreError> {
-        claim(&self.0, Call::SagaClaim, owner, now, until).await
+        claim(&self.0, Call::SAGA_CLAIM, owner, now, until).await
     }
 
     async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
         let settlements = settlements.to_vec();
-        self.0.call(Call::SagaSettle, move |world| world.settle(owner, &settlements)).await
+        self.0.call(Call::SAGA_SETTLE, move |world| world.settle(owner, &settlements)).await
     }
 }
 
@@ -49,7 +49,7 @@ impl SweepOutbox for SessionOutboxes {
             let all = world.sessions.iter().map(|(id, stored)| (Owner::Session(*id), &stored.outbox));
             due(all, now, limit)
         };
-        self.0.call(Call::SessionDue, due).await
+        self.0.call(Call::SESSION_DUE, due).await
     }
 
     async fn claim_due(
@@ -58,13 +58,59 @@ impl SweepOutbox for SessionOutboxes {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<Entry>, StoreError> {
-        claim(&self.0, Call::SessionClaim, owner, now, until).await
+        claim(&self.0, Call::SESSION_CLAIM, owner, now, until).await
     }
 
     async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
         let settlements = settlements.to_vec();
-        self.0.call(Call::SessionSettle, move |world| world.settle(owner, &settlements)).await
+        self.0.call(Call::SESSION_SETTLE, move |world| world.settle(owner, &settlements)).await
     }
+}
+
+/// For operators, of whom there are none here.
+#[async_trait]
+impl InspectOutbox for SagaOutboxes {
+    async fn pending(
+        &self,
+        after: Option<Owner>,
+        limit: usize,
+    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+        Ok(self.0.universe.with(|world| {
+            let all = world.documents.iter().map(|(id, stored)| (Owner::Saga(*id), &stored.document.outbox));
+            pending(all, after, limit)
+        }))
+    }
+
+    async fn plan(&self) -> Result<String, StoreError> {
+        Ok("in memory".to_owned())
+    }
+}
+
+#[async_trait]
+impl InspectOutbox for SessionOutboxes {
+    async fn pending(
+        &self,
+        after: Option<Owner>,
+        limit: usize,
+    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+        Ok(self.0.universe.with(|world| {
+            let all = world.sessions.iter().map(|(id, stored)| (Owner::Session(*id), &stored.outbox));
+            pending(all, after, limit)
+        }))
+    }
+
+    async fn plan(&self) -> Result<String, StoreError> {
+        Ok("in memory".to_owned())
+    }
+}
+
+fn pending<'a>(
+    all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>,
+    after: Option<Owner>,
+    limit: usize,
+) -> Vec<(Owner, Vec<Entry>)> {
+    let left = all.filter(|(owner, outbox)| Some(*owner) > after && !outbox.is_empty());
+    left.take(limit).map(|(owner, outbox)| (owner, outbox.clone())).collect()
 }
 
 fn due<'a>(all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>, now: Timestamp, limit: usize) -> Vec<Owner> {

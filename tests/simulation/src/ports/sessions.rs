@@ -1,21 +1,22 @@
 //! Transactional sessions.
 
 use async_trait::async_trait;
-use contracts::{SessionId, StoreError};
-use imports::Write;
 use jiff::Timestamp;
+use messages::{SessionId, StoreError};
+use outbox::records::Read;
 use outbox::session::Found;
-use outbox::{CommitSession, Committed, SessionRecord, SettleSessions};
+use outbox::{CommitSession, Committed, Record, SessionRecord, SettleSessions, Write};
 
+use crate::access::short;
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::{StoredSession, World, short};
+use crate::world::{StoredSession, World};
 
 #[async_trait]
-impl CommitSession<Write> for Port {
-    async fn commit(&self, record: &SessionRecord, writes: &[Write]) -> Result<Committed, StoreError> {
-        let (record, writes) = (record.clone(), writes.to_vec());
-        self.call(Call::SessionCommit, move |world| world.commit(&record, &writes)).await
+impl CommitSession for Port {
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+        let session = session.clone();
+        self.call(Call::SESSION_COMMIT, move |world| world.commit(&session)).await
     }
 }
 
@@ -27,7 +28,7 @@ impl SettleSessions for Port {
             world.note(|| format!("session.find     {} -> {found:?}", short(&session)));
             found
         };
-        self.call(Call::SessionFind, find).await
+        self.call(Call::SESSION_FIND, find).await
     }
 
     async fn bury(&self, session: SessionId, _: Timestamp) -> Result<Found, StoreError> {
@@ -37,7 +38,7 @@ impl SettleSessions for Port {
             world.note(|| format!("session.bury     {} -> {found:?}", short(&session)));
             found
         };
-        self.call(Call::SessionBury, bury).await
+        self.call(Call::SESSION_BURY, bury).await
     }
 }
 
@@ -46,21 +47,37 @@ impl World {
         self.sessions.get(&session).map_or(Found::Nothing, |stored| stored.found)
     }
 
-    fn commit(&mut self, record: &SessionRecord, writes: &[Write]) -> Committed {
-        let answer = match self.find(record.id) {
+    fn commit(&mut self, session: &SessionRecord) -> Committed {
+        let found = self.find(session.id);
+        let answer = match found {
             Found::Tombstone => Committed::TooLate,
+            Found::Nothing if !self.still_hold(&session.reads) => Committed::Changed,
             Found::Committed | Found::Nothing => Committed::Stored,
         };
-        self.note(|| format!("session.commit   {} -> {answer:?}", short(&record.id)));
-        if self.find(record.id) != Found::Nothing {
-            return answer;
+        self.note(|| format!("session.commit   {} -> {answer:?}", short(&session.id)));
+        if (found, answer) == (Found::Nothing, Committed::Stored) {
+            self.store_session(session);
         }
-        let session = StoredSession { found: Found::Committed, outbox: record.entries.clone() };
-        self.sessions.insert(record.id, session);
-        for Write::CreateJob(job) in writes {
-            self.jobs.entry(job.search_id).or_insert_with(|| (**job).clone());
-        }
-        self.check_commit(record, writes);
         answer
+    }
+
+    fn still_hold(&self, reads: &[Read]) -> bool {
+        let revision = |read: &Read| self.records.get(&read.key).map_or(0, |record| record.revision);
+        reads.iter().all(|read| revision(read) == read.revision)
+    }
+
+    fn store_session(&mut self, session: &SessionRecord) {
+        if !session.entries.is_empty() {
+            let stored = StoredSession { found: Found::Committed, outbox: session.entries.clone() };
+            self.sessions.insert(session.id, stored);
+        }
+        for view in &session.views {
+            self.views.entry(view.partition).or_insert_with(|| view.clone());
+        }
+        for Write { key, body } in &session.writes {
+            let revision = self.records.get(key).map_or(0, |record| record.revision) + 1;
+            self.records.insert(key.clone(), Record { revision, body: body.clone() });
+        }
+        self.check_commit(session);
     }
 }

@@ -1,9 +1,11 @@
-//! The simulator on the shipped functions, and on itself.
+//! The simulator on a saga as small as can be, and on itself.
 //!
-//! - `shipped`: nothing is violated, and every point was met by every fault;
-//! - `mutants`: planted defects are found;
+//! - `desk`: the saga;
+//! - `clean`: nothing is violated, and every point was met by every fault;
+//! - `mutants`: planted defects are found, in the engine and in a workload;
 //! - `repeat`: a seed means the same schedule, always.
 
+mod clean;
+mod desk;
 mod mutants;
 mod repeat;
-mod shipped;

@@ -1,7 +1,9 @@
-//! Planted defects are found, each within the number of schedules that a reader of the README is told.
+//! Planted defects are found on the smallest saga too; `tests/searches` plants them on the search import.
 
 use rstest::rstest;
-use simulation::{Config, Mode, Mutant, Range, run_many};
+use simulation::{Config, Invariant, Mode, Mutant, Range, run_many};
+
+use crate::desk::Questions;
 
 /// The most schedules that a defect may survive.
 const SEEDS: u64 = 10_000;
@@ -23,9 +25,18 @@ fn a_planted_defect_is_found(#[case] mutant: Mutant, #[case] modes: &[Mode]) {
     for mode in modes {
         let config = Config { mutant: Some(mutant), ..Config::new(*mode) };
         let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
-        let summary = run_many(&config, &range, &|_| ());
+        let summary = run_many(&Questions::default(), &config, &range, &|_| ());
         let (seed, violation) =
             summary.first.unwrap_or_else(|| panic!("{mutant:?} survives {SEEDS} schedules in {mode:?} mode"));
         println!("{mutant:?} in {mode:?} mode: seed {seed} violates {violation}");
     }
+}
+
+#[test]
+fn a_defect_of_the_application_is_found() {
+    let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
+    let workload = Questions { numbers_repeat: true };
+    let (_, violation) =
+        run_many(&workload, &Config::new(Mode::Ledger), &range, &|_| ()).first.expect("it is found");
+    assert_eq!(violation.invariant, Invariant::Application);
 }

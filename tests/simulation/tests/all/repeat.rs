@@ -1,6 +1,16 @@
 //! A seed means the same schedule, always.
 
-use simulation::{Config, Invariant, Mode, Mutant, Range, run_many, simulate};
+use simulation::{Config, Invariant, Mode, Mutant, Outcome, Range, Summary};
+
+use crate::desk::Questions;
+
+fn simulate(config: &Config, seed: u64) -> Outcome {
+    simulation::simulate(&Questions::default(), config, seed)
+}
+
+fn run_many(config: &Config, range: &Range) -> Summary {
+    simulation::run_many(&Questions::default(), config, range, &|_| ())
+}
 
 fn traced(mode: Mode) -> Config {
     Config { trace: true, ..Config::new(mode) }
@@ -34,7 +44,7 @@ fn the_number_of_threads_does_not_matter() {
     let config = Config::new(Mode::Ledger);
     let run = |threads| {
         let range = Range { first_seed: 7, count: 40, threads, stop_at_first: false };
-        run_many(&config, &range, &|_| ())
+        run_many(&config, &range)
     };
     let (one, three) = (run(1), run(3));
     assert_eq!((one.schedules, one.stats, one.coverage), (three.schedules, three.stats, three.coverage));
@@ -44,7 +54,7 @@ fn the_number_of_threads_does_not_matter() {
 fn a_violation_ends_the_trace() {
     let config = Config { mutant: Some(Mutant::ReadThenMarkClaim), ..Config::new(Mode::Ledger) };
     let range = Range { first_seed: 0, count: 10_000, threads: 2, stop_at_first: true };
-    let (seed, violation) = run_many(&config, &range, &|_| ()).first.expect("the defect is found");
+    let (seed, violation) = run_many(&config, &range).first.expect("the defect is found");
     let outcome = simulate(&Config { trace: true, ..config }, seed);
     assert_eq!(outcome.violation.as_ref(), Some(&violation));
     assert!(outcome.trace.last().is_some_and(|line| line.contains("VIOLATION of I3")));
@@ -54,7 +64,7 @@ fn a_violation_ends_the_trace() {
 fn a_schedule_that_finds_no_rest_is_a_violation() {
     let config = Config { max_steps: 20, ..Config::new(Mode::Ledger) };
     let range = Range { first_seed: 0, count: 10, threads: 1, stop_at_first: false };
-    let summary = run_many(&config, &range, &|_| ());
+    let summary = run_many(&config, &range);
     // A client that crashes at once leaves nothing to do, and that is all that 20 steps are enough for.
     assert!(summary.violations > 5, "{summary:?}");
     assert!(summary.found.keys().all(|invariant| *invariant == Invariant::Quiescence));

@@ -51,7 +51,7 @@ async fn what_is_wrong_is_named_with_its_setting_before_anything_is_begun() -> T
 async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
     Environment::with(async |environment| {
         let (program, foreign) = (environment.program(), uuid::Uuid::now_v7().to_string());
-        let jobs = environment.database().await?.collection::<Document>(mongo::collections::JOB);
+        let jobs = environment.database().await?.collection::<Document>(mongo::collections::VIEW);
         let document = doc! { "_id": &foreign, "Status": "done" };
         jobs.insert_one(document.clone()).await?;
         let shown = program.run(&["show", &foreign]);

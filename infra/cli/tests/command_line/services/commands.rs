@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use config::Config;
+use backend::{Config, SystemHost};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::Tested;
-use worker::SystemHost;
 
 use super::Environment;
 use crate::program::bundled;
@@ -66,7 +65,7 @@ async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested 
 async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
     Environment::with(async |environment| {
         let config = Config::from_pairs(environment.settings.clone())?;
-        let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+        let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         crate::outbox::operates(&environment.program(), &backend).await
     })
     .await

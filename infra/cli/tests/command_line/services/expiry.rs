@@ -4,19 +4,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use backend::Backend;
-use config::Config;
-use contracts::{Delivery, Destination, Disposition, Host, ProjectId, Verdict};
-use functions::run_saga::RunSaga;
+use backend::{Backend, Config, SystemHost};
 use functions::start_upload::{NewFile, NewSearch, StartUpload};
+use functions::{SYSTEM, run_saga};
+use imports::ProjectId;
+use imports::queues::{SAGA, UPLOADS};
 use local::{Runner, Trial};
+use messages::{Delivery, Disposition, Host, Outgoing, SendError, SendMessages, Verdict};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use outbox::{Outgoing, SendError, SendMessages};
 use servers::Tested;
 use servers::mongo::eventually;
 use testing::Seen;
-use worker::SystemHost;
 
 use super::{Environment, upload};
 use crate::program::bundled;
@@ -33,7 +32,7 @@ struct Recording {
 #[async_trait]
 impl SendMessages for Recording {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
-        let of_saga = messages.iter().filter(|message| message.destination == Destination::Saga);
+        let of_saga = messages.iter().filter(|message| message.queue == SAGA);
         self.sent.lock().unwrap().extend(of_saga.cloned());
         self.inner.send(messages).await
     }
@@ -51,17 +50,19 @@ impl Finished {
     async fn new(environment: &Environment) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let config = Config::from_pairs(environment.settings.clone())?;
         let seen = Arc::new(Seen::default());
-        let backend = adapters::open(config, Arc::new(SystemHost), seen.clone()).await?;
-        let sent = Arc::new(Recording { inner: Arc::clone(&backend.queue), sent: Mutex::default() });
-        let backend = Backend { queue: sent.clone(), ..backend };
-        let runner = Runner::new(backend.clone(), None, Trial::default());
+        let mut backend = backend::open(config, Arc::new(SystemHost), seen.clone()).await?;
+        let engine = &mut backend.ports.engine;
+        let sent = Arc::new(Recording { inner: Arc::clone(&engine.send), sent: Mutex::default() });
+        engine.send = sent.clone();
+        let runner =
+            Runner::new(&SYSTEM, backend.ports.clone(), None, Trial::default()).with_notifications([UPLOADS]);
         let content = std::fs::read(bundled("psycinfo.ris"))?;
         let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: "late".into(), files: vec![file] };
         let project = ProjectId::from_uuid(SystemHost.fresh_id());
-        let announced = StartUpload::over(&backend)?.create(project, &request).await?;
+        let announced = StartUpload::over(&backend.ports)?.create(project, &request).await?;
         upload(environment, &announced.files[0].upload, &content).await?;
-        let jobs = Arc::clone(&backend.documents()?.read_jobs);
+        let jobs = backend.ports.jobs()?;
         let sagas = environment.database().await?.collection::<Document>(collections::SAGA);
         let ended = eventually("the search has ended and its outbox is empty", PATIENCE, async || {
             let job = jobs.job(announced.search_id).await?;
@@ -76,14 +77,15 @@ impl Finished {
     }
 
     /// Delivers them all once more. Returns what was decided.
-    async fn deliver_again(&self) -> Result<Vec<Verdict>, backend::Missing> {
+    async fn deliver_again(&self) -> Result<Vec<Verdict>, saga::Missing> {
         let again = |message: &Outgoing| Delivery {
             record_id: message.id.to_string(),
             body: message.body.clone(),
             receive_count: 2,
         };
         let batch: Vec<Delivery> = self.messages.iter().map(again).collect();
-        let answers = RunSaga::over(&self.backend)?.handle(&batch, None).await;
+        let build = run_saga::FUNCTION.build.expect("it is behind a queue");
+        let answers = build(&self.backend.ports)?.consume(&batch, None).await;
         assert!(answers.iter().all(|answer| *answer == Disposition::Acknowledge), "{answers:?}");
         Ok(self.seen.take())
     }

@@ -5,25 +5,24 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws::queues::Queues;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
-use backend::Backend;
-use config::Config;
-use contracts::{Host, JobState, ProjectId, SearchId};
+use backend::{Backend, Config, SystemHost};
 use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use imports::queues::QUEUES;
+use imports::{JobState, ProjectId, SearchId};
 use local::Copying;
+use messages::Host;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use outbox::Queue;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use servers::Tested;
 use servers::amazon::Service;
 use servers::mongo::{FailPoint, OwnServer, eventually};
 use servers::net::Throttling;
-use sqs::Queues;
-use worker::SystemHost;
 
 use super::{Environment, upload};
 use crate::program::{Program, bundled};
@@ -96,9 +95,10 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
 /// What this process works on: the same, without faults.
 async fn open(environment: &Environment) -> Result<Backend, Box<dyn std::error::Error + Send + Sync>> {
     let config = Config::from_pairs(environment.settings.clone())?;
-    let backend = adapters::open(config, Arc::new(SystemHost), Arc::new(())).await?;
-    let queue = Arc::new(Copying { inner: Arc::clone(&backend.queue), copies: COPIES });
-    Ok(Backend { queue, ..backend })
+    let mut backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let engine = &mut backend.ports.engine;
+    engine.send = Arc::new(Copying { inner: Arc::clone(&engine.send), copies: COPIES });
+    Ok(backend)
 }
 
 /// Announces the searches and uploads their files, some at a time.
@@ -106,7 +106,7 @@ async fn announce(
     backend: &Backend,
     environment: &Environment,
 ) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
-    let start = StartUpload::over(backend)?;
+    let start = StartUpload::over(&backend.ports)?;
     let content = std::fs::read(bundled(FILE))?;
     let one = async |number: usize| {
         let file = NewFile { name: FILE.into(), size_bytes: content.len() as u64 };
@@ -219,12 +219,12 @@ impl Faults<'_> {
 
 /// Each file was read by one command, each study is stored once, no search is unfinished, and no outbox has an entry.
 async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> Tested {
-    let documents = backend.documents()?;
-    assert_eq!(documents.read_jobs.unfinished().await?, []);
+    let (jobs, library) = (backend.ports.jobs()?, backend.ports.library()?);
+    assert_eq!(jobs.unfinished().await?, []);
     for search in searches {
-        let job = documents.read_jobs.job(*search).await?.unwrap();
+        let job = jobs.job(*search).await?.unwrap();
         assert_eq!((job.state, job.studies(), job.files.len()), (JobState::Completed, RECORDS, 1));
-        let studies = documents.read_studies.studies(*search, job.files[0].file_id, 0, 100).await?;
+        let studies = library.read_studies.studies(*search, job.files[0].file_id, 0, 100).await?;
         let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
     }
@@ -250,9 +250,9 @@ async fn check_ledger(environment: &Environment, searches: &[SearchId]) -> Teste
         let pages = client.scan().table_name(table).consistent_read(true).into_paginator().items();
         pages.send().collect::<Result<Vec<_>, _>>().await
     };
-    assert_eq!(items(dynamo::PROCESSED_TABLE).await?.len(), searches.len(), "commands carried out");
+    assert_eq!(items(aws::ledger::PROCESSED_TABLE).await?.len(), searches.len(), "commands carried out");
     eventually("nobody has a lease", PATIENCE, async || {
-        let items = items(dynamo::LEDGER_TABLE).await?;
+        let items = items(aws::ledger::LEDGER_TABLE).await?;
         assert_eq!(items.len(), searches.len());
         // That of a worker which was killed while it looked at a duplicate has run out, and nobody needs it any more.
         let now = SystemHost.now().as_nanosecond();
@@ -272,7 +272,7 @@ fn lease_end(item: &Item) -> Option<i128> {
 /// Nothing was given up.
 async fn check_dead_letters(environment: &Environment) -> Tested {
     let client = aws_sdk_sqs::Client::new(&aws::config().await);
-    for queue in Queue::ALL.into_iter().filter_map(Queue::dead_letters) {
+    for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {
         let url = &environment.settings[&Queues::setting(queue)];
         let request = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
         let attributes = request.send().await?.attributes.unwrap_or_default();

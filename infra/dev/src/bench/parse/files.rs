@@ -57,14 +57,14 @@ pub const KINDS: [Kind; 7] = [
 ];
 
 impl Kind {
-    /// About how many records a file of so many bytes has.
+    /// About how many records a file of `bytes` bytes has.
     pub fn records_for(self, bytes: usize) -> usize {
         const SAMPLE: usize = 1_000;
         let sample: usize = self.pieces(SAMPLE, usize::MAX).map(|piece| piece.len()).sum();
         (bytes * SAMPLE).div_ceil(sample)
     }
 
-    /// The file of so many records, in pieces of about `piece` bytes.
+    /// A file of `records` records, in pieces of about `piece` bytes.
     pub fn pieces(self, records: usize, piece: usize) -> impl Iterator<Item = String> {
         let (mut next, mut opened, mut closed) = (0, false, false);
         std::iter::from_fn(move || {

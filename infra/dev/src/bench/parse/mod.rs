@@ -32,7 +32,7 @@ const LARGE: [(&str, usize); 2] = [("ris", 257), ("endnote.xml", 300)];
 /// As `parse-references` pushes it.
 const PUSH_BYTES: usize = 512 * 1024;
 
-/// The best of so many runs counts: the others were disturbed.
+/// How many runs there are. The best counts: the others were disturbed.
 const RUNS: usize = 5;
 
 /// What was measured.
@@ -96,7 +96,7 @@ impl Large {
     }
 }
 
-/// Runs the benchmark with files of so many records.
+/// Runs the benchmark with files of `sizes` records.
 ///
 /// # Errors
 /// When a file is not read as it was made.

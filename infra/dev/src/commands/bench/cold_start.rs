@@ -1,8 +1,8 @@
 //! How fast functions start.
 
+use backend::{BackendKind, Config};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use config::{BackendKind, Config};
 use dev::bench::cold_start;
 use local::output;
 

@@ -1,8 +1,8 @@
 //! What a sweep costs while records pile up.
 
+use backend::{BackendKind, Config};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use config::{BackendKind, Config};
 use dev::bench::sweep;
 use local::output;
 

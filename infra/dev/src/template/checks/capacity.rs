@@ -1,6 +1,6 @@
 //! Whether MongoDB can bear what the functions may ask of it.
 
-use backend::Service;
+use saga::Service;
 use serde_json::Value;
 
 use super::Finding;
@@ -35,7 +35,7 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
 }
 
 fn has_database(function: &Function<'_>) -> bool {
-    function.uses().is_some_and(|uses| uses.services.contains(&Service::Database))
+    function.program().is_some_and(|program| program.services.contains(&Service::DATABASE))
 }
 
 /// How many times a function may run at once: as often as is reserved for it, else as its event sources invoke it; none

@@ -35,13 +35,14 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// All checks.
-pub const CHECKS: [Check; 13] = [
+pub const CHECKS: [Check; 14] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
     queues::partial_responses,
     queues::lifetimes,
     queues::sources,
+    queues::agreed,
     permissions::wildcards,
     permissions::grants,
     capacity::connections,

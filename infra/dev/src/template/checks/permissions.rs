@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use backend::{Service, Uses};
+use functions::SYSTEM;
+use imports::Ports;
+use imports::ports::{OBJECTS, UPLOADS};
+use messages::{Queue, QueueSpec};
+use saga::Service;
 use serde_json::Value;
 
 use super::Finding;
@@ -39,11 +43,11 @@ pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
 pub(crate) fn grants(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
-        let (Some(uses), Some(role)) = (function.uses(), role(template, &function)) else {
+        let (Some(program), Some(role)) = (function.program(), role(template, &function)) else {
             findings.push(Finding::new(function.id, "has no role of its own"));
             continue;
         };
-        let needed = needed(template, &function, uses);
+        let needed = needed(template, &function, program);
         let mut statements = Vec::new();
         allowing(&role.1["Policies"], &mut statements);
         let granted: BTreeSet<Grant> = statements.into_iter().flat_map(grants_of).collect();
@@ -51,7 +55,7 @@ pub(crate) fn grants(template: &Template) -> Vec<Finding> {
             findings.push(Finding::new(role.0, format!("does not allow {action} on {resource}")));
         }
         for (action, resource) in granted.difference(&needed) {
-            let what = format!("allows {action} on {resource}, which {} does not do", uses.function);
+            let what = format!("allows {action} on {resource}, which {} does not do", program.name);
             findings.push(Finding::new(role.0, what));
         }
     }
@@ -64,10 +68,10 @@ fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str,
 }
 
 /// The calls behind the ports of a function.
-fn needed(template: &Template, function: &Function<'_>, uses: &Uses) -> BTreeSet<Grant> {
+fn needed(template: &Template, function: &Function<'_>, program: &saga::Function<Ports>) -> BTreeSet<Grant> {
     let environment = function.properties["Environment"]["Variables"].clone();
     let arn = |setting: &str| format!("${{{}.Arn}}", referred(&environment[setting]).unwrap_or(setting));
-    let queue = |queue| arn(&sqs::Queues::setting(queue));
+    let queue = |queue: &Queue| arn(&aws::queues::Queues::setting(queue));
     let on = |actions: &[&str], resource: String| -> Vec<Grant> {
         actions.iter().map(|action| ((*action).to_owned(), resource.clone())).collect()
     };
@@ -75,7 +79,7 @@ fn needed(template: &Template, function: &Function<'_>, uses: &Uses) -> BTreeSet
     if let Some(group) = referred(&function.properties["LoggingConfig"]["LogGroup"]) {
         grants.extend(on(&["logs:CreateLogStream", "logs:PutLogEvents"], format!("${{{group}.Arn}}")));
     }
-    if let Some(source) = uses.receives {
+    if let Some(source) = function.receives() {
         let receive = [
             "sqs:ReceiveMessage",
             "sqs:DeleteMessage",
@@ -84,35 +88,36 @@ fn needed(template: &Template, function: &Function<'_>, uses: &Uses) -> BTreeSet
         ];
         grants.extend(on(&receive, queue(source)));
     }
-    let dead = uses.receives.and_then(outbox::Queue::dead_letters);
-    let sends = uses.sends.iter().copied().chain(dead).map(queue).chain(on_failure(function));
+    let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
+    let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
     let bucket = bucket(template);
     let keys = format!(
         "{bucket}/{}*",
         function.environment().get("SEARCH_IMPORT_KEY_PREFIX").cloned().unwrap_or_default()
     );
-    for service in uses.services {
-        grants.extend(match service {
-            Service::Database => secret(template),
-            Service::Ledger => on(&["dynamodb:UpdateItem"], arn(dynamo_setting(*service))),
-            Service::Processed => {
+    for service in program.services {
+        grants.extend(match *service {
+            Service::DATABASE => secret(template),
+            Service::LEDGER => on(&["dynamodb:UpdateItem"], arn(dynamo_setting(*service))),
+            Service::PROCESSED => {
                 on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(dynamo_setting(*service)))
             }
             // Without s3:ListBucket, S3 answers 403 instead of 404 for an object that is gone.
-            Service::Objects => {
+            OBJECTS => {
                 let mut calls = on(&["s3:GetObject", "s3:GetObjectVersion"], keys.clone());
                 calls.extend(on(&["s3:ListBucket"], bucket.clone()));
                 calls
             }
-            Service::Uploads => on(&["s3:PutObject"], keys.clone()),
+            UPLOADS => on(&["s3:PutObject"], keys.clone()),
+            _ => Vec::new(),
         });
     }
     grants.into_iter().collect()
 }
 
 fn dynamo_setting(service: Service) -> &'static str {
-    adapters::settings(service).first().copied().unwrap_or_default()
+    backend::settings(service).first().copied().unwrap_or_default()
 }
 
 /// Where Lambda sends, in the function's name, what it could not handle.

@@ -1,8 +1,11 @@
 //! Queues and the functions behind them.
 
+use functions::SYSTEM;
+use messages::QueueSpec;
+
 use super::Finding;
 use crate::template::Template;
-use crate::template::view::{Queue, number, referred};
+use crate::template::view::{Queue, Source, referred};
 
 /// How many times a function's timeout fits into the visibility timeout of the queue before it, so that Lambda's own
 /// retries do (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The window in which a batch
@@ -10,6 +13,9 @@ use crate::template::view::{Queue, number, referred};
 const VISIBILITY_FACTOR: u64 = 6;
 /// The fewest deliveries: with less, a function that is throttled or restarted once loses messages.
 const RECEIVE_COUNT: u64 = 3;
+/// The longest window in which a batch may fill, where the deployment chooses one. The queue's visibility timeout is fixed
+/// and has to do for every choice.
+const LONGEST_WINDOW: u64 = 20;
 /// In mode optimistic, a document has to outlive every message.
 const LIFETIME: &str = "SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS";
 
@@ -18,8 +24,7 @@ pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
         for source in function.sources(template) {
-            let window = number(&source.properties["MaximumBatchingWindowInSeconds"]).unwrap_or(0);
-            let least = VISIBILITY_FACTOR * function.timeout() + window;
+            let least = VISIBILITY_FACTOR * function.timeout() + source.window().unwrap_or(0);
             let visibility = source.queue.visibility();
             if visibility < least {
                 let what = format!(
@@ -37,7 +42,7 @@ pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
 /// A message is tried more than once or twice.
 pub(crate) fn receive_counts(template: &Template) -> Vec<Finding> {
     let few = |queue: &Queue<'_>| {
-        let limit = number(queue.properties["RedrivePolicy"].get("maxReceiveCount")?).unwrap_or(0);
+        let limit = queue.receive_limit()?;
         let what =
             format!("gives a message up after {limit} deliveries, and should after at least {RECEIVE_COUNT}");
         (limit < RECEIVE_COUNT).then(|| Finding::new(queue.id, what))
@@ -93,7 +98,7 @@ pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// What the functions take for the longest life of a message is no less than the queues allow.
+/// The longest life of a message that the functions assume is no less than the queues allow.
 pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -122,18 +127,53 @@ fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
 /// Each function is invoked by the queue that it works on, and by no other.
 pub(crate) fn sources(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for function in template.functions() {
-        let Some(uses) = function.uses() else { continue };
+    for function in template.functions().filter(|function| function.program().is_some()) {
         let variables = &function.properties["Environment"]["Variables"];
-        let own = uses.receives.and_then(|queue| referred(&variables[sqs::Queues::setting(queue)]));
+        let own =
+            function.receives().and_then(|queue| referred(&variables[aws::queues::Queues::setting(queue)]));
         let invoking: Vec<&str> = function.sources(template).map(|source| source.queue.id).collect();
-        if uses.receives.is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
+        if function.receives().is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
             findings.push(Finding::new(function.id, "is not invoked by the queue that it works on"));
         }
         for other in invoking.into_iter().filter(|queue| Some(*queue) != own) {
             findings
                 .push(Finding::new(function.id, format!("is invoked by {other}, which it does not work on")));
         }
+    }
+    findings
+}
+
+/// What is agreed about a queue holds here too: how long it hides a message, how often it delivers one, and how many of
+/// them its function is given at once.
+pub(crate) fn agreed(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let spec = function.receives().and_then(|queue| QueueSpec::of(SYSTEM.queues, queue));
+        let Some(spec) = spec else { continue };
+        findings.extend(function.sources(template).flat_map(|source| differences(spec, &source)));
+    }
+    findings
+}
+
+/// How a queue that invokes a function differs from what is agreed about it.
+fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
+    let queue = &source.queue;
+    let longest = source.window().map_or(0, |_| LONGEST_WINDOW);
+    let visibility = spec.visibility.as_secs() + longest;
+    let mut findings = Vec::new();
+    let mut differs = |what: String| findings.push(Finding::new(queue.id, what));
+    if queue.visibility() != visibility {
+        differs(format!("hides a message for {} s, but {visibility} s are agreed", queue.visibility()));
+    }
+    if queue.receive_limit() != spec.receive_limit.map(u64::from) {
+        let limit = |limit: Option<u64>| limit.map_or("any number of".to_owned(), |limit| limit.to_string());
+        let (is, agreed) = (limit(queue.receive_limit()), limit(spec.receive_limit.map(u64::from)));
+        differs(format!("makes {is} deliveries of a message, but {agreed} are agreed"));
+    }
+    // A deployment may choose fewer.
+    if source.batch_size() > spec.batch_size as u64 {
+        let (is, agreed) = (source.batch_size(), spec.batch_size);
+        differs(format!("gives its function {is} messages at once, but at most {agreed} are agreed"));
     }
     findings
 }

@@ -2,26 +2,32 @@
 
 use std::collections::BTreeSet;
 
-use backend::{Service, Uses};
-use config::{Config, NOT_ON_LAMBDA};
-use sqs::Queues;
+use aws::queues::Queues;
+use backend::Config;
+use backend::config::NOT_ON_LAMBDA;
+use functions::SYSTEM;
+use imports::Ports;
+use imports::ports::{OBJECTS, UPLOADS};
+use saga::Service;
 
 use super::Finding;
+use crate::template::Template;
 use crate::template::view::Function;
-use crate::template::{FUNCTIONS, Template};
 
-const SERVICES: [Service; 5] =
-    [Service::Database, Service::Ledger, Service::Processed, Service::Objects, Service::Uploads];
+const SERVICES: [Service; 5] = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, OBJECTS, UPLOADS];
 
 /// The template deploys every function, and nothing else.
 pub(crate) fn functions(template: &Template) -> Vec<Finding> {
     let deployed: Vec<Function<'_>> = template.functions().collect();
-    let unknown = deployed.iter().filter(|function| function.uses().is_none());
+    let unknown = deployed.iter().filter(|function| function.program().is_none());
     let unknown = unknown
         .map(|function| Finding::new(function.id, format!("there is no function {:?}", function.binary)));
+    let missing = SYSTEM
+        .functions
+        .iter()
+        .filter(|program| deployed.iter().all(|function| function.binary != program.name));
     let missing =
-        FUNCTIONS.iter().filter(|uses| deployed.iter().all(|function| function.binary != uses.function));
-    let missing = missing.map(|uses| Finding::new("Resources", format!("{} is not deployed", uses.function)));
+        missing.map(|program| Finding::new("Resources", format!("{} is not deployed", program.name)));
     unknown.chain(missing).collect()
 }
 
@@ -29,8 +35,8 @@ pub(crate) fn functions(template: &Template) -> Vec<Finding> {
 pub(crate) fn names(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
-        let Some(uses) = function.uses() else { continue };
-        let (read, set) = (read_by(uses), function.environment().into_keys().collect());
+        let Some(program) = function.program() else { continue };
+        let (read, set) = (read_by(program), function.environment().into_keys().collect());
         let difference = |one: &BTreeSet<String>, other, how| -> Vec<Finding> {
             one.difference(other).map(|name| Finding::new(function.id, format!("{name} {how}"))).collect()
         };
@@ -41,20 +47,21 @@ pub(crate) fn names(template: &Template) -> Vec<Finding> {
 }
 
 /// The variables that a function reads: all general settings, those of its services, and the addresses of its queues.
-fn read_by(uses: &Uses) -> BTreeSet<String> {
+fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     let names = |services: &[Service]| -> BTreeSet<String> {
         services
             .iter()
-            .flat_map(|service| adapters::settings(*service))
+            .flat_map(|service| backend::settings(*service))
             .map(|name| (*name).to_owned())
             .collect()
     };
     let of_any_service = names(&SERVICES);
     let general = Config::names().into_iter().filter(|name| !of_any_service.contains(name));
     let general = general.filter(|name| !NOT_ON_LAMBDA.contains(&name.as_str()));
-    let queues = uses.queues().map(Queues::setting);
+    let queues = program.queues(SYSTEM.queues);
+    let queues = queues.iter().map(Queues::setting);
     let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
-    general.chain(names(uses.services)).chain(queues).chain(telemetry).collect()
+    general.chain(names(program.services)).chain(queues).chain(telemetry).collect()
 }
 
 /// No function refuses to start because of its settings.

@@ -1,4 +1,4 @@
-//! The bucket and the function that it tells of uploads.
+//! The bucket and the function that it notifies of uploads.
 
 use super::Finding;
 use crate::template::Template;
@@ -6,8 +6,8 @@ use crate::template::view::referred;
 
 const PREFIX: &str = "SEARCH_IMPORT_KEY_PREFIX";
 
-/// The bucket tells of the keys that the function takes for uploads: of more, and the function is invoked for nothing;
-/// of fewer, and uploads are never noticed.
+/// The bucket sends notifications for exactly the keys that the function takes for uploads: with more, the function is
+/// invoked for nothing; with fewer, uploads are never noticed.
 pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = false;

@@ -3,34 +3,34 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use aws::ledger::{Ledger, Processed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
-use contracts::{AttemptId, Host, SearchId, Token};
+use backend::SystemHost;
 use dedup::{Admission, Claim, ClaimPartition, GrantTokens, RememberProcessed, Requirement};
-use dynamo::{Ledger, Processed};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, Host, PartitionKey, Token};
 use servers::amazon::{Service, config, config_as, config_at};
-use worker::SystemHost;
 
 use super::{client, with_table};
 use servers::net::Scripted;
 use servers::{Tested, unique};
 
-fn request(partition: SearchId, requires: Requirement) -> Claim {
+fn request(partition: PartitionKey, requires: Requirement) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
     let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
     Claim { partition, attempt, now, lease: SignedDuration::from_secs(30), requires, mint }
 }
 
-fn partition() -> SearchId {
-    SearchId::from_uuid(SystemHost.fresh_id())
+fn partition() -> PartitionKey {
+    PartitionKey::from_uuid(SystemHost.fresh_id())
 }
 
-fn token(partition: SearchId) -> Token {
+fn token(partition: PartitionKey) -> Token {
     Token::minted_at_entry(partition, SystemHost.fresh_id())
 }
 

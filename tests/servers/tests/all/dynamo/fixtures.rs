@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use aws::ledger::{LEDGER_KEY, Ledger, PROCESSED_KEY, Processed};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use dynamo::{LEDGER_KEY, Ledger, PROCESSED_KEY, Processed};
 use serde_json::{Map, Value, json};
 use servers::Tested;
 use testing::fixtures::{Release, ledger};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use contracts::{AttemptId, SearchId, Token};
+use aws::ledger::Ledger;
 use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
-use dynamo::Ledger;
 use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, PartitionKey, Token};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
@@ -17,7 +17,7 @@ use servers::Tested;
 
 const CASES: u32 = 48;
 /// Whom the tokens say they are for; the ledger does not ask.
-const HOME: SearchId = SearchId::from_uuid(Uuid::nil());
+const HOME: PartitionKey = PartitionKey::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -98,7 +98,7 @@ fn whatever_is_asked_in_whatever_order() -> Tested {
 const BEGIN: Timestamp = Timestamp::constant(2_840_140_800, 0);
 
 async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
-    let partition = SearchId::from_uuid(Uuid::new_v4());
+    let partition = PartitionKey::from_uuid(Uuid::new_v4());
     let (mut now, mut model) = (BEGIN, None);
     for (passing, step) in steps {
         now = now.checked_add(passing).unwrap();
@@ -117,7 +117,13 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
     }
 }
 
-async fn take(ledger: &Ledger, partition: SearchId, now: Timestamp, model: &mut Option<Item>, step: Step) {
+async fn take(
+    ledger: &Ledger,
+    partition: PartitionKey,
+    now: Timestamp,
+    model: &mut Option<Item>,
+    step: Step,
+) {
     match step {
         Step::Claim { attempt: n, requires, mint } => {
             let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();

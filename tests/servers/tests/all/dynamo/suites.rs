@@ -1,7 +1,7 @@
 //! The contract suites.
 
-use dynamo::{Ledger, Processed};
-use worker::SystemHost;
+use aws::ledger::{Ledger, Processed};
+use backend::SystemHost;
 
 use super::with_table;
 use servers::Tested;

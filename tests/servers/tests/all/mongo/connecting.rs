@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use contracts::StoreError;
 use jiff::Timestamp;
+use messages::StoreError;
 use mongo::{Mongo, Settings, Uri};
 use outbox::SweepOutbox;
 use servers::mongo::{OwnServer, uri, with_option};

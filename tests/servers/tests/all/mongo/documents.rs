@@ -1,26 +1,28 @@
 //! Saga documents beyond the contract suite: batches, races, expiry, and what others have stored.
 
-use contracts::{Host, JobState};
+use backend::SystemHost;
 use futures::future::join;
-use imports::{ReadJobs, ReadStudies, WriteJobs};
+use imports::{ReadProgress, ReadStudies};
 use jiff::{SignedDuration, Timestamp};
+use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Bson, doc, spec::BinarySubtype};
-use outbox::{Entry, Owner, SettleSessions, Settlement, SweepOutbox};
+use outbox::{
+    Entry, Key, Owner, ReadRecords, ReadViews, SettleSessions, Settlement, SweepOutbox, View, WriteViews,
+};
+use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
 use testing::sample;
-use worker::SystemHost;
-use worker::document::{Persist, Persisted, ReadSaga, WriteSaga};
 
 use super::{Scratch, Setup, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
 fn create(name: &str) -> Persist {
-    sample::persist(sample::search(HOST), None, sample::uploading(HOST, name))
+    sample::persist(sample::partition(HOST), None, sample::content(HOST, name))
 }
 
 fn next(write: &Persist, loaded: u64) -> Persist {
-    sample::persist(write.search_id, Some(loaded), sample::uploading(HOST, "next"))
+    sample::persist(write.partition, Some(loaded), sample::content(HOST, "next"))
 }
 
 fn uuid(id: uuid::Uuid) -> Bson {
@@ -31,21 +33,21 @@ fn uuid(id: uuid::Uuid) -> Bson {
 async fn a_batch_of_ten_is_loaded_stored_and_settled_with_one_command_each() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
-    let mut writes: Vec<Persist> = (0..10).map(|n| create(&format!("search {n}"))).collect();
+    let mut writes: Vec<Persist> = (0..10).map(|n| create(&format!("partition {n}"))).collect();
     for write in &mut writes {
-        write.add = vec![sample::entry(HOST, write.search_id, now)?];
+        write.add = vec![sample::entry(HOST, write.partition, now)?];
     }
-    let searches: Vec<_> = writes.iter().map(|write| write.search_id).collect();
+    let partitions: Vec<_> = writes.iter().map(|write| write.partition).collect();
     scratch.commands();
     assert_eq!(scratch.mongo.persist(&writes, now).await?, [Persisted::Stored; 10]);
     assert_eq!(scratch.commands(), ["update"]);
-    let stored: Vec<_> = scratch.mongo.load(&searches, now).await?.into_iter().flatten().collect();
-    assert_eq!((stored.len(), scratch.commands()), (10, vec!["find".to_owned()]));
+    let stored = scratch.mongo.load(&partitions, now).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
+    assert_eq!((stored.iter().flatten().count(), scratch.commands()), (10, vec!["find".to_owned()]));
     let settlements: Vec<_> = writes
         .iter()
         .map(|write| {
             let done = |entry: &Entry| Settlement { id: entry.id, claim: None, keep: None };
-            (write.search_id, write.add.iter().map(done).collect::<Vec<_>>())
+            (write.partition, write.add.iter().map(done).collect::<Vec<_>>())
         })
         .collect();
     scratch.mongo.settle(&settlements).await?;
@@ -70,20 +72,21 @@ async fn of_several_updates_the_answer_says_which_met_a_conflict() -> Tested {
     use Persisted::{Conflict, Stored};
     assert_eq!(answers, [Stored, Conflict, Stored, Conflict, Stored, Conflict]);
     assert_eq!(scratch.commands(), ["update", "find"]);
-    let ids = [one.search_id, two.search_id, new.search_id, orphan.search_id];
+    let ids = [one.partition, two.partition, new.partition, orphan.partition];
     let found = scratch.mongo.load(&ids, now).await?;
-    let versions: Vec<_> = found.iter().map(|document| document.as_ref().map(|it| it.version)).collect();
+    let versions: Vec<_> =
+        found.iter().map(|loaded| loaded.as_ref().unwrap().as_ref().map(|it| it.version)).collect();
     assert_eq!(versions, [Some(2), Some(1), Some(1), None]);
     scratch.end().await
 }
 
 #[tokio::test]
-async fn of_two_that_create_a_search_at_once_one_stores_and_the_other_meets_a_taken_key() -> Tested {
+async fn of_two_that_create_a_partition_at_once_one_stores_and_the_other_meets_a_taken_key() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     for _ in 0..50 {
         let first = create("first");
-        let second = Persist { content: sample::uploading(HOST, "second"), ..first.clone() };
+        let second = Persist { content: sample::content(HOST, "second"), ..first.clone() };
         scratch.commands();
         let both = join(
             scratch.mongo.persist(std::slice::from_ref(&first), now),
@@ -97,7 +100,7 @@ async fn of_two_that_create_a_search_at_once_one_stores_and_the_other_meets_a_ta
             ([Persisted::Conflict], [Persisted::Stored]) => second,
             answers => panic!("{answers:?}"),
         };
-        let stored = scratch.mongo.load(&[winner.search_id], now).await?.remove(0).unwrap();
+        let stored = scratch.mongo.load(&[winner.partition], now).await?.remove(0)?.unwrap();
         assert_eq!((stored.version, stored.content), (1, winner.content));
     }
     scratch.end().await
@@ -105,15 +108,15 @@ async fn of_two_that_create_a_search_at_once_one_stores_and_the_other_meets_a_ta
 
 /// A revision that loses the race to insert is compared with the winner, not dropped.
 #[tokio::test]
-async fn of_two_first_writes_of_a_job_at_once_the_later_revision_stays() -> Tested {
+async fn of_two_first_writes_of_a_view_at_once_the_later_revision_stays() -> Tested {
     let scratch = Scratch::new().await?;
     for _ in 0..50 {
-        let search = sample::search(HOST);
-        let job = |revision| vec![sample::job(HOST, search, revision, JobState::Parsing)];
-        let (early, late) = (job(1), job(2));
+        let partition = sample::partition(HOST);
+        let view = |revision| vec![sample::view(HOST, partition, revision, false)];
+        let (early, late) = (view(1), view(2));
         let (one, two) = join(scratch.mongo.write(&early), scratch.mongo.write(&late)).await;
         one.and(two)?;
-        assert_eq!(scratch.mongo.job(search).await?.map(|job| job.revision), Some(2));
+        assert_eq!(scratch.mongo.view(partition).await?.map(|view| view.revision), Some(2));
     }
     scratch.end().await
 }
@@ -124,19 +127,18 @@ async fn text_that_looks_like_an_expression_is_stored_as_it_is() -> Tested {
     let now = sample::now(HOST);
     for text in ["$$ROOT", "$Outbox", "{\"$literal\": 1}", "a.b$c\u{0}d"] {
         let mut write = create(text);
-        let entry = Entry { payload: text.to_owned(), ..sample::entry(HOST, write.search_id, now)? };
+        let entry = Entry { payload: text.to_owned(), ..sample::entry(HOST, write.partition, now)? };
         write.add = vec![entry.clone()];
         scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
         let failed = Entry { error: Some(text.to_owned()), attempts: 1, ..entry.clone() };
         let settlement = Settlement { id: entry.id, claim: None, keep: Some(failed.clone()) };
-        scratch.mongo.settle(&[(write.search_id, vec![settlement])]).await?;
-        let stored = scratch.mongo.load(&[write.search_id], now).await?.remove(0).unwrap();
+        scratch.mongo.settle(&[(write.partition, vec![settlement])]).await?;
+        let stored = scratch.mongo.load(&[write.partition], now).await?.remove(0)?.unwrap();
         assert_eq!((stored.content, stored.outbox), (write.content, vec![failed]));
-        // Of a search of its own: a running one is read from its saga.
-        let mut job = sample::job(HOST, create(text).search_id, 1, JobState::Parsing);
-        job.name = Some(text.to_owned());
-        scratch.mongo.write(std::slice::from_ref(&job)).await?;
-        assert_eq!(scratch.mongo.job(job.search_id).await?, Some(job));
+        let body = serde_json::json!({ "name": text, "$$ROOT": text });
+        let view = View { body, ..sample::view(HOST, write.partition, 1, false) };
+        scratch.mongo.write(std::slice::from_ref(&view)).await?;
+        assert_eq!(scratch.mongo.view(view.partition).await?, Some(view));
     }
     scratch.end().await
 }
@@ -147,15 +149,15 @@ async fn a_claim_is_recognised_to_the_nanosecond() -> Tested {
     let scratch = Scratch::new().await?;
     let now = Timestamp::from_nanosecond(1_767_225_600_123_456_789)?;
     let mut write = create("nanoseconds");
-    write.add = vec![sample::entry(HOST, write.search_id, now)?];
+    write.add = vec![sample::entry(HOST, write.partition, now)?];
     scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
-    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.search_id));
+    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
     let just = |nanos| now.checked_add(SignedDuration::from_nanos(nanos)).unwrap();
     assert_eq!(sweep.claim_due(owner, just(-1), just(300)).await?, [], "a nanosecond early");
     let claimed = sweep.claim_due(owner, now, just(300)).await?;
     let settle = |claim| Settlement { id: claimed[0].id, claim: Some(claim), keep: None };
-    let outbox = async || -> Result<Vec<Entry>, contracts::StoreError> {
-        Ok(scratch.mongo.load(&[write.search_id], now).await?.remove(0).unwrap().outbox)
+    let outbox = async || -> Result<Vec<Entry>, messages::StoreError> {
+        Ok(scratch.mongo.load(&[write.partition], now).await?.remove(0)?.unwrap().outbox)
     };
     assert_eq!(outbox().await?, claimed, "the claim is loaded as it was given");
     for wrong in [just(299), just(301)] {
@@ -176,28 +178,55 @@ async fn a_creating_write_takes_the_place_of_an_expired_document_and_keeps_its_o
     let ended = Timestamp::from_nanosecond(1_767_225_600_000_000_001)?;
     let mut write = create("first life");
     write.content = sample::ended(HOST, ended);
-    write.add = vec![Entry { poisoned: true, ..sample::entry(HOST, write.search_id, ended)? }];
+    write.add = vec![Entry { poisoned: true, ..sample::entry(HOST, write.partition, ended)? }];
     scratch.mongo.persist(std::slice::from_ref(&write), ended).await?;
     let again = Persist {
-        content: sample::uploading(HOST, "second life"),
-        add: vec![sample::entry(HOST, write.search_id, ended)?],
+        content: sample::content(HOST, "second life"),
+        add: vec![sample::entry(HOST, write.partition, ended)?],
         ..write.clone()
     };
     let expiry = ended.checked_add(scratch.settings.saga_retention)?;
     let early = scratch.mongo.persist(std::slice::from_ref(&again), expiry).await?;
     assert_eq!(early, [Persisted::Conflict], "less than a millisecond early by the stored date");
     assert!(
-        scratch.mongo.load(&[write.search_id], expiry).await?.remove(0).is_some(),
+        scratch.mongo.load(&[write.partition], expiry).await?.remove(0)?.is_some(),
         "so it is still there"
     );
     let later = expiry.checked_add(SignedDuration::from_millis(1))?;
-    assert_eq!(scratch.mongo.load(&[write.search_id], later).await?, [None]);
+    assert_eq!(scratch.mongo.load(&[write.partition], later).await?.remove(0)?, None);
     assert_eq!(scratch.mongo.persist(std::slice::from_ref(&again), later).await?, [Persisted::Stored]);
-    let stored = scratch.mongo.load(&[write.search_id], later).await?.remove(0).unwrap();
+    let stored = scratch.mongo.load(&[write.partition], later).await?.remove(0)?.unwrap();
     assert_eq!((stored.version, &stored.content), (1, &again.content));
     assert_eq!(stored.outbox, [write.add, again.add].concat());
     let raw = scratch.collection(collections::SAGA).find_one(doc! {}).await?.unwrap();
     assert!(!raw.contains_key("CompletedAt"), "it has not ended again: {raw}");
+    scratch.end().await
+}
+
+/// A state of another release, a document of somebody else: neither is the others' business, when they are loaded and
+/// when they are stored.
+#[tokio::test]
+async fn one_document_that_cannot_be_read_keeps_no_other_from_being_loaded_and_stored() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let (good, foreign, odd) = (create("good"), create("foreign"), create("odd"));
+    scratch.mongo.persist(&[good.clone(), foreign.clone(), odd.clone()], now).await?;
+    let sagas = scratch.collection(collections::SAGA);
+    let by_id = |write: &Persist| doc! { "_id": uuid(write.partition.as_uuid()) };
+    sagas.update_one(by_id(&foreign), doc! { "$set": { "Content": { "status": "PROCESSING" } } }).await?;
+    sagas.update_one(by_id(&odd), doc! { "$set": { "Outbox": [{ "type": "Kafka" }] } }).await?;
+    let partitions = [foreign.partition, good.partition, odd.partition, foreign.partition];
+    let loaded = scratch.mongo.load(&partitions, now).await?;
+    assert_eq!(loaded[1].as_ref().unwrap().as_ref().unwrap().content, good.content);
+    for (place, partition) in [(0, foreign.partition), (2, odd.partition), (3, foreign.partition)] {
+        let error = loaded[place].as_ref().unwrap_err();
+        let text = error.chain();
+        assert!(!error.is_retryable() && text.contains(&partition.to_string()), "{text}");
+    }
+    // Of three updates one matches, so that the documents have to tell.
+    let writes = [next(&foreign, 7), next(&good, 1), next(&odd, 7)];
+    use Persisted::{Conflict, Stored};
+    assert_eq!(scratch.mongo.persist(&writes, now).await?, [Conflict, Stored, Conflict]);
     scratch.end().await
 }
 
@@ -212,20 +241,23 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
             .extend(doc! { "SearchId": uuid(id), "FileId": uuid(id), "Record": 1_i64, "Files": { "a": 1 } });
         scratch.collection(name).insert_one(foreign).await?;
     }
-    let (search, session) = (contracts::SearchId::from_uuid(id), contracts::SessionId::from_uuid(id));
-    let (now, file) = (HOST.now(), contracts::FileId::from_uuid(id));
+    let (partition, session) = (PartitionKey::from_uuid(id), messages::SessionId::from_uuid(id));
+    let of_application = doc! { "_id": format!("sample/{id}"), "Revision": "first" };
+    scratch.collection(collections::RECORD).insert_one(of_application).await?;
+    let (now, file) = (HOST.now(), imports::FileId::from_uuid(id));
     let sweep = scratch.mongo.saga_outbox();
     let errors = [
-        (collections::SAGA, scratch.mongo.load(&[search], now).await.err()),
-        (collections::SAGA, sweep.claim_due(Owner::Saga(search), now, now).await.err()),
-        (collections::JOB, scratch.mongo.job(search).await.err()),
-        (collections::JOB, scratch.mongo.unfinished().await.err()),
-        (collections::PROGRESS, scratch.mongo.progress(search).await.err()),
-        (collections::STUDY, scratch.mongo.studies(search, file, 0, 10).await.err()),
-        (collections::QUARANTINE, scratch.mongo.quarantined(search, file, 0, 10).await.err()),
-        (collections::FILE, scratch.mongo.parsed(search).await.err()),
+        (collections::SAGA, scratch.mongo.load(&[partition], now).await?.remove(0).err()),
+        (collections::SAGA, sweep.claim_due(Owner::Saga(partition), now, now).await.err()),
+        (collections::VIEW, scratch.mongo.view(partition).await.err()),
+        (collections::VIEW, scratch.mongo.unfinished().await.err()),
+        (collections::PROGRESS, scratch.mongo.progress(partition).await.err()),
+        (collections::STUDY, scratch.mongo.studies(partition, file, 0, 10).await.err()),
+        (collections::QUARANTINE, scratch.mongo.quarantined(partition, file, 0, 10).await.err()),
+        (collections::FILE, scratch.mongo.parsed(partition).await.err()),
         (collections::SESSION, scratch.mongo.find(session).await.err()),
         (collections::SESSION, scratch.mongo.bury(session, now).await.err()),
+        (collections::RECORD, scratch.mongo.record(&Key::new("sample", id.to_string())).await.err()),
     ];
     for (name, error) in errors {
         let error = error.unwrap_or_else(|| panic!("{name} was understood"));

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
+use backend::SystemHost;
 use futures::TryStreamExt;
 use imports::{Progress, ReportProgress};
 use jiff::SignedDuration;
 use mongo::{Mongo, OnDifference, Outcome, Settings, collections};
 use mongodb::bson::{Bson, Document, doc};
 use outbox::{CommitSession, Entry, SessionRecord, SettleSessions, Settlement, SweepOutbox};
+use saga::{Persist, WriteDocuments};
 use servers::mongo::{eventually, uri};
-use testing::sample;
-use worker::SystemHost;
-use worker::document::{Persist, WriteSaga};
+use testing::sample::{self, search as samples};
 
 use super::{Scratch, Setup, Tested};
 
@@ -31,14 +31,14 @@ async fn count(scratch: &Scratch, name: &str) -> Result<u64, mongodb::error::Err
 async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Tested {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let now = sample::now(HOST);
-    let persist = |content| sample::persist(sample::search(HOST), None, content);
-    let running = persist(sample::uploading(HOST, "running"));
+    let persist = |content| sample::persist(sample::partition(HOST), None, content);
+    let running = persist(sample::content(HOST, "running"));
     let ended = persist(sample::ended(HOST, now));
     let unsent = |entry: Entry| Persist { add: vec![entry], ..persist(sample::ended(HOST, now)) };
-    let waiting = unsent(sample::entry(HOST, ended.search_id, now)?);
-    let poisoned = unsent(Entry { poisoned: true, ..sample::entry(HOST, ended.search_id, now)? });
+    let waiting = unsent(sample::entry(HOST, ended.partition, now)?);
+    let poisoned = unsent(Entry { poisoned: true, ..sample::entry(HOST, ended.partition, now)? });
     let entry = waiting.add[0].clone();
-    let waiting_for = waiting.search_id;
+    let waiting_for = waiting.partition;
     scratch.mongo.persist(&[running, ended, waiting, poisoned], now).await?;
     eventually("the ended one is deleted", PATIENCE, async || {
         Ok::<_, mongodb::error::Error>(count(&scratch, collections::SAGA).await? == 3)
@@ -62,24 +62,27 @@ async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Test
 async fn records_of_sessions_and_progress_leave_too() -> Tested {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let (store, now) = (&scratch.mongo, sample::now(HOST));
-    let search = sample::search(HOST);
+    let search = sample::partition(HOST);
     let session = |entries| SessionRecord {
-        id: contracts::SessionId::from_uuid(contracts::Host::fresh_id(HOST)),
+        id: messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)),
         entries,
+        views: Vec::new(),
+        reads: Vec::new(),
+        writes: Vec::new(),
         committed_at: now,
     };
     let (sent, unsent) =
         (session(vec![sample::entry(HOST, search, now)?]), session(vec![sample::entry(HOST, search, now)?]));
     for record in [&sent, &unsent] {
-        store.commit(record, &[]).await?;
+        store.commit(record).await?;
     }
     let (sweep, owner) = (store.session_outbox(), outbox::Owner::Session(sent.id));
     for entry in sweep.claim_due(owner, now, sample::later(now, 60)).await? {
         let done = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
         sweep.settle(owner, &[done]).await?;
     }
-    store.bury(contracts::SessionId::from_uuid(contracts::Host::fresh_id(HOST)), now).await?;
-    store.report(search, sample::file(HOST), Progress { records: 1, bytes: 1 }).await?;
+    store.bury(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
+    store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;
     eventually("they are deleted", PATIENCE, async || {
         let left =
             (count(&scratch, collections::SESSION).await?, count(&scratch, collections::PROGRESS).await?);
@@ -100,7 +103,7 @@ async fn ttl(scratch: &Scratch) -> Result<Document, Box<dyn std::error::Error + 
 #[tokio::test]
 async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuilt() -> Tested {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
-    let outcomes = async |mongo: &Mongo, flag| -> Result<Vec<Outcome>, contracts::StoreError> {
+    let outcomes = async |mongo: &Mongo, flag| -> Result<Vec<Outcome>, messages::StoreError> {
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
     };
     let built = outcomes(&scratch.mongo, OnDifference::Report).await?;
@@ -108,7 +111,7 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
     scratch.commands();
     let again = outcomes(&scratch.mongo, OnDifference::Report).await?;
     assert!(again.iter().all(|outcome| *outcome == Outcome::Present), "{again:?}");
-    assert_eq!(scratch.commands(), ["listIndexes"; 7], "a cold start only looks");
+    assert_eq!(scratch.commands(), ["listIndexes"; 8], "a cold start only looks");
     let index = ttl(&scratch).await?;
     assert_eq!(index.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     assert_eq!(index.get_document("key")?, &doc! { "CompletedAt": 1 });

@@ -1,31 +1,31 @@
-//! A server that refuses, stays silent, or answers into a network that loses it. Whatever happens, an outcome that
-//! nobody knows is reported as such, and repeating does nothing twice.
+//! A server that refuses, stays silent, or answers into a network that loses it. Whatever happens, an unknown
+//! outcome is reported as such, and repeating does nothing twice.
 
 use std::time::Duration;
 
-use contracts::{Host, SearchId, StoreError};
+use backend::SystemHost;
 use jiff::Timestamp;
+use messages::{Host, PartitionKey, StoreError};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use saga::{Document as Saga, Persist, Persisted, ReadDocuments, WriteDocuments};
 use servers::mongo::{Proxy, eventually, uri};
 use testing::sample;
-use worker::SystemHost;
-use worker::document::{Document as Saga, Persist, Persisted, ReadSaga, WriteSaga};
 
 use super::{Scratch, Setup, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
-/// A new search with an entry to send.
+/// A new partition with an entry to send.
 fn create(now: Timestamp) -> Persist {
-    let search = sample::search(HOST);
-    let entry = sample::entry(HOST, search, now).unwrap();
-    Persist { add: vec![entry], ..sample::persist(search, None, sample::uploading(HOST, "created")) }
+    let partition = sample::partition(HOST);
+    let entry = sample::entry(HOST, partition, now).unwrap();
+    Persist { add: vec![entry], ..sample::persist(partition, None, sample::content(HOST, "created")) }
 }
 
-async fn stored(scratch: &Scratch, search: SearchId) -> Result<Option<Saga>, StoreError> {
-    Ok(scratch.mongo.load(&[search], HOST.now()).await?.remove(0))
+async fn stored(scratch: &Scratch, partition: PartitionKey) -> Result<Option<Saga>, StoreError> {
+    scratch.mongo.load(&[partition], HOST.now()).await?.remove(0)
 }
 
 pub(crate) fn unknown<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
@@ -43,7 +43,7 @@ async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested 
         let write = create(now);
         let fault = scratch.fail(1, &["update"], how.clone()).await?;
         unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
-        assert_eq!(stored(&scratch, write.search_id).await?, None, "{how}");
+        assert_eq!(stored(&scratch, write.partition).await?, None, "{how}");
         assert_eq!(
             scratch.mongo.persist(std::slice::from_ref(&write), now).await?,
             [Persisted::Stored],
@@ -74,22 +74,22 @@ async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() ->
     let fault = scratch.fail(1, &["update"], how.clone()).await?;
     unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
     fault.off().await?;
-    let found = stored(&scratch, write.search_id).await?.unwrap();
+    let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!((found.version, found.content.attempt), (1, write.content.attempt));
     assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
-    assert_eq!(stored(&scratch, write.search_id).await?, Some(found));
+    assert_eq!(stored(&scratch, write.partition).await?, Some(found));
 
     let done = Settlement { id: write.add[0].id, claim: None, keep: None };
-    let settlements = [(write.search_id, vec![done])];
+    let settlements = [(write.partition, vec![done])];
     let fault = scratch.fail(1, &["update"], how.clone()).await?;
     unknown(scratch.mongo.settle(&settlements).await);
     fault.off().await?;
     scratch.mongo.settle(&settlements).await?;
-    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+    assert_eq!(stored(&scratch, write.partition).await?.unwrap().outbox, []);
 
     let second = create(now);
     scratch.mongo.persist(std::slice::from_ref(&second), now).await?;
-    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(second.search_id));
+    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(second.partition));
     let fault = scratch.fail(1, &["findAndModify"], how).await?;
     unknown(sweep.claim_due(owner, now, sample::later(now, 300)).await);
     fault.off().await?;
@@ -112,14 +112,14 @@ async fn a_write_that_outlasts_its_client_is_made_once() -> Tested {
     let fault = scratch.fail(1, &["update"], doc! { "blockConnection": true, "blockTimeMS": 1_000 }).await?;
     let error = scratch.mongo.persist(std::slice::from_ref(&write), now).await.unwrap_err();
     assert!(error.is_retryable() && error.chain().ends_with("no answer within 300 ms"), "{}", error.chain());
-    assert_eq!(stored(&scratch, write.search_id).await?, None, "not yet");
+    assert_eq!(stored(&scratch, write.partition).await?, None, "not yet");
     eventually("the write is made", Duration::from_secs(20), async || {
-        Ok::<_, StoreError>(stored(&scratch, write.search_id).await?.is_some())
+        Ok::<_, StoreError>(stored(&scratch, write.partition).await?.is_some())
     })
     .await?;
     fault.off().await?;
     assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
-    let found = stored(&scratch, write.search_id).await?.unwrap();
+    let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!((found.version, found.content, found.outbox), (1, write.content, write.add));
     scratch.end().await
 }
@@ -140,21 +140,21 @@ async fn a_write_whose_answer_is_lost_is_unknown_and_repeating_it_changes_nothin
     unknown(scratch.mongo.persist(std::slice::from_ref(&write), now).await);
     assert!(proxy.has_cut());
     eventually("the write is made", Duration::from_secs(20), async || {
-        Ok::<_, StoreError>(stored(&scratch, write.search_id).await?.is_some())
+        Ok::<_, StoreError>(stored(&scratch, write.partition).await?.is_some())
     })
     .await?;
-    let found = stored(&scratch, write.search_id).await?.unwrap();
+    let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!(found.content.attempt, write.content.attempt, "it names who wrote it");
     assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
-    assert_eq!(stored(&scratch, write.search_id).await?, Some(found));
+    assert_eq!(stored(&scratch, write.partition).await?, Some(found));
 
     let done = Settlement { id: write.add[0].id, claim: None, keep: None };
-    let settlements = [(write.search_id, vec![done])];
+    let settlements = [(write.partition, vec![done])];
     proxy.lose_answer_to("update", collections::SAGA);
     unknown(scratch.mongo.settle(&settlements).await);
     assert!(proxy.has_cut());
     scratch.mongo.settle(&settlements).await?;
-    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+    assert_eq!(stored(&scratch, write.partition).await?.unwrap().outbox, []);
     scratch.end().await
 }
 
@@ -166,7 +166,7 @@ async fn a_claim_whose_answer_is_lost_is_answered_again_and_not_taken_twice() ->
     let now = sample::now(HOST);
     let write = create(now);
     scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
-    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.search_id));
+    let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
     proxy.lose_answer_to("findAndModify", collections::SAGA);
     let until = sample::later(now, 300);
     let claimed = sweep.claim_due(owner, now, until).await?;
@@ -176,6 +176,6 @@ async fn a_claim_whose_answer_is_lost_is_answered_again_and_not_taken_twice() ->
     proxy.lose_answer_to("update", collections::SAGA);
     sweep.settle(owner, &[Settlement { id: claimed[0].id, claim: Some(until), keep: None }]).await?;
     assert!(proxy.has_cut());
-    assert_eq!(stored(&scratch, write.search_id).await?.unwrap().outbox, []);
+    assert_eq!(stored(&scratch, write.partition).await?.unwrap().outbox, []);
     scratch.end().await
 }

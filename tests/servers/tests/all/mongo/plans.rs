@@ -1,15 +1,13 @@
 //! What a query costs while the store fills: proportional to its answer, not to what is stored.
 
-use contracts::JobState;
+use backend::SystemHost;
 use futures::TryStreamExt;
-use imports::{ReadJobs, WriteJobs};
 use jiff::Timestamp;
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
-use outbox::{Owner, SweepOutbox};
+use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
+use saga::{Persist, WriteDocuments};
 use testing::sample;
-use worker::SystemHost;
-use worker::document::{Persist, WriteSaga};
 
 use super::{Scratch, Tested};
 
@@ -30,18 +28,18 @@ fn int(operation: &Document, name: &str) -> i64 {
     operation.get_i32(name).map(i64::from).or_else(|_| operation.get_i64(name)).unwrap()
 }
 
-/// Documents of searches that have ended and have nothing left to do.
+/// Documents of partitions that have ended and have nothing left to do.
 async fn finished(scratch: &Scratch, count: usize) -> Tested {
-    let search = sample::search(HOST);
+    let partition = sample::partition(HOST);
     scratch
         .mongo
-        .persist(&[sample::persist(search, None, sample::ended(HOST, Timestamp::now()))], Timestamp::now())
+        .persist(&[sample::persist(partition, None, sample::ended(HOST, Timestamp::now()))], Timestamp::now())
         .await?;
     let documents = scratch.collection(collections::SAGA);
     let template = documents.find_one(doc! { "CompletedAt": { "$exists": true } }).await?.unwrap();
     let copies = (0..count).map(|n| {
         let mut copy = template.clone();
-        copy.insert("_id", format!("finished {n} of {search}"));
+        copy.insert("_id", format!("finished {n} of {partition}"));
         copy.insert("CompletedAt", DateTime::now());
         copy
     });
@@ -54,9 +52,9 @@ async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits(
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let with_entry = |due_at| -> Result<Persist, outbox::StageError> {
-        let search = sample::search(HOST);
-        let write = sample::persist(search, None, sample::uploading(HOST, "waits"));
-        Ok(Persist { add: vec![sample::entry(HOST, search, due_at)?], ..write })
+        let partition = sample::partition(HOST);
+        let write = sample::persist(partition, None, sample::content(HOST, "waits"));
+        Ok(Persist { add: vec![sample::entry(HOST, partition, due_at)?], ..write })
     };
     let due = (0..5).map(|_| with_entry(now)).collect::<Result<Vec<_>, _>>()?;
     let waiting = (0..500).map(|_| with_entry(sample::later(now, 3_600))).collect::<Result<Vec<_>, _>>()?;
@@ -75,7 +73,7 @@ async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits(
     assert_eq!(costs, [(5, 0), (5, 0)]);
 
     scratch.profile().await?;
-    scratch.mongo.saga_outbox().claim_due(Owner::Saga(due[0].search_id), now, sample::later(now, 60)).await?;
+    scratch.mongo.saga_outbox().claim_due(Owner::Saga(due[0].partition), now, sample::later(now, 60)).await?;
     let operation = executed(&scratch, collections::SAGA, "command").await?;
     assert_eq!(int(&operation, "docsExamined"), 1, "{operation}");
     scratch.end().await
@@ -110,16 +108,16 @@ async fn the_planner_takes_the_index_of_what_waits() -> Tested {
 }
 
 #[tokio::test]
-async fn listing_unfinished_jobs_does_not_read_finished_ones() -> Tested {
+async fn listing_unfinished_views_does_not_read_finished_ones() -> Tested {
     let scratch = Scratch::new().await?;
-    let jobs = |count, state| -> Vec<_> {
-        (0..count).map(|_| sample::job(HOST, sample::search(HOST), 1, state)).collect()
+    let views = |count, ended| -> Vec<_> {
+        (0..count).map(|_| sample::view(HOST, sample::partition(HOST), 1, ended)).collect()
     };
-    scratch.mongo.write(&jobs(2_000, JobState::Completed)).await?;
-    scratch.mongo.write(&jobs(7, JobState::Parsing)).await?;
+    scratch.mongo.write(&views(2_000, true)).await?;
+    scratch.mongo.write(&views(7, false)).await?;
     scratch.profile().await?;
     assert_eq!(scratch.mongo.unfinished().await?.len(), 7);
-    let operation = executed(&scratch, collections::JOB, "query").await?;
+    let operation = executed(&scratch, collections::VIEW, "query").await?;
     assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (7, 7));
     assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
     scratch.end().await

@@ -3,20 +3,21 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use contracts::message::{ObjectRef, SearchUploadSaved};
-use contracts::{
-    Body, Delivery, Disposition, FileId, Host, Message, MessageId, ProjectId, Reporter, SearchId, StoreError,
-    UploadMetadata, Verdict,
-};
+use backend::SystemHost;
 use dedup::ledger::NoLedger;
-use functions::run_saga::{self, RunSaga};
+use functions::run_saga;
+use imports::messages::{ObjectRef, SearchUploadSaved};
+use imports::{FileId, ProjectId, SearchEvent, SearchId, SearchImport, UploadMetadata};
 use jiff::Timestamp;
+use messages::{
+    Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Payload, Reporter,
+    SendError, SendMessages, StoreError, Verdict,
+};
 use mongo::Mongo;
-use outbox::{Outgoing, Policy, SendError, SendMessages, Settlement};
+use outbox::{Dispatcher, Policy, Settlement};
+use saga::{Persist, Persisted, ReadDocuments, Settings, WriteDocuments, run};
 use testing::{Seen, sample};
 use tokio::sync::Barrier;
-use worker::document::{Persist, Persisted, ReadSaga, WriteSaga};
-use worker::{Dispatcher, SystemHost, Worker};
 
 use super::{Scratch, Tested};
 
@@ -28,7 +29,7 @@ struct Simultaneous {
 }
 
 #[async_trait]
-impl WriteSaga for Simultaneous {
+impl WriteDocuments for Simultaneous {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         if writes.iter().any(|write| write.loaded.is_none()) {
             self.barrier.wait().await;
@@ -38,7 +39,7 @@ impl WriteSaga for Simultaneous {
         Ok(answers)
     }
 
-    async fn settle(&self, settlements: &[(SearchId, Vec<Settlement>)]) -> Result<(), StoreError> {
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         self.mongo.settle(settlements).await
     }
 }
@@ -56,7 +57,7 @@ impl SendMessages for Sent {
 }
 
 struct Replica {
-    function: RunSaga,
+    function: Arc<dyn Consumer>,
     writes: Arc<Simultaneous>,
     sent: Arc<Sent>,
     seen: Arc<Seen>,
@@ -70,49 +71,46 @@ impl Replica {
             answers: Mutex::default(),
         });
         let (sent, seen, host) = (Arc::new(Sent::default()), Arc::new(Seen::default()), Arc::new(SystemHost));
-        let reporter = Reporter {
-            function: run_saga::FUNCTION,
-            host: host.clone(),
-            observer: seen.clone(),
-            began_at: None,
-        };
+        let reporter =
+            Reporter { function: run_saga::NAME, host: host.clone(), observer: seen.clone(), began_at: None };
         let dispatcher = Dispatcher {
-            queue: sent.clone(),
-            jobs: Arc::new(mongo.clone()),
+            send: sent.clone(),
+            views: Arc::new(mongo.clone()),
+            earlier_view: imports::job::earlier_view,
             policy: Policy::default(),
-            reporter: reporter.clone(),
+            reporter,
         };
-        let ports = worker::Ports {
+        let ports = saga::Ports {
             read: Arc::new(mongo.clone()),
             write: writes.clone(),
             ledger: Arc::new(NoLedger),
             dispatcher,
             host,
         };
-        let worker = Worker::new(ports, worker::Settings::default());
-        let settings = run_saga::Settings { admit_untokened: true };
-        Self { function: RunSaga { worker, reporter, settings }, writes, sent, seen }
+        let settings = Settings { admit_untokened: true, ..Settings::default() };
+        Self { function: run(SearchImport, ports, settings), writes, sent, seen }
     }
 
     async fn handle(&self, message: &Message) -> Vec<Disposition> {
         let body = message.encode().unwrap();
         let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
-        self.function.handle(&[delivery], None).await
+        self.function.consume(&[delivery], None).await
     }
 }
 
-/// The only file of a search has arrived; told twice, by two notifications.
+/// The only file of a search has arrived; reported twice, by two notifications.
 fn saved(search: SearchId, file_id: FileId) -> Message {
     let metadata = UploadMetadata { search_name: "raced".into(), expected_files: 1 };
     let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1 };
-    let body = Body::SearchUploadSaved(SearchUploadSaved {
+    let event = SearchEvent::SearchUploadSaved(SearchUploadSaved {
         project_id: ProjectId::from_uuid(SystemHost.fresh_id()),
         file_id,
         file_name: "a.ris".into(),
         object,
         metadata: metadata.to_map(),
     });
-    Message { id: MessageId::from_uuid(SystemHost.fresh_id()), body, ..sample::message(&SystemHost, search) }
+    let (id, now) = (MessageId::from_uuid(SystemHost.fresh_id()), SystemHost.now());
+    Message { traceparent: None, ..Message::new(id, "testing", search, now, event.body().unwrap()) }
 }
 
 #[tokio::test]
@@ -120,7 +118,7 @@ async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when
     let scratch = Scratch::new().await?;
     let barrier = Arc::new(Barrier::new(2));
     let replicas = [Replica::new(&scratch.mongo, &barrier), Replica::new(&scratch.mongo, &barrier)];
-    let (search, file) = (sample::search(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
+    let (search, file) = (sample::partition(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
     let (one, other) = (saved(search, file), saved(search, file));
     let (first, second) = tokio::join!(replicas[0].handle(&one), replicas[1].handle(&other));
     assert_eq!((first, second), (vec![Disposition::Acknowledge], vec![Disposition::Acknowledge]));
@@ -133,7 +131,7 @@ async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when
     assert_eq!(loser.seen.take(), [Verdict::Ignored]);
     assert_eq!(loser.sent.0.lock().unwrap().len(), 0, "its commands never left");
     assert_eq!(winner.sent.0.lock().unwrap().len(), 1, "the file is parsed once");
-    let stored = scratch.mongo.load(&[search], SystemHost.now()).await?.remove(0).unwrap();
+    let stored = scratch.mongo.load(&[search], SystemHost.now()).await?.remove(0)?.unwrap();
     assert_eq!(stored.version, 1);
     scratch.end().await
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use backend::SystemHost;
 use mongodb::bson::doc;
+use saga::{Persisted, ReadDocuments, WriteDocuments};
 use servers::mongo::{OwnServer, eventually};
 use testing::sample;
-use worker::SystemHost;
-use worker::document::{Persisted, ReadSaga, WriteSaga};
 
 use super::{Scratch, Setup, Tested};
 
@@ -18,12 +18,12 @@ async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() ->
     let uri = server.uri().replace("directConnection=true", "replicaSet=rs0&serverSelectionTimeoutMS=200");
     let scratch = Scratch::with(&uri, Setup::default()).await?;
     let (host, now) = (&SystemHost, sample::now(&SystemHost));
-    let search = sample::search(host);
-    let first = sample::persist(search, None, sample::uploading(host, "before"));
+    let partition = sample::partition(host);
+    let first = sample::persist(partition, None, sample::content(host, "before"));
     assert_eq!(scratch.mongo.persist(&[first], now).await?, [Persisted::Stored]);
     let step_down = doc! { "replSetStepDown": 2, "secondaryCatchUpPeriodSecs": 0, "force": true };
     server.admin().await?.run_command(step_down).await?;
-    let second = sample::persist(search, Some(1), sample::uploading(host, "after"));
+    let second = sample::persist(partition, Some(1), sample::content(host, "after"));
     let mut failures = 0;
     eventually("a write goes through", Duration::from_secs(30), async || {
         match scratch.mongo.persist(std::slice::from_ref(&second), now).await {
@@ -41,7 +41,7 @@ async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() ->
     .await?;
     println!("{failures} writes failed before one went through");
     assert!(failures > 0, "the step-down was not noticed");
-    let stored = scratch.mongo.load(&[search], now).await?.remove(0).unwrap();
+    let stored = scratch.mongo.load(&[partition], now).await?.remove(0)?.unwrap();
     assert_eq!((stored.version, stored.content), (2, second.content));
     scratch.end().await
 }

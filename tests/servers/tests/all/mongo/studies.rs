@@ -1,10 +1,10 @@
 //! Studies beyond the contract suite: what is refused is not mistaken for what was there already.
 
+use backend::SystemHost;
 use futures::future::try_join3;
 use imports::{ReadStudies, WriteStudies};
 use mongodb::bson::doc;
-use testing::sample;
-use worker::SystemHost;
+use testing::sample::{self, search as samples};
 
 use super::faults::unknown;
 use super::{Scratch, Tested};
@@ -14,8 +14,8 @@ const HOST: &SystemHost = &SystemHost;
 #[tokio::test]
 async fn a_repetition_whose_new_studies_no_majority_confirmed_is_no_success() -> Tested {
     let scratch = Scratch::new().await?;
-    let (search, file) = (sample::search(HOST), sample::file(HOST));
-    let studies: Vec<_> = (1..=10).map(|record| sample::study(search, file, record)).collect();
+    let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let studies: Vec<_> = (1..=10).map(|record| samples::study(search, file, record)).collect();
     scratch.mongo.store(studies.split_at(5).0, &[]).await?;
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
     let fault = scratch.fail(1, &["insert"], how).await?;
@@ -29,9 +29,9 @@ async fn a_repetition_whose_new_studies_no_majority_confirmed_is_no_success() ->
 #[tokio::test]
 async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tested {
     let scratch = Scratch::new().await?;
-    let (search, file) = (sample::search(HOST), sample::file(HOST));
-    let studies: Vec<_> = (1..=1_500).map(|record| sample::study(search, file, record)).collect();
-    let unread: Vec<_> = (1_501..=1_600).map(|number| sample::quarantined(search, file, number)).collect();
+    let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let studies: Vec<_> = (1..=1_500).map(|record| samples::study(search, file, record)).collect();
+    let unread: Vec<_> = (1_501..=1_600).map(|number| samples::quarantined(search, file, number)).collect();
     let fault = scratch.fail(4, &["insert"], doc! { "closeConnection": true }).await?;
     unknown(scratch.mongo.store(&studies, &unread).await);
     fault.off().await?;
@@ -45,13 +45,13 @@ async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tes
 #[tokio::test]
 async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
     let scratch = Scratch::new().await?;
-    let (search, file) = (sample::search(HOST), sample::file(HOST));
-    let studies: Vec<_> = (1..=3_000).map(|record| sample::study(search, file, record)).collect();
+    let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let studies: Vec<_> = (1..=3_000).map(|record| samples::study(search, file, record)).collect();
     let copy = async || {
         for batch in studies.chunks(1_000) {
             scratch.mongo.store(batch, &[]).await?;
         }
-        Ok::<_, contracts::StoreError>(())
+        Ok::<_, messages::StoreError>(())
     };
     try_join3(copy(), copy(), copy()).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
@@ -62,8 +62,8 @@ async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
 #[tokio::test]
 async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
     let scratch = Scratch::new().await?;
-    let (search, file) = (sample::search(HOST), sample::file(HOST));
-    let mut study = sample::study(search, file, 1);
+    let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let mut study = samples::study(search, file, 1);
     study.reference.r#abstract = Some("x".repeat(17 << 20));
     let error = scratch.mongo.store(&[study], &[]).await.unwrap_err();
     assert!(!error.is_retryable(), "{}", error.chain());

@@ -2,31 +2,59 @@
 
 use std::collections::BTreeSet;
 
+use std::sync::Arc;
+
+use backend::SystemHost;
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
+use messages::PartitionKey;
 use mongo::collections;
-use mongodb::bson::{Document, doc};
-use worker::SystemHost;
+use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
+use saga::Views;
+use testing::sample::Samples;
 
 use super::{Scratch, Tested};
 
 async fn sagas_on(scratch: &Scratch) -> Tested {
     let (store, sweep, retention) =
         (&scratch.mongo, scratch.mongo.saga_outbox(), scratch.settings.saga_retention);
-    let ports =
-        testing::saga::Ports { read: store, write: store, sweep: &sweep, host: &SystemHost, retention };
+    let sagas = scratch.collection(collections::SAGA);
+    let damage = |partition: PartitionKey| -> BoxFuture<'_, Tested> {
+        let bytes = partition.as_uuid().as_bytes().to_vec();
+        let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };
+        let sagas = sagas.clone();
+        Box::pin(async move {
+            let damaged = sagas.update_one(id, doc! { "$set": { "Content": { "status": "lost" } } }).await?;
+            assert_eq!(damaged.modified_count, 1);
+            Ok(())
+        })
+    };
+    let ports = testing::saga::Ports {
+        read: store,
+        write: store,
+        sweep: &sweep,
+        host: &SystemHost,
+        retention,
+        damage: Some(&damage),
+    };
     testing::saga::all(&ports).await
 }
 
-async fn jobs_on(scratch: &Scratch) -> Tested {
+async fn views_on(scratch: &Scratch) -> Tested {
     let store = &scratch.mongo;
-    testing::jobs::all(&testing::jobs::Ports {
-        read: store,
-        write: store,
-        sagas: store,
-        report: store,
-        host: &SystemHost,
-    })
-    .await
+    let views = Views {
+        saga: Samples,
+        written: Arc::new(store.clone()),
+        documents: Arc::new(store.clone()),
+        host: Arc::new(SystemHost),
+    };
+    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    testing::views::all(&ports).await
+}
+
+async fn progress_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::progress::all(&testing::progress::Ports { report: store, read: store, host: &SystemHost }).await
 }
 
 async fn studies_on(scratch: &Scratch) -> Tested {
@@ -40,7 +68,8 @@ async fn sessions_on(scratch: &Scratch) -> Tested {
         commit: store,
         settle: store,
         sweep: &sweep,
-        jobs: store,
+        views: store,
+        records: store,
         host: &SystemHost,
     };
     testing::sessions::all(&ports).await
@@ -54,9 +83,16 @@ async fn sagas() -> Tested {
 }
 
 #[tokio::test]
-async fn jobs() -> Tested {
+async fn views() -> Tested {
     let scratch = Scratch::new().await?;
-    jobs_on(&scratch).await?;
+    views_on(&scratch).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn progress() -> Tested {
+    let scratch = Scratch::new().await?;
+    progress_on(&scratch).await?;
     scratch.end().await
 }
 
@@ -80,7 +116,8 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     let scratch = Scratch::new().await?;
     scratch.profile().await?;
     sagas_on(&scratch).await?;
-    jobs_on(&scratch).await?;
+    views_on(&scratch).await?;
+    progress_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     scratch.database.run_command(doc! { "profile": 0 }).await?;
@@ -110,7 +147,8 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
     let scratch = Scratch::new().await?;
     scratch.sent();
     sagas_on(&scratch).await?;
-    jobs_on(&scratch).await?;
+    views_on(&scratch).await?;
+    progress_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     let mut seen = BTreeSet::new();

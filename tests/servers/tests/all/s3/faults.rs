@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use contracts::message::ObjectRef;
-use contracts::{Host, StoreError};
+use backend::SystemHost;
+use imports::messages::ObjectRef;
 use imports::{PresignUpload, ReadObject, UploadGrant};
+use messages::{Host, StoreError};
 use s3::Uploads;
 use servers::amazon::{Service, config, config_as, config_at};
-use worker::SystemHost;
 
 use super::objects;
 use servers::net::Scripted;

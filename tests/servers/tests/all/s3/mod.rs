@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::ByteStream;
-use contracts::message::ObjectRef;
+use backend::SystemHost;
 use futures::TryStreamExt;
 use imports::ObjectStream;
+use imports::messages::ObjectRef;
 use s3::Objects;
 use servers::amazon::{Service, config};
-use worker::SystemHost;
 
 use servers::{Tested, cleaned_up, unique};
 
@@ -59,6 +59,6 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length.div_ceil(4) as u32).flat_map(u32::to_le_bytes).take(length).collect()
 }
 
-async fn read(stream: ObjectStream) -> Result<Vec<u8>, contracts::StoreError> {
+async fn read(stream: ObjectStream) -> Result<Vec<u8>, messages::StoreError> {
     stream.try_concat().await
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
+use backend::SystemHost;
 use imports::ReadObject;
 use s3::Uploads;
 use servers::amazon::{Service, config};
-use worker::SystemHost;
 
 use super::form::Browser;
 use super::{objects, put, read, with_bucket};

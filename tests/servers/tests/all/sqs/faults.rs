@@ -3,20 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws::queues::{Queues, Sqs};
 use aws_sdk_sqs::Client;
-use contracts::{Destination, Disposition};
-use outbox::{Outgoing, Queue, ReceiveMessages, SendError, SendMessages};
+use backend::SystemHost;
+use imports::queues;
+use messages::{Disposition, Outgoing, ReceiveMessages, SendError, SendMessages};
 use serde_json::{Value, json};
 use servers::amazon::{Service, config, config_at};
-use sqs::{Queues, Sqs};
-use worker::SystemHost;
 
-use super::{adapter, outgoing};
+use super::{QUEUES, adapter, outgoing};
 use servers::net::Scripted;
 use servers::unique;
 
 fn saga_at(url: &str) -> Queues {
-    [(Queue::Saga, url.to_owned())].into_iter().collect()
+    [(queues::SAGA, url.to_owned())].into_iter().collect()
 }
 
 async fn scripted(server: &Scripted) -> Sqs {
@@ -104,7 +104,7 @@ async fn wrong_credentials_are_named_as_such() {
     let refused = r#"{"__type": "com.amazon.coral.service#UnrecognizedClientException",
         "message": "The security token included in the request is invalid."}"#;
     let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
-    let error = scripted(&server).await.receive(Queue::Saga, 1, Duration::ZERO).await.unwrap_err();
+    let error = scripted(&server).await.receive(&queues::SAGA, 1, Duration::ZERO).await.unwrap_err();
     assert!(
         !error.is_retryable() && error.chain().contains("the credentials were refused"),
         "{}",
@@ -118,7 +118,7 @@ async fn a_missing_queue_is_named_with_its_setting() {
     let url = format!("{address}/000000000000/{}", unique("missing"));
     let sqs = adapter(Client::new(&config(Service::Sqs).await), saga_at(&url));
     let expected = format!("there is no queue \"{url}\" (set by SEARCH_IMPORT_SAGA_QUEUE_URL)");
-    let error = sqs.receive(Queue::Saga, 1, Duration::ZERO).await.unwrap_err();
+    let error = sqs.receive(&queues::SAGA, 1, Duration::ZERO).await.unwrap_err();
     assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
     let result = sqs.send(&[outgoing(1, "x")]).await.remove(0);
     let Err(SendError::Store(error)) = result else { panic!("{result:?}") };
@@ -129,11 +129,12 @@ async fn a_missing_queue_is_named_with_its_setting() {
 async fn a_queue_without_an_address_is_named_with_its_setting() {
     let server = Scripted::start(|_, body| answer(body, &[])).await;
     let sqs = scripted(&server).await;
-    let parse = Outgoing { destination: Destination::Parse, ..outgoing(1, "x") };
+    let parse = Outgoing { queue: queues::PARSE, ..outgoing(1, "x") };
     let results = sqs.send(&[parse, outgoing(2, "x")]).await;
-    assert!(matches!(results[0], Err(SendError::NoDestination(Destination::Parse))), "{results:?}");
+    let Err(unknown @ SendError::UnknownQueue(_)) = &results[0] else { panic!("{results:?}") };
+    assert_eq!(unknown.to_string(), "no URL is set for queue parse");
     assert!(results[1].is_ok(), "its neighbour is sent: {results:?}");
-    let error = sqs.receive(Queue::Control, 1, Duration::ZERO).await.unwrap_err();
+    let error = sqs.receive(&queues::CONTROL, 1, Duration::ZERO).await.unwrap_err();
     assert!(error.chain().contains("SEARCH_IMPORT_CONTROL_QUEUE_URL is not set"), "{}", error.chain());
 }
 
@@ -151,9 +152,9 @@ async fn a_longer_delay_than_sqs_can_wait_is_refused_without_a_call() {
 #[tokio::test]
 async fn a_foreign_receipt_is_refused() {
     let server = Scripted::start(|_, _| (200, String::new())).await;
-    let sqs =
-        Sqs::new(Client::new(&config_at(&server.address).await), saga_at("http://x"), Arc::new(SystemHost));
-    let error = sqs.settle(Queue::Saga, "AQEB", &Disposition::Acknowledge).await.unwrap_err();
+    let client = Client::new(&config_at(&server.address).await);
+    let sqs = Sqs::new(client, saga_at("http://x"), &QUEUES, Arc::new(SystemHost));
+    let error = sqs.answer(&queues::SAGA, "AQEB", &Disposition::Acknowledge).await.unwrap_err();
     assert!(!error.is_retryable() && error.chain().contains("this is not a receipt"), "{}", error.chain());
     assert_eq!(server.requests(), 0);
 }
@@ -163,7 +164,7 @@ async fn a_queue_that_never_answers_is_given_up_when_the_time_to_send_is_over() 
     // Connections are accepted, by the kernel alone.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
-    let client = sqs::client(&config_at(&address).await, Duration::from_millis(100));
+    let client = aws::queues::client(&config_at(&address).await, Duration::from_millis(100));
     let result =
         adapter(client, saga_at(&format!("{address}/000000000000/saga"))).send(&[outgoing(1, "x")]).await;
     let Err(SendError::Store(error)) = &result[0] else { panic!("{result:?}") };

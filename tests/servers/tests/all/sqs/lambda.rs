@@ -3,26 +3,42 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use aws::queues::Queues;
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use backend::Backend;
-use config::{BackendKind, Config, Services};
-use contracts::{Delivery, Disposition};
-use outbox::{Queue, ReceiveMessages, SendMessages};
+use backend::config::{BackendKind, Config, Services};
+use backend::{Backend, SystemHost};
+use imports::queues;
+use jiff::Timestamp;
+use messages::{Consumer, Delivery, Disposition, ReceiveMessages, SendMessages};
 use servers::Tested;
-use sqs::Queues;
-use worker::SystemHost;
 
 use super::{adapter, outgoing, with_queues};
 
 /// The program's backend, on the queues of a test.
-async fn backend(queues: &Queues) -> Result<Backend, adapters::OpenError> {
-    let urls = [Queue::Saga, Queue::SagaDead]
-        .map(|queue| (Queues::setting(queue), queues.url(queue).unwrap().to_owned()));
+async fn backend(urls: &Queues) -> Result<Backend, backend::OpenError> {
+    let urls = [queues::SAGA, queues::SAGA_DEAD]
+        .map(|queue| (Queues::setting(&queue), urls.url(&queue).unwrap().to_owned()));
     let services = Services { queue_urls: urls.into(), ..Services::default() };
     let config = Config { backend: BackendKind::Aws, services, ..Config::default() };
-    adapters::open(config, Arc::new(SystemHost), Arc::new(())).await
+    backend::open(config, Arc::new(SystemHost), Arc::new(())).await
+}
+
+/// Says of each message what its body asks for; of one that asks for nothing, that it is junk.
+struct Judge;
+
+#[async_trait]
+impl Consumer for Judge {
+    async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
+        let judge = |delivery: &Delivery| match delivery.body.as_str() {
+            "done" => Disposition::Acknowledge,
+            "later" => Disposition::Retry { after: Duration::ZERO, reason: "busy".into() },
+            _ => Disposition::DeadLetter { reason: "it is junk".into() },
+        };
+        batch.iter().map(judge).collect()
+    }
 }
 
 /// Receives as Lambda's event source does.
@@ -48,30 +64,24 @@ fn record(message: Message) -> SqsMessage {
 
 #[tokio::test]
 async fn a_record_comes_again_when_its_function_says_and_what_is_given_up_moves_at_once() -> Tested {
-    with_queues(|client, queues| async move {
-        let (backend, sqs) = (backend(&queues).await?, adapter(client.clone(), queues.clone()));
+    with_queues(|client, urls| async move {
+        let (backend, sqs) = (backend(&urls).await?, adapter(client.clone(), urls.clone()));
         for result in sqs.send(&[outgoing(1, "done"), outgoing(2, "later"), outgoing(3, "junk")]).await {
             result?;
         }
-        let event = event(&client, queues.url(Queue::Saga).unwrap()).await;
+        let event = event(&client, urls.url(&queues::SAGA).unwrap()).await;
         assert_eq!(event.records.len(), 3);
         let later = event.records.iter().find(|record| record.body.as_deref() == Some("later")).unwrap();
         let later = later.message_id.clone().unwrap();
-        let judge = |delivery: &Delivery| match delivery.body.as_str() {
-            "done" => Disposition::Acknowledge,
-            "later" => Disposition::Retry { after: Duration::ZERO, reason: "busy".into() },
-            _ => Disposition::DeadLetter { reason: "it is junk".into() },
-        };
-        let handle = async |batch: &[Delivery]| batch.iter().map(judge).collect();
-        let response = lambda::answer(&backend, Queue::Saga, event, handle).await;
+        let response = lambda::answer(&backend, &queues::SAGA, &Judge, event, None).await;
         let failed: Vec<&str> =
             response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect();
         assert_eq!(failed, [later], "the junk is moved, so Lambda may delete it");
         // Long before the ten minutes for which all three were hidden.
-        let again = sqs.receive(Queue::Saga, 10, Duration::from_secs(600)).await?;
+        let again = sqs.receive(&queues::SAGA, 10, Duration::from_secs(600)).await?;
         let bodies: Vec<&str> = again.iter().map(|received| received.delivery.body.as_str()).collect();
         assert_eq!(bodies, ["later"]);
-        let dead = sqs.receive(Queue::SagaDead, 10, Duration::from_secs(600)).await?;
+        let dead = sqs.receive(&queues::SAGA_DEAD, 10, Duration::from_secs(600)).await?;
         assert_eq!(dead.len(), 1);
         assert_eq!(dead[0].delivery.body, "junk");
         Ok(())
@@ -86,13 +96,12 @@ async fn without_a_queue_behind_the_event_everything_is_left_to_the_response() -
     record.message_id = Some("m".into());
     let mut event = SqsEvent::default();
     event.records = vec![record];
-    let handle = async |_: &[Delivery]| vec![Disposition::DeadLetter { reason: "junk".into() }];
-    let response = lambda::answer(&backend, Queue::Saga, event, handle).await;
+    let response = lambda::answer(&backend, &queues::SAGA, &Judge, event, None).await;
     assert_eq!(response.batch_item_failures.len(), 1);
     Ok(())
 }
 
-async fn backend_without_queues() -> Result<Backend, adapters::OpenError> {
+async fn backend_without_queues() -> Result<Backend, backend::OpenError> {
     let config = Config { backend: BackendKind::Aws, ..Config::default() };
-    adapters::open(config, Arc::new(SystemHost), Arc::new(())).await
+    backend::open(config, Arc::new(SystemHost), Arc::new(())).await
 }

@@ -3,26 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aws::queues::Queues;
 use aws_sdk_sqs::Client;
-use contracts::Disposition;
-use outbox::{Outgoing, Queue, ReceiveMessages, SendMessages};
-use sqs::Queues;
-use worker::SystemHost;
+use backend::SystemHost;
+use imports::queues;
+use messages::{Disposition, Outgoing, Queue, ReceiveMessages, SendMessages};
 
-use super::{RECEIVE_LIMIT, adapter, outgoing, with_queues};
+use super::{QUEUES, adapter, outgoing, with_queues};
 use servers::Tested;
 
 const LONG: Duration = Duration::from_secs(600);
 
 #[tokio::test]
 async fn queues() -> Tested {
-    with_queues(|client, queues| async move {
-        let sqs = adapter(client, queues);
+    with_queues(|client, urls| async move {
+        let sqs = adapter(client, urls);
         let ports = testing::queues::Ports {
             send: &sqs,
             receive: &sqs,
             host: &SystemHost,
-            receive_limit: RECEIVE_LIMIT,
+            queues: &QUEUES,
+            queue: queues::SAGA,
+            other: queues::CONTROL,
         };
         testing::queues::all(&ports).await
     })
@@ -31,8 +33,8 @@ async fn queues() -> Tested {
 
 #[tokio::test]
 async fn more_messages_than_a_batch_holds_all_arrive() -> Tested {
-    with_queues(|client, queues| async move {
-        let sqs = adapter(client, queues);
+    with_queues(|client, urls| async move {
+        let sqs = adapter(client, urls);
         // Three of them are more than a batch may weigh, twenty-five more than it may count.
         let large = |n| outgoing(n, format!("{n}:{}", "x".repeat(400_000)));
         let mut messages: Vec<Outgoing> = (0..3).map(large).collect();
@@ -42,7 +44,7 @@ async fn more_messages_than_a_batch_holds_all_arrive() -> Tested {
         }
         let mut bodies = BTreeSet::new();
         for _ in 0..messages.len() {
-            let received = sqs.receive(Queue::Saga, 10, LONG).await?;
+            let received = sqs.receive(&queues::SAGA, 10, LONG).await?;
             bodies.extend(received.into_iter().map(|message| message.delivery.body));
         }
         assert_eq!(bodies, messages.into_iter().map(|message| message.body).collect());
@@ -54,10 +56,10 @@ async fn more_messages_than_a_batch_holds_all_arrive() -> Tested {
 /// The attributes of the one message in a queue.
 async fn attributes(
     client: &Client,
-    queues: &Queues,
-    queue: Queue,
+    urls: &Queues,
+    queue: &Queue,
 ) -> Result<BTreeMap<String, String>, Box<dyn std::error::Error + Send + Sync>> {
-    let request = client.receive_message().queue_url(queues.url(queue).unwrap()).visibility_timeout(0);
+    let request = client.receive_message().queue_url(urls.url(queue).unwrap()).visibility_timeout(0);
     let message = request.message_attribute_names("All").send().await?.messages.unwrap_or_default().remove(0);
     let attributes = message.message_attributes.unwrap_or_default().into_iter();
     Ok(attributes.map(|(name, value)| (name, value.string_value.unwrap_or_default())).collect())
@@ -65,19 +67,19 @@ async fn attributes(
 
 #[tokio::test]
 async fn a_message_shows_its_type_its_trace_and_why_it_was_given_up() -> Tested {
-    with_queues(|client, queues| async move {
-        let sqs = adapter(client.clone(), queues.clone());
+    with_queues(|client, urls| async move {
+        let sqs = adapter(client.clone(), urls.clone());
         let body = r#"{"type": "search-import.X.v1", "traceparent": "00-1-2-01"}"#;
         sqs.send(&[outgoing(1, body)]).await.into_iter().collect::<Result<(), _>>()?;
         let envelope = [("type", "search-import.X.v1"), ("traceparent", "00-1-2-01")];
         let mut expected: BTreeMap<String, String> =
             envelope.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        assert_eq!(attributes(&client, &queues, Queue::Saga).await?, expected);
-        let received = sqs.receive(Queue::Saga, 1, LONG).await?.remove(0);
+        assert_eq!(attributes(&client, &urls, &queues::SAGA).await?, expected);
+        let received = sqs.receive(&queues::SAGA, 1, LONG).await?.remove(0);
         let rejected = Disposition::DeadLetter { reason: "no such\u{0} project".to_owned() };
-        sqs.settle(Queue::Saga, &received.receipt, &rejected).await?;
+        sqs.answer(&queues::SAGA, &received.receipt, &rejected).await?;
         expected.insert("dead_letter_reason".to_owned(), "no such project".to_owned());
-        assert_eq!(attributes(&client, &queues, Queue::SagaDead).await?, expected);
+        assert_eq!(attributes(&client, &urls, &queues::SAGA_DEAD).await?, expected);
         Ok(())
     })
     .await
@@ -85,15 +87,15 @@ async fn a_message_shows_its_type_its_trace_and_why_it_was_given_up() -> Tested 
 
 #[tokio::test]
 async fn what_is_in_the_last_queue_stays_there() -> Tested {
-    with_queues(|client, queues| async move {
-        let dead = queues.url(Queue::SagaDead).unwrap().to_owned();
+    with_queues(|client, urls| async move {
+        let dead = urls.url(&queues::SAGA_DEAD).unwrap().to_owned();
         client.send_message().queue_url(&dead).message_body("junk").send().await?;
-        let sqs = adapter(client, queues);
-        let received = sqs.receive(Queue::SagaDead, 1, Duration::from_secs(1)).await?.remove(0);
+        let sqs = adapter(client, urls);
+        let received = sqs.receive(&queues::SAGA_DEAD, 1, Duration::from_secs(1)).await?.remove(0);
         let rejected = Disposition::DeadLetter { reason: "junk".to_owned() };
-        sqs.settle(Queue::SagaDead, &received.receipt, &rejected).await?;
+        sqs.answer(&queues::SAGA_DEAD, &received.receipt, &rejected).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(sqs.receive(Queue::SagaDead, 1, LONG).await?.len(), 1);
+        assert_eq!(sqs.receive(&queues::SAGA_DEAD, 1, LONG).await?.len(), 1);
         Ok(())
     })
     .await
@@ -102,15 +104,19 @@ async fn what_is_in_the_last_queue_stays_there() -> Tested {
 /// The longest retry there is, and one that is longer.
 #[tokio::test]
 async fn a_retry_is_no_longer_than_sqs_can_wait() -> Tested {
-    with_queues(|client, queues| async move {
-        let sqs = adapter(client, queues);
+    with_queues(|client, urls| async move {
+        let sqs = adapter(client, urls);
         for hours in [11, 12, 48] {
             sqs.send(&[outgoing(1, "x")]).await.into_iter().collect::<Result<(), _>>()?;
-            let received = sqs.receive(Queue::Saga, 1, LONG).await?.remove(0);
+            let received = sqs.receive(&queues::SAGA, 1, LONG).await?.remove(0);
             let after = Duration::from_secs(hours * 3_600);
-            sqs.settle(Queue::Saga, &received.receipt, &Disposition::Retry { after, reason: String::new() })
-                .await?;
-            assert!(sqs.receive(Queue::Saga, 1, LONG).await?.is_empty(), "{hours} hours");
+            sqs.answer(
+                &queues::SAGA,
+                &received.receipt,
+                &Disposition::Retry { after, reason: String::new() },
+            )
+            .await?;
+            assert!(sqs.receive(&queues::SAGA, 1, LONG).await?.is_empty(), "{hours} hours");
         }
         Ok(())
     })

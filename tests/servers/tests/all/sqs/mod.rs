@@ -8,19 +8,25 @@ mod pump;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::messages::{MessageId, Outgoing, PartitionKey, QueueSpec};
+use aws::queues::{Queues, Sqs};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
-use contracts::{Destination, MessageId, SearchId};
-use outbox::{Outgoing, Queue};
+use backend::SystemHost;
+use imports::queues;
 use servers::amazon::{Service, config};
-use sqs::{Queues, Sqs};
 use uuid::Uuid;
-use worker::SystemHost;
 
 use servers::{Tested, cleaned_up, unique};
 
 /// How often the saga queue delivers a message here.
 const RECEIVE_LIMIT: u32 = 4;
+/// The queues that there are here.
+static QUEUES: [QueueSpec; 3] = [
+    QueueSpec::worked(queues::SAGA, queues::SAGA_DEAD, RECEIVE_LIMIT, 30, 10, 1),
+    QueueSpec::kept(queues::SAGA_DEAD),
+    QueueSpec::kept(queues::CONTROL),
+];
 
 /// Runs a test with queues of its own: the saga queue with its dead letters, and the control queue.
 async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queues) -> F) -> Tested {
@@ -33,14 +39,14 @@ async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queue
     );
     let saga = create(&client, &name, Some(policy)).await;
     let control = create(&client, &format!("{name}-control"), None).await;
-    let urls = [(Queue::Saga, saga), (Queue::SagaDead, dead), (Queue::Control, control)];
-    let queues: Queues = urls.clone().into_iter().collect();
+    let urls = [(queues::SAGA, saga), (queues::SAGA_DEAD, dead), (queues::CONTROL, control)];
+    let addresses: Queues = urls.clone().into_iter().collect();
     let clean = async {
         for (_, url) in &urls {
             client.delete_queue().queue_url(url).send().await.expect("the queue can be deleted");
         }
     };
-    cleaned_up(test(client.clone(), queues), clean).await
+    cleaned_up(test(client.clone(), addresses), clean).await
 }
 
 async fn create(client: &Client, name: &str, redrive: Option<String>) -> String {
@@ -58,15 +64,15 @@ async fn arn(client: &Client, url: &str) -> String {
 }
 
 /// Queues that do not make a test wait for messages that are not there.
-fn adapter(client: Client, queues: Queues) -> Sqs {
-    Sqs::new(client, queues, Arc::new(SystemHost)).waiting(Duration::ZERO)
+fn adapter(client: Client, addresses: Queues) -> Sqs {
+    Sqs::new(client, addresses, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
 }
 
 fn outgoing(n: u128, body: impl Into<String>) -> Outgoing {
     Outgoing {
         id: MessageId::from_uuid(Uuid::from_u128(n)),
-        search_id: SearchId::from_uuid(Uuid::from_u128(1)),
-        destination: Destination::Saga,
+        partition: PartitionKey::from_uuid(Uuid::from_u128(1)),
+        queue: queues::SAGA,
         body: body.into(),
         delay: Duration::ZERO,
     }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws::queues::Queues;
 use aws_sdk_sqs::Client;
 use axum::extract::{Path, State};
 use axum::routing::post;
 use axum::{Json, Router};
+use imports::queues;
 use lambda_host::pump::{Functions, Pump, Source};
-use outbox::{Queue, SendMessages};
+use messages::SendMessages;
 use serde_json::{Value, json};
 use servers::Tested;
-use sqs::Queues;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -64,23 +65,25 @@ fn receive_counts(seen: &Invocations, body: &str) -> Vec<u32> {
 
 #[tokio::test]
 async fn what_a_function_fails_comes_again_until_the_queue_gives_it_up_and_nothing_else_does() -> Tested {
-    with_queues(|client: Client, queues: Queues| async move {
+    with_queues(|client: Client, urls: Queues| async move {
         let seen = Invocations::default();
         let (address, server) = endpoint(Arc::clone(&seen)).await;
         let messages = ["good", "bad", "good"].map(|body| outgoing(1, body));
-        for sent in adapter(client.clone(), queues.clone()).send(&messages).await {
+        for sent in adapter(client.clone(), urls.clone()).send(&messages).await {
             sent.unwrap();
         }
         let pump = Pump {
             sqs: client.clone(),
-            urls: BTreeMap::from([(Queue::Saga, queues.url(Queue::Saga).unwrap().to_owned())]),
+            urls: BTreeMap::from([(queues::SAGA, urls.url(&queues::SAGA).unwrap().to_owned())]),
             functions: Functions::at(&address).unwrap(),
+            scheduled: functions::dispatch_outbox::NAME,
             every: Duration::from_secs(60),
             visibility: Some(Duration::from_secs(1)),
             told: Box::new(|_| {}),
         };
-        let sources = Source::ALL.map(|source| Source { concurrency: 1, ..source });
-        let dead = pump.run_until(&sources, arrived(&client, queues.url(Queue::SagaDead).unwrap())).await;
+        let sources = Source::of(&functions::SYSTEM).into_iter();
+        let sources: Vec<_> = sources.map(|source| Source { concurrency: 1, ..source }).collect();
+        let dead = pump.run_until(&sources, arrived(&client, urls.url(&queues::SAGA_DEAD).unwrap())).await;
         server.abort();
         assert_eq!(dead, "bad");
         assert_eq!(receive_counts(&seen, "good"), [1, 1]);

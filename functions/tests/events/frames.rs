@@ -1,0 +1,60 @@
+//! How far it is from a `main` to the conditional write: whoever reads a stack trace at night has few frames to read.
+
+use std::backtrace::Backtrace;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use backend::Backend;
+use events::Installation;
+use functions::run_saga::FUNCTION;
+use imports::queues::SAGA;
+use jiff::Timestamp;
+use messages::{PartitionKey, StoreError};
+use outbox::Settlement;
+use saga::{Persist, Persisted, WriteDocuments};
+
+/// The most frames of our own from `main` to the store's conditional write, both included.
+const MOST: usize = 10;
+/// What of them is above `lambda::answer`: `main`, its async block, `lambda::serve`, and the invocation in it.
+const ABOVE: usize = 4;
+/// Where the sources of our crates on the way are.
+const OURS: [&str; 7] = ["saga", "lambda", "outbox", "dedup", "messages", "imports", "backend"];
+
+/// Writes, and takes note of who called.
+struct Traced {
+    inner: Arc<dyn WriteDocuments>,
+    trace: Arc<Mutex<Option<String>>>,
+}
+
+#[async_trait]
+impl WriteDocuments for Traced {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+        *self.trace.lock().unwrap() = Some(Backtrace::force_capture().to_string());
+        self.inner.persist(writes, now).await
+    }
+
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.inner.settle(settlements).await
+    }
+}
+
+#[tokio::test]
+async fn few_frames_lie_between_main_and_the_conditional_write() {
+    let batch = events::event("sqs-saga-good");
+    let installation = Installation::admitting(&batch).await;
+    let (batch, trace) = (serde_json::from_value(batch).unwrap(), Arc::new(Mutex::new(None)));
+    let mut backend: Backend = installation.backend();
+    let stores = backend.ports.engine.stores.as_mut().unwrap();
+    let inner = Arc::clone(&stores.write_documents);
+    stores.write_documents = Arc::new(Traced { inner, trace: Arc::clone(&trace) });
+    let consumer = (FUNCTION.build.unwrap())(&backend.ports).unwrap();
+    lambda::answer(&backend, &SAGA, consumer.as_ref(), batch, None).await;
+    let trace = trace.lock().unwrap().take().expect("nothing was written");
+    let is_ours = |place: &&str| OURS.iter().any(|name| place.contains(&format!("shared/{name}/src/")));
+    let places = trace.lines().filter_map(|line| line.trim().strip_prefix("at "));
+    let ours: Vec<&str> = places.filter(is_ours).collect();
+    // The store's own frame stands for that of an adapter.
+    let frames = ABOVE + ours.len() + 1;
+    assert!(ours.iter().any(|place| place.contains("lambda/src/lib.rs")), "{trace}");
+    assert!(frames <= MOST, "{frames} frames: {ours:#?}");
+}

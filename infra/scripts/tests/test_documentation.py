@@ -1,0 +1,91 @@
+import re
+import subprocess
+import tomllib
+import unittest
+from pathlib import Path
+from typing import Any
+
+from scripts.paths import ROOT
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+# A crate whose dependencies are not worth listing.
+MANY = "many"
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files of the repository, those included that are about to be added."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [ROOT / line for line in listed.splitlines() if (ROOT / line).is_file()]
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def dependencies() -> dict[str, set[str]]:
+    """What each crate of the workspace, by its folder, needs of the others outside its tests."""
+    packages = {
+        path.parent: manifest(path)
+        for path in tracked("*Cargo.toml")
+        if path.parent != ROOT and "fuzz" not in path.parts
+    }
+    ours = {package["package"]["name"] for package in packages.values()}
+    return {
+        str(folder.relative_to(ROOT)): ours & set(package.get("dependencies", {}))
+        for folder, package in packages.items()
+    }
+
+
+def code_map() -> dict[str, str]:
+    """The last column of the table of crates, by the first."""
+    row = r"^\| `((?:shared/|infra/|tests|functions)[^`]*)` \|.*\| ([^|]*) \|$"
+    return dict(re.findall(row, ARCHITECTURE, re.MULTILINE))
+
+
+class Architecture(unittest.TestCase):
+    def test_lists_every_crate_with_what_it_depends_on(self) -> None:
+        listed = {
+            folder: set(re.findall(r"`([^`]+)`", cell)) for folder, cell in code_map().items() if cell != MANY
+        }
+        real = {folder: needed for folder, needed in dependencies().items() if code_map().get(folder) != MANY}
+        self.maxDiff = None
+        self.assertEqual(listed, real)
+
+    def test_names_tests_that_exist(self) -> None:
+        code = "\n".join(path.read_text("utf-8") for path in tracked("*.rs"))
+        functions = set(re.findall(r"\bfn (\w+)", code))
+        named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+){3,})`", ARCHITECTURE))
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - functions, set())
+
+
+class Links(unittest.TestCase):
+    def test_lead_to_files_and_headings_that_exist(self) -> None:
+        broken = [
+            f"{page.relative_to(ROOT)}: {target}"
+            for page in tracked("*.md")
+            for target in links(page)
+            if not leads_somewhere(page, target)
+        ]
+        self.assertEqual(broken, [])
+
+
+def links(page: Path) -> list[str]:
+    """What a page links to in this repository."""
+    # Brackets in code are not links.
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
+    targets: list[str] = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
+def leads_somewhere(page: Path, target: str) -> bool:
+    name, _, heading = target.partition("#")
+    file = page.parent / name if name else page
+    return file.exists() and (not heading or heading in headings(file))
+
+
+def headings(page: Path) -> set[str]:
+    """The headings of a page as the addresses that they get."""
+    lines = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}

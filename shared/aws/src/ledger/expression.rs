@@ -1,0 +1,160 @@
+//! The ledger's updates as expressions: pure functions that say in DynamoDB's language what
+//! [`dedup::ledger::Item`] says in ours.
+//!
+//! Each change comes in two forms. The first is for an item that is absent or has not expired. Where it finds an
+//! expired one that counts as absent, nothing of it may shine through, and one update cannot both replace an item and
+//! add to it; so there is the second form, `…_afresh`, which writes every attribute and requires that there is
+//! nothing, or nothing but an expired item.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use dedup::ledger::ITEM_LIFETIME;
+use dedup::{Claim, Release, Requirement};
+use jiff::{SignedDuration, Timestamp};
+use messages::{PartitionKey, Token};
+
+use crate::ledger::item::{self, EXPIRES, FENCE, LEASE, OWNER, PARTITION, TOKENS};
+
+/// Placeholders for all names, since some of them are reserved words
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html>).
+const NAMES: [(&str, &str); 6] = [
+    ("#partition", PARTITION),
+    ("#owner", OWNER),
+    ("#lease", LEASE),
+    ("#fence", FENCE),
+    ("#tokens", TOKENS),
+    ("#expires", EXPIRES),
+];
+
+const FREE: &str = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)";
+const ALIVE: &str = "#expires > :second";
+const ABSENT: &str = "attribute_not_exists(#partition)";
+const ABSENT_OR_EXPIRED: &str = "(attribute_not_exists(#partition) OR #expires <= :second)";
+
+/// One conditional update.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Update {
+    pub(crate) partition: PartitionKey,
+    pub(crate) update: String,
+    pub(crate) condition: String,
+    pub(crate) values: HashMap<String, AttributeValue>,
+}
+
+impl Update {
+    fn new(partition: PartitionKey, update: &[String], condition: impl Into<String>) -> Self {
+        Self { partition, update: update.join(" "), condition: condition.into(), values: HashMap::new() }
+    }
+
+    fn value(mut self, name: &str, value: AttributeValue) -> Self {
+        // A value that no expression uses is refused.
+        if self.update.contains(name) || self.condition.contains(name) {
+            self.values.insert(name.to_owned(), value);
+        }
+        self
+    }
+
+    /// The names that the expressions use; any other is refused.
+    pub(crate) fn names(&self) -> HashMap<String, String> {
+        let used = |name: &str| self.update.contains(name) || self.condition.contains(name);
+        let names = NAMES.iter().filter(|(placeholder, _)| used(placeholder));
+        names.map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect()
+    }
+
+    fn claiming(self, claim: &Claim) -> Self {
+        let until = claim.now.checked_add(claim.lease).unwrap_or(Timestamp::MAX);
+        let token = match &claim.requires {
+            Requirement::Token(token) => token.to_string(),
+            Requirement::Known | Requirement::Nothing => String::new(),
+        };
+        self.value(":attempt", AttributeValue::S(claim.attempt.to_string()))
+            .value(":until", item::nanoseconds(until))
+            .value(":now", item::nanoseconds(claim.now))
+            .value(":one", AttributeValue::N("1".to_owned()))
+            .value(":required", AttributeValue::S(token))
+            .value(":tokens", set(&claim.mint))
+            .touching(claim.now)
+    }
+
+    fn touching(self, now: Timestamp) -> Self {
+        self.value(":second", item::seconds(now)).value(":expires", item::ttl(expiry(now)))
+    }
+}
+
+fn expiry(now: Timestamp) -> Timestamp {
+    let lifetime: SignedDuration = ITEM_LIFETIME;
+    now.checked_add(lifetime).unwrap_or(Timestamp::MAX)
+}
+
+fn set<'a>(tokens: impl IntoIterator<Item = &'a Token>) -> AttributeValue {
+    // A set with the same element twice is refused.
+    let mut tokens: Vec<_> = tokens.into_iter().map(Token::to_string).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    AttributeValue::Ss(tokens)
+}
+
+/// A clause that only makes sense with tokens: there are no empty sets.
+fn with_tokens(tokens: &[Token], clause: &str) -> String {
+    if tokens.is_empty() { String::new() } else { clause.to_owned() }
+}
+
+/// A claim of an item that is absent or has not expired.
+pub(crate) fn claim(claim: &Claim) -> Update {
+    let condition = match claim.requires {
+        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {FREE}"),
+        Requirement::Known => format!("{ALIVE} AND {FREE}"),
+        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {FREE})"),
+    };
+    let update = vec![
+        "SET #owner = :attempt, #lease = :until, #expires = :expires".to_owned(),
+        format!("ADD #fence :one{}", with_tokens(&claim.mint, ", #tokens :tokens")),
+    ];
+    Update::new(claim.partition, &update, condition).claiming(claim)
+}
+
+/// A claim that requires nothing, in place of an expired item.
+pub(crate) fn claim_afresh(claim: &Claim) -> Update {
+    let tokens = if claim.mint.is_empty() { " REMOVE #tokens" } else { ", #tokens = :tokens" };
+    let update =
+        format!("SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :one{tokens}");
+    Update::new(claim.partition, &[update], ABSENT_OR_EXPIRED).claiming(claim)
+}
+
+/// A release.
+pub(crate) fn release(release: &Release) -> Update {
+    let mut update = vec!["SET #expires = :expires".to_owned()];
+    if release.ended {
+        update.push("REMOVE #owner, #lease, #tokens".to_owned());
+    } else {
+        update.push("REMOVE #owner, #lease".to_owned());
+        if !release.remove.is_empty() {
+            update.push("DELETE #tokens :removed".to_owned());
+        }
+    }
+    Update::new(release.partition, &update, "#owner = :attempt AND #fence = :fence")
+        .value(":attempt", AttributeValue::S(release.attempt.to_string()))
+        .value(":fence", AttributeValue::N(release.fence.to_string()))
+        .value(":removed", set(&release.remove))
+        .touching(release.now)
+}
+
+/// A grant to an item that is absent or has not expired. It leaves whoever is inside alone.
+pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
+    let update = vec!["SET #expires = :expires".to_owned(), with_tokens(tokens, "ADD #tokens :tokens")];
+    Update::new(partition, &update, format!("{ABSENT} OR {ALIVE}"))
+        .value(":tokens", set(tokens))
+        .touching(now)
+}
+
+/// A grant in place of an expired item.
+pub(crate) fn grant_afresh(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
+    let update = vec![
+        format!("SET #expires = :expires{}", with_tokens(tokens, ", #tokens = :tokens")),
+        format!("REMOVE #owner, #lease, #fence{}", if tokens.is_empty() { ", #tokens" } else { "" }),
+    ];
+    Update::new(partition, &update, ABSENT_OR_EXPIRED).value(":tokens", set(tokens)).touching(now)
+}
+
+#[cfg(test)]
+mod tests;

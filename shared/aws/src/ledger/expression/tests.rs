@@ -1,0 +1,111 @@
+use std::collections::BTreeSet;
+
+use messages::AttemptId;
+use uuid::Uuid;
+
+use super::*;
+
+fn token(n: u128) -> Token {
+    Token::minted_at_entry(PartitionKey::from_uuid(Uuid::nil()), Uuid::from_u128(n))
+}
+
+fn request(requires: Requirement, mint: Vec<Token>) -> Claim {
+    Claim {
+        partition: PartitionKey::from_uuid(Uuid::from_u128(1)),
+        attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
+        now: Timestamp::from_second(1_000).unwrap(),
+        lease: SignedDuration::from_secs(30),
+        requires,
+        mint,
+    }
+}
+
+fn giving_back(remove: &[Token], ended: bool) -> Release {
+    Release {
+        partition: PartitionKey::from_uuid(Uuid::from_u128(1)),
+        attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
+        fence: 7,
+        remove: remove.iter().cloned().collect(),
+        ended,
+        now: Timestamp::from_second(1_000).unwrap(),
+    }
+}
+
+/// Every update that there is.
+fn all() -> Vec<Update> {
+    let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
+    let now = Timestamp::from_second(1_000).unwrap();
+    let mut all = Vec::new();
+    for tokens in [vec![], vec![token(1), token(2)]] {
+        for requires in [Requirement::Token(token(9)), Requirement::Known, Requirement::Nothing] {
+            all.push(claim(&request(requires.clone(), tokens.clone())));
+            all.push(claim_afresh(&request(requires, tokens.clone())));
+        }
+        all.push(release(&giving_back(&tokens, false)));
+        all.push(release(&giving_back(&tokens, true)));
+        all.push(grant(partition, &tokens, now));
+        all.push(grant_afresh(partition, &tokens, now));
+    }
+    all
+}
+
+fn placeholders(text: &str, sign: char) -> BTreeSet<String> {
+    let word = |text: &str| text.chars().take_while(char::is_ascii_lowercase).collect::<String>();
+    text.split(sign).skip(1).map(|rest| format!("{sign}{}", word(rest))).collect()
+}
+
+#[test]
+fn every_placeholder_is_bound_and_nothing_else_is() {
+    for update in all() {
+        let text = format!("{} {}", update.update, update.condition);
+        assert_eq!(placeholders(&text, '#'), update.names().into_keys().collect(), "{text}");
+        assert_eq!(placeholders(&text, ':'), update.values.clone().into_keys().collect(), "{text}");
+    }
+}
+
+#[test]
+fn no_set_is_empty_and_every_item_has_an_expiry() {
+    for update in all() {
+        let empty = |value: &AttributeValue| value.as_ss().is_ok_and(Vec::is_empty);
+        assert!(!update.values.values().any(empty), "{update:?}");
+        assert!(update.update.contains("#expires = :expires"), "{update:?}");
+        assert_eq!(update.values[":expires"], AttributeValue::N((1_000 + 30 * 86_400).to_string()));
+    }
+}
+
+#[test]
+fn expressions_stay_far_below_their_limit() {
+    let many: Vec<Token> = (0..1_000).map(token).collect();
+    let update = claim(&request(Requirement::Token(token(1)), many));
+    assert!(update.update.len() + update.condition.len() < 400, "{update:?}");
+}
+
+#[test]
+fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
+    let update = claim(&request(Requirement::Token(token(9)), vec![token(1)]));
+    assert_eq!(
+        update.condition,
+        "#expires > :second AND contains(#tokens, :required) AND \
+         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)"
+    );
+    assert_eq!(
+        update.update,
+        "SET #owner = :attempt, #lease = :until, #expires = :expires ADD #fence :one, #tokens :tokens"
+    );
+    assert_eq!(update.values[":until"], AttributeValue::N("1030000000000".into()));
+}
+
+#[test]
+fn a_release_is_conditional_on_owner_and_fence() {
+    let update = release(&giving_back(&[token(1)], false));
+    assert_eq!(update.condition, "#owner = :attempt AND #fence = :fence");
+    assert_eq!(update.update, "SET #expires = :expires REMOVE #owner, #lease DELETE #tokens :removed");
+    let ended = release(&giving_back(&[token(1)], true));
+    assert_eq!(ended.update, "SET #expires = :expires REMOVE #owner, #lease, #tokens");
+}
+
+#[test]
+fn the_same_token_twice_is_one() {
+    let update = grant(PartitionKey::from_uuid(Uuid::nil()), &[token(1), token(1)], Timestamp::UNIX_EPOCH);
+    assert_eq!(update.values[":tokens"].as_ss().unwrap().len(), 1);
+}

@@ -1,0 +1,149 @@
+//! The partition ledger.
+
+use std::collections::HashMap;
+
+use crate::{Resource, failed};
+use async_trait::async_trait;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use dedup::ledger::Item;
+use dedup::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Tokens};
+use jiff::Timestamp;
+use messages::{PartitionKey, StoreError, Token};
+
+use crate::ledger::expression::{self, Update};
+use crate::ledger::item::{self, PARTITION};
+use crate::ledger::table;
+
+/// The setting that names the ledger's table.
+pub const LEDGER_TABLE: &str = "SEARCH_IMPORT_LEDGER_TABLE";
+
+/// How often a call changes its mind about an item's expiry. Each time somebody else must have replaced an expired
+/// item, or the clocks of two workers must disagree about its last second.
+const ROUNDS: usize = 3;
+
+/// The partition ledger, in one table.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    client: Client,
+    table: String,
+}
+
+/// What one conditional update came to.
+enum Outcome {
+    /// Done; the item as it is now.
+    Done(Item),
+    /// The condition does not hold; the item as it is, if there is one.
+    Refused(Option<Item>),
+}
+
+impl Ledger {
+    /// The ledger in `table`.
+    pub fn new(client: Client, table: impl Into<String>) -> Self {
+        Self { client, table: table.into() }
+    }
+
+    /// Asks whether the table is there, with the key that it should have.
+    ///
+    /// # Errors
+    /// When it is not, or does not answer.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        table::check(&self.client, &self.resource(), PARTITION).await
+    }
+
+    fn resource(&self) -> Resource {
+        Resource { kind: "table", name: self.table.clone(), setting: LEDGER_TABLE.to_owned() }
+    }
+
+    async fn update(&self, update: Update, doing: &str) -> Result<Outcome, StoreError> {
+        let names = update.names();
+        let answer = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .key(PARTITION, AttributeValue::S(update.partition.to_string()))
+            .update_expression(update.update)
+            .condition_expression(update.condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(update.values))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        match answer {
+            Ok(output) => Ok(Outcome::Done(read(&output.attributes.unwrap_or_default(), doing)?)),
+            Err(error) => match error.as_service_error() {
+                Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
+                    let stored = refused.item().filter(|item| !item.is_empty());
+                    Ok(Outcome::Refused(stored.map(|item| read(item, doing)).transpose()?))
+                }
+                _ => Err(failed(doing, &self.resource(), &error)),
+            },
+        }
+    }
+}
+
+fn read(attributes: &HashMap<String, AttributeValue>, doing: &str) -> Result<Item, StoreError> {
+    item::read(attributes).map_err(|error| StoreError::unusable(doing, error))
+}
+
+fn unsettled(doing: String) -> StoreError {
+    StoreError::unavailable(doing, "the item was replaced again and again")
+}
+
+#[async_trait]
+impl ClaimPartition for Ledger {
+    /// One call, also when the answer is no: the item that comes back with a refusal tells why. A second one only
+    /// where an expired item that DynamoDB has not deleted yet has to be replaced.
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
+        let doing = format!("claiming partition {}", claim.partition);
+        let mut update = expression::claim(claim);
+        for _ in 0..ROUNDS {
+            let stored = match self.update(update, &doing).await? {
+                Outcome::Done(item) => {
+                    let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens) };
+                    return Ok(Admission::Admitted(admitted));
+                }
+                Outcome::Refused(stored) => stored,
+            };
+            let expired = stored.as_ref().is_some_and(|item| item.expires_at <= claim.now);
+            match Item::claim(stored, claim) {
+                (Admission::Admitted(_), _) if expired => update = expression::claim_afresh(claim),
+                (Admission::Admitted(_), _) => update = expression::claim(claim),
+                (refusal, _) => return Ok(refusal),
+            }
+        }
+        Err(unsettled(doing))
+    }
+
+    /// One call. When its answer is lost and the client asks again, that one finds the partition given back and
+    /// answers `false`. That does no harm, since nothing depends on the answer.
+    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
+        let doing = format!("releasing partition {}", release.partition);
+        match self.update(expression::release(release), &doing).await? {
+            Outcome::Done(_) => Ok(true),
+            Outcome::Refused(_) => Ok(false),
+        }
+    }
+}
+
+#[async_trait]
+impl GrantTokens for Ledger {
+    async fn grant(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let doing = format!("granting tokens to partition {partition}");
+        for _ in 0..ROUNDS {
+            for update in [expression::grant, expression::grant_afresh] {
+                if let Outcome::Done(_) = self.update(update(partition, tokens, now), &doing).await? {
+                    return Ok(());
+                }
+            }
+        }
+        Err(unsettled(doing))
+    }
+}

@@ -1,0 +1,107 @@
+//! Message attributes: what may be known of a message without reading its body.
+
+use std::collections::HashMap;
+
+use aws_sdk_sqs::types::MessageAttributeValue;
+use serde::Deserialize;
+
+/// The largest message, attributes included, and the largest batch, in bytes
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+/// Why a message is in a dead-letter queue.
+pub(crate) const REASON: &str = "dead_letter_reason";
+/// Enough of a reason to act on; the rest is cut off.
+const MAX_REASON_CHARS: usize = 1_000;
+
+/// Names and values, all of them text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Attributes(Vec<(&'static str, String)>);
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    traceparent: Option<String>,
+}
+
+impl Attributes {
+    /// The type of a message and the trace that it belongs to, both from its envelope; none for a body that has none.
+    pub(crate) fn of(body: &str) -> Self {
+        let Ok(envelope) = serde_json::from_str::<Envelope>(body) else { return Self::default() };
+        let pairs = [("type", envelope.kind), ("traceparent", envelope.traceparent)];
+        let present = pairs.into_iter().filter_map(|(name, value)| Some((name, sendable(&value?)?)));
+        Self(present.collect()).fitting(body)
+    }
+
+    /// As they are, and why the message is given up.
+    pub(crate) fn with_reason(mut self, reason: &str, body: &str) -> Self {
+        self.0.extend(sendable(reason).map(|reason| (REASON, reason)));
+        self.fitting(body)
+    }
+
+    /// None at all where they would make a message too large that is not: it has to arrive, they need not.
+    fn fitting(self, body: &str) -> Self {
+        if body.len() + self.bytes() > MAX_BYTES { Self::default() } else { self }
+    }
+
+    /// What they add to a message's size: name, type and value of each.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len() + "String".len() + value.len()).sum()
+    }
+
+    /// As the client takes them.
+    pub(crate) fn values(self) -> Option<HashMap<String, MessageAttributeValue>> {
+        let value =
+            |text| MessageAttributeValue::builder().data_type("String").string_value(text).build().ok();
+        let values: HashMap<_, _> =
+            self.0.into_iter().filter_map(|(name, text)| Some((name.to_owned(), value(text)?))).collect();
+        (!values.is_empty()).then_some(values)
+    }
+}
+
+/// A text without the characters that SQS refuses, at most so long; none when nothing is left, since it refuses
+/// empty values too (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>).
+fn sendable(text: &str) -> Option<String> {
+    let allowed = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let text: String = text.chars().filter(allowed).take(MAX_REASON_CHARS).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(attributes: &Attributes) -> Vec<(&str, &str)> {
+        attributes.0.iter().map(|(name, value)| (*name, value.as_str())).collect()
+    }
+
+    #[test]
+    fn a_message_tells_its_type_and_its_trace() {
+        let attributes =
+            Attributes::of(r#"{"type": "search-import.X.v1", "traceparent": "00-1-2-01", "id": 3}"#);
+        assert_eq!(pairs(&attributes), [("type", "search-import.X.v1"), ("traceparent", "00-1-2-01")]);
+        assert_eq!(attributes.bytes(), 4 + 6 + 18 + 11 + 6 + 9);
+    }
+
+    #[test]
+    fn a_body_that_is_no_message_has_none() {
+        for body in ["junk", "{}", "[1]", r#"{"type": ""}"#, r#"{"type": 7}"#] {
+            assert_eq!(Attributes::of(body), Attributes::default(), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_made_fit_to_be_sent() {
+        let reason = format!("\u{0}bad\u{1} {}", "x".repeat(2_000));
+        let attributes = Attributes::of("junk").with_reason(&reason, "junk");
+        let [(name, value)] = pairs(&attributes)[..] else { panic!("{attributes:?}") };
+        assert!(name == REASON && value.starts_with("bad x") && value.len() == 1_000);
+        assert_eq!(Attributes::of("junk").with_reason("", "junk"), Attributes::default());
+    }
+
+    #[test]
+    fn a_message_of_the_largest_size_goes_without() {
+        let body = "x".repeat(MAX_BYTES);
+        assert_eq!(Attributes::of(&body).with_reason("why", &body), Attributes::default());
+    }
+}

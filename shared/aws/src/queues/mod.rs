@@ -1,0 +1,93 @@
+//! SQS adapters: the queues.
+//!
+//! - [`Queues`]: where the queues are;
+//! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs that receive
+//!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it.
+//!
+//! A batch call succeeds while entries of it fail: every entry's result is looked at, and only what failed for a
+//! reason that may pass is sent again, a few times within the call. What is still not sent then is the outbox's.
+//!
+//! A queue with a receive limit has that as its redrive policy; the adapter itself moves only what is to be given up
+//! at once.
+
+mod attributes;
+mod batch;
+mod entries;
+mod receipt;
+mod receive;
+mod send;
+mod urls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Resource, failed};
+use aws_sdk_sqs::Client;
+use aws_types::SdkConfig;
+use messages::{Host, Queue, QueueSpec, StoreError};
+
+pub use receipt::{MalformedReceipt, Receipt};
+pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
+pub use urls::Queues;
+
+/// The client for a configuration, with a limit of its own for each call, repetitions included.
+pub fn client(config: &SdkConfig, call_timeout: Duration) -> Client {
+    let timeouts = crate::timeouts(call_timeout);
+    Client::from_conf(aws_sdk_sqs::config::Builder::from(config).timeout_config(timeouts).build())
+}
+
+/// The queues, through one client.
+#[derive(Clone)]
+pub struct Sqs {
+    client: Client,
+    urls: Queues,
+    queues: &'static [QueueSpec],
+    host: Arc<dyn Host>,
+    wait: Duration,
+}
+
+impl Sqs {
+    /// How long a receive waits for a message by default: the least for which SQS asks all its servers, so that what
+    /// is there is found
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
+    pub const WAIT: Duration = Duration::from_secs(1);
+
+    /// The queues at their addresses. `queues` says where each has its dead letters.
+    pub fn new(client: Client, urls: Queues, queues: &'static [QueueSpec], host: Arc<dyn Host>) -> Self {
+        Self { client, urls, queues, host, wait: Self::WAIT }
+    }
+
+    /// As it is, with another time that a receive waits for a message, in whole seconds up to 20. Zero asks some of
+    /// the queue's servers alone, and may overlook messages.
+    #[must_use]
+    pub fn waiting(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// Checks that a queue exists.
+    ///
+    /// # Errors
+    /// When no URL is set for it, it does not exist, or it does not answer.
+    pub async fn check(&self, queue: &Queue) -> Result<(), StoreError> {
+        let doing = format!("looking for queue {queue}");
+        let request = self.client.get_queue_attributes().queue_url(self.url(queue, &doing)?);
+        request.send().await.map_err(|error| failed(doing, &self.resource(queue), &error))?;
+        Ok(())
+    }
+
+    fn url(&self, queue: &Queue, doing: &str) -> Result<&str, StoreError> {
+        self.urls.url(queue).ok_or_else(|| {
+            let setting = Queues::setting(queue);
+            StoreError::unusable(doing, format!("no URL is set for queue {queue}: {setting} is not set"))
+        })
+    }
+
+    fn dead_letters_of(&self, queue: &Queue) -> Option<Queue> {
+        QueueSpec::dead_letters_of(self.queues, queue)
+    }
+
+    fn resource(&self, queue: &Queue) -> Resource {
+        let name = self.urls.url(queue).unwrap_or_default().to_owned();
+        Resource { kind: "queue", name, setting: Queues::setting(queue) }
+    }
+}

@@ -1,0 +1,175 @@
+//! Receiving and answering.
+
+use std::time::Duration;
+
+use crate::failed;
+use async_trait::async_trait;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use jiff::{SignedDuration, Timestamp};
+use messages::queue::MAX_BATCH;
+use messages::{Delivery, Disposition, Queue, ReceiveMessages, Received, StoreError};
+
+use crate::queues::Sqs;
+use crate::queues::attributes::Attributes;
+use crate::queues::receipt::Receipt;
+use crate::queues::send::whole_seconds;
+
+/// The longest that a message may stay hidden, counted from when it was received
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
+/// The longest a receive may wait
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// SQS's names for a message that is not the caller's any more: deleted, or visible again.
+const GONE: [&str; 4] = [
+    "ReceiptHandleIsInvalid",
+    "MessageNotInflight",
+    "AWS.SimpleQueueService.MessageNotInflight",
+    "InvalidParameterValue",
+];
+
+#[async_trait]
+impl ReceiveMessages for Sqs {
+    async fn receive(
+        &self,
+        queue: &Queue,
+        max: usize,
+        visibility: Duration,
+    ) -> Result<Vec<Received>, StoreError> {
+        if max == 0 {
+            return Ok(Vec::new());
+        }
+        let doing = format!("receiving from queue {queue}");
+        let visibility = visibility.min(MAX_VISIBILITY);
+        // Before the call, so that a receipt never claims to be valid for longer than it is.
+        let until = later(self.host.now(), visibility);
+        let answer = self
+            .client
+            .receive_message()
+            .queue_url(self.url(queue, &doing)?)
+            .max_number_of_messages(i32::try_from(max.min(MAX_BATCH)).unwrap_or(1))
+            .visibility_timeout(whole_seconds(visibility))
+            .wait_time_seconds(whole_seconds(self.wait.min(MAX_WAIT)))
+            .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
+            .send()
+            .await
+            .map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
+        let can_be_given_up = self.dead_letters_of(queue).is_some();
+        let messages = answer.messages.unwrap_or_default().into_iter();
+        messages
+            .map(|message| received(message, until, can_be_given_up))
+            .collect::<Result<_, _>>()
+            .map_err(|error| StoreError::unusable(doing, error))
+    }
+
+    async fn answer(
+        &self,
+        queue: &Queue,
+        receipt: &str,
+        disposition: &Disposition,
+    ) -> Result<(), StoreError> {
+        let doing = format!("answering for a message of queue {queue}");
+        let receipt = Receipt::parse(receipt).map_err(|error| StoreError::unusable(&*doing, error))?;
+        if receipt.until <= self.host.now() {
+            tracing::debug!(queue = queue.name(), "an answer comes too late, and its message comes again");
+            return Ok(());
+        }
+        match disposition {
+            Disposition::Acknowledge => self.delete(queue, &receipt, &doing).await,
+            Disposition::Retry { after, .. } => self.hide(queue, &receipt, *after, &doing).await,
+            Disposition::DeadLetter { reason } => match (self.dead_letters_of(queue), &receipt.body) {
+                // First there, then gone from here: a crash between the two leaves a copy too many, not one too few.
+                (Some(dead), Some(body)) => {
+                    self.give_up(&dead, body, reason, &doing).await?;
+                    self.delete(queue, &receipt, &doing).await
+                }
+                // A queue that keeps everything has nowhere to move it; it keeps it.
+                (None, _) | (Some(_), None) => Ok(()),
+            },
+        }
+    }
+}
+
+impl Sqs {
+    async fn delete(&self, queue: &Queue, receipt: &Receipt, doing: &str) -> Result<(), StoreError> {
+        let request = self.client.delete_message().queue_url(self.url(queue, doing)?);
+        match request.receipt_handle(&receipt.handle).send().await {
+            Ok(_) => Ok(()),
+            Err(error) if error.code().is_some_and(|code| GONE.contains(&code)) => Ok(()),
+            Err(error) => Err(failed(doing, &self.resource(queue), &error)),
+        }
+    }
+
+    async fn hide(
+        &self,
+        queue: &Queue,
+        receipt: &Receipt,
+        after: Duration,
+        doing: &str,
+    ) -> Result<(), StoreError> {
+        let request = self
+            .client
+            .change_message_visibility()
+            .queue_url(self.url(queue, doing)?)
+            .receipt_handle(&receipt.handle)
+            .visibility_timeout(whole_seconds(after.min(MAX_VISIBILITY)));
+        match request.send().await {
+            Ok(_) => Ok(()),
+            // Also what SQS says when the message would be hidden for more than twelve hours altogether; it then
+            // comes again when its visibility timeout ends.
+            Err(error) if error.code().is_some_and(|code| GONE.contains(&code)) => {
+                tracing::debug!(
+                    queue = queue.name(),
+                    code = error.code(),
+                    "a message's delay stays as it was"
+                );
+                Ok(())
+            }
+            Err(error) => Err(failed(doing, &self.resource(queue), &error)),
+        }
+    }
+
+    async fn give_up(&self, dead: &Queue, body: &str, reason: &str, doing: &str) -> Result<(), StoreError> {
+        self.client
+            .send_message()
+            .queue_url(self.url(dead, doing)?)
+            .message_body(body)
+            .set_message_attributes(Attributes::of(body).with_reason(reason, body).values())
+            .send()
+            .await
+            .map_err(|error| failed(doing, &self.resource(dead), &error))?;
+        Ok(())
+    }
+}
+
+fn received(
+    message: Message,
+    until: Timestamp,
+    can_be_given_up: bool,
+) -> Result<Received, serde_json::Error> {
+    let count = message
+        .attributes
+        .as_ref()
+        .and_then(|attributes| attributes.get(&MessageSystemAttributeName::ApproximateReceiveCount))
+        .and_then(|count| count.parse().ok());
+    let body = message.body.unwrap_or_default();
+    let receipt = Receipt {
+        handle: message.receipt_handle.unwrap_or_default(),
+        until,
+        body: can_be_given_up.then(|| body.clone()),
+    };
+    Ok(Received {
+        receipt: receipt.text()?,
+        delivery: Delivery {
+            record_id: message.message_id.unwrap_or_default(),
+            body,
+            receive_count: count.unwrap_or(1),
+        },
+    })
+}
+
+fn later(at: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
+}

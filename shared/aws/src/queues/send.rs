@@ -1,0 +1,181 @@
+//! Sending.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::failed;
+use async_trait::async_trait;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use futures::future::join_all;
+use messages::{Outgoing, Queue, SendError, SendMessages, StoreError};
+
+use crate::queues::Sqs;
+use crate::queues::attributes::Attributes;
+use crate::queues::batch::pack;
+use crate::queues::entries::{Outcome, outcome};
+
+/// The longest that SQS holds a message back
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
+pub const MAX_DELAY: Duration = Duration::from_secs(900);
+
+/// How often entries are sent within one call, beside the client's own repetitions of calls that fail as a whole.
+const ROUNDS: u32 = 3;
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+
+/// A message that is to wait for longer than SQS can hold it; such waiting is the outbox's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a delay of {0:?} is more than the {MAX_DELAY:?} that SQS can wait")]
+pub struct DelayTooLong(pub Duration);
+
+/// What SQS says of one entry that it did not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the queue did not take it: {0}")]
+pub struct EntryFailure(pub String);
+
+/// One message of a batch, and its place in the call.
+struct Sending<'a> {
+    place: usize,
+    message: &'a Outgoing,
+    attributes: Attributes,
+}
+
+impl Sending<'_> {
+    fn bytes(&self) -> usize {
+        self.message.body.len() + self.attributes.bytes()
+    }
+
+    /// The place is the id: unique in the batch, and short.
+    fn entry(&self) -> Result<SendMessageBatchRequestEntry, StoreError> {
+        SendMessageBatchRequestEntry::builder()
+            .id(self.place.to_string())
+            .message_body(&self.message.body)
+            .delay_seconds(whole_seconds(self.message.delay))
+            .set_message_attributes(self.attributes.clone().values())
+            .build()
+            .map_err(|error| StoreError::unusable(self.doing(), error))
+    }
+
+    fn doing(&self) -> String {
+        doing(self.message)
+    }
+}
+
+fn doing(message: &Outgoing) -> String {
+    format!("sending message {} to {}", message.id, message.queue)
+}
+
+/// Rounded up: a message must not come early.
+pub(crate) fn whole_seconds(duration: Duration) -> i32 {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    i32::try_from(seconds).unwrap_or(i32::MAX)
+}
+
+type Results = Vec<(usize, Result<(), SendError>)>;
+
+#[async_trait]
+impl SendMessages for Sqs {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        let mut results = Results::new();
+        let mut going: BTreeMap<&Queue, Vec<Sending<'_>>> = BTreeMap::new();
+        for (place, message) in messages.iter().enumerate() {
+            match self.sendable(message) {
+                Ok(()) => {
+                    let sending = Sending { place, message, attributes: Attributes::of(&message.body) };
+                    going.entry(&message.queue).or_default().push(sending);
+                }
+                Err(error) => results.push((place, Err(error))),
+            }
+        }
+        let batches = going.into_iter().flat_map(|(queue, going)| {
+            pack(going, Sending::bytes).into_iter().map(move |batch| (queue, batch))
+        });
+        let sent = join_all(batches.map(|(queue, batch)| self.send_batch(queue, batch))).await;
+        results.extend(sent.into_iter().flatten());
+        results.sort_unstable_by_key(|(place, _)| *place);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+impl Sqs {
+    fn sendable(&self, message: &Outgoing) -> Result<(), SendError> {
+        if self.urls.url(&message.queue).is_none() {
+            return Err(SendError::UnknownQueue(message.queue.clone()));
+        }
+        if message.delay > MAX_DELAY {
+            return Err(StoreError::unusable(doing(message), DelayTooLong(message.delay)).into());
+        }
+        Ok(())
+    }
+
+    /// Sends one batch until every entry is in the queue or will not be, or the rounds are over.
+    async fn send_batch(&self, queue: &Queue, mut open: Vec<Sending<'_>>) -> Results {
+        let mut results = Results::new();
+        for round in 1..=ROUNDS {
+            let outcomes = self.send_round(queue, &open).await;
+            let mut again = Vec::new();
+            for (sending, outcome) in open.into_iter().zip(outcomes) {
+                match outcome {
+                    Ok(Outcome::Failed(_)) if round < ROUNDS => again.push(sending),
+                    outcome => results.push((sending.place, result(&sending, outcome))),
+                }
+            }
+            if again.is_empty() {
+                break;
+            }
+            self.back_off(round).await;
+            open = again;
+        }
+        results
+    }
+
+    async fn back_off(&self, round: u32) {
+        let longest = FIRST_BACKOFF * 2_u32.saturating_pow(round - 1);
+        self.host.sleep(longest.mul_f64(0.5 + self.host.unit_random() / 2.0)).await;
+    }
+
+    /// One outcome for each, in order. A call that failed as a whole was repeated by the client already.
+    async fn send_round(&self, queue: &Queue, open: &[Sending<'_>]) -> Vec<Result<Outcome, StoreError>> {
+        let entries: Result<Vec<_>, _> = open.iter().map(Sending::entry).collect();
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return open.iter().map(|sending| Err(copy(sending, &error))).collect(),
+        };
+        let request = self.client.send_message_batch().set_queue_url(self.urls.url(queue).map(str::to_owned));
+        match request.set_entries(Some(entries)).send().await {
+            Ok(answer) => {
+                let of = |sending: &Sending<'_>| {
+                    outcome(&sending.place.to_string(), answer.successful(), answer.failed())
+                };
+                open.iter().map(|sending| Ok(of(sending))).collect()
+            }
+            Err(error) => {
+                let resource = self.resource(queue);
+                open.iter().map(|sending| Err(failed(sending.doing(), &resource, &error))).collect()
+            }
+        }
+    }
+}
+
+fn copy(sending: &Sending<'_>, error: &StoreError) -> StoreError {
+    StoreError::unusable(sending.doing(), error.chain())
+}
+
+fn result(sending: &Sending<'_>, outcome: Result<Outcome, StoreError>) -> Result<(), SendError> {
+    match outcome? {
+        Outcome::Sent => Ok(()),
+        Outcome::Failed(why) => Err(StoreError::unavailable(sending.doing(), EntryFailure(why)).into()),
+        Outcome::Refused(why) => Err(StoreError::unusable(sending.doing(), EntryFailure(why)).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_rounded_up() {
+        assert_eq!(whole_seconds(Duration::from_millis(1_001)), 2);
+        assert_eq!(whole_seconds(Duration::from_secs(900)), 900);
+        assert_eq!(whole_seconds(Duration::ZERO), 0);
+    }
+}

@@ -1,0 +1,542 @@
+//! Every setting of every program, read once at start from the environment, into typed values.
+//!
+//! All faults are reported together: whoever corrects a configuration wants to do it once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use imports::Settings;
+use imports::manifest::MAX_FILE_BYTES;
+use jiff::SignedDuration;
+use outbox::Policy;
+
+/// See [`Config::max_record_bytes`].
+const MAX_RECORD_BYTES: usize = 5 << 20;
+
+/// Settings without a meaning on Lambda, where there is no data directory and the queues decide how long a message is
+/// hidden.
+pub const NOT_ON_LAMBDA: [&str; 2] = ["SEARCH_IMPORT_DATA_DIR", "SEARCH_IMPORT_VISIBILITY_SECONDS"];
+
+/// How duplicates are recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By tokens in the partition's ledger item: at any age.
+    Ledger,
+    /// By versions, processed ids and states alone: while the saga's document lives.
+    Optimistic,
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "ledger" => Ok(Self::Ledger),
+            "optimistic" => Ok(Self::Optimistic),
+            _ => Err("either \"ledger\" or \"optimistic\"".to_owned()),
+        }
+    }
+}
+
+/// Which adapters are behind the ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackendKind {
+    /// SQLite and a folder, on this machine.
+    Embedded,
+    /// MongoDB, DynamoDB, SQS and S3.
+    Aws,
+}
+
+impl FromStr for BackendKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "embedded" => Ok(Self::Embedded),
+            "aws" => Ok(Self::Aws),
+            _ => Err("either \"embedded\" or \"aws\"".to_owned()),
+        }
+    }
+}
+
+/// Text that may hold credentials. `Debug` does not print it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text that was read from elsewhere.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// Where the services of [`BackendKind::Aws`] are. A program needs only those that it uses; an empty value
+/// counts as not set. Region, credentials and endpoints are in the variables that every AWS program has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Services {
+    /// `MONGODB_URI`: the address of the database, credentials included.
+    pub mongodb_uri: Option<Secret>,
+    /// `MONGODB_URI_SECRET_ARN`: the secret of Secrets Manager that holds the address instead.
+    pub mongodb_uri_secret: Option<String>,
+    /// `MONGODB_DATABASE`: its name; `search_import`.
+    pub mongodb_database: String,
+    /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the most connections that one process has to one server; 10. Times the
+    /// number of processes, that must stay below what the server allows.
+    pub mongodb_pool_size: u32,
+    /// `SEARCH_IMPORT_LEDGER_TABLE`: the DynamoDB table of the partitions.
+    pub ledger_table: Option<String>,
+    /// `SEARCH_IMPORT_PROCESSED_TABLE`: the DynamoDB table of processed messages.
+    pub processed_table: Option<String>,
+    /// `SEARCH_IMPORT_UPLOAD_BUCKET`: the S3 bucket of the uploads.
+    pub upload_bucket: Option<String>,
+    /// `SEARCH_IMPORT_…_QUEUE_URL`: the addresses of the SQS queues, by setting.
+    pub queue_urls: BTreeMap<String, String>,
+}
+
+impl Default for Services {
+    fn default() -> Self {
+        Self {
+            mongodb_uri: None,
+            mongodb_uri_secret: None,
+            mongodb_database: "search_import".to_owned(),
+            mongodb_pool_size: 10,
+            ledger_table: None,
+            processed_table: None,
+            upload_bucket: None,
+            queue_urls: BTreeMap::new(),
+        }
+    }
+}
+
+/// The settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `SEARCH_IMPORT_BACKEND`: `embedded` or `aws`; `embedded`.
+    pub backend: BackendKind,
+    /// Where the services of the `aws` backend are.
+    pub services: Services,
+    /// `SEARCH_IMPORT_DATA_DIR`: where the embedded stores are; `.search-import` below the working directory.
+    pub data_dir: PathBuf,
+    /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
+    pub mode: Mode,
+    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`.
+    pub key_prefix: String,
+    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
+    /// can create.
+    pub max_file_bytes: u64,
+    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the largest record accepted; 4 MiB. At most 5 MiB: text that is not UTF-8 may
+    /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
+    /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
+    pub max_record_bytes: usize,
+    /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: the percentage of unreadable records tolerated; 50. A file with
+    /// more is refused as a whole.
+    pub max_quarantined_percent: u8,
+    /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
+    pub upload_valid_for: Duration,
+    /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
+    pub admit_untokened: bool,
+    /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
+    pub concurrency: usize,
+    /// The outbox:
+    /// - `SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS`: failed attempts after which it is poisoned; 5. With 0 the first one does;
+    /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
+    /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100;
+    /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: how long one call to a queue may take before its messages count
+    ///   as not sent; 15, at most what a claim lasts;
+    /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: how long the record of a session stays once it is settled; 604,800.
+    pub outbox: Policy,
+    /// `SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS`: how long an announcement may take to be stored before it is given up;
+    /// 15, at most 900.
+    pub session_max_commit: Duration,
+    /// `SEARCH_IMPORT_SESSION_INCREMENT_SECONDS`: half the first delay between two looks for it, which doubles; 2, at
+    /// most the former.
+    pub session_increment: Duration,
+    /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: how long a program that receives messages by itself hides them from
+    /// others, at most 43,200; else 60, and 900 for parse commands. On Lambda the queues decide.
+    pub visibility: Option<Duration>,
+    /// `SEARCH_IMPORT_SAGA_RETENTION_SECONDS`: how long the document of a search that has ended is kept; 604,800
+    /// (7 days) in ledger mode, [`Config::message_lifetime`] in optimistic mode.
+    pub saga_retention: Duration,
+    /// `SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS`: the longest time that a message can live in a queue and its
+    /// dead-letter queue; 1,209,600, the most that SQS allows
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>).
+    pub message_lifetime: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            backend: BackendKind::Embedded,
+            services: Services::default(),
+            data_dir: PathBuf::from(".search-import"),
+            mode: Mode::Ledger,
+            key_prefix: "uploads/".to_owned(),
+            max_file_bytes: 1 << 30,
+            max_record_bytes: 4 << 20,
+            max_quarantined_percent: 50,
+            upload_valid_for: Duration::from_secs(3_600),
+            admit_untokened: false,
+            concurrency: 10,
+            outbox: Policy::default(),
+            session_max_commit: Duration::from_secs(15),
+            session_increment: Duration::from_secs(2),
+            visibility: None,
+            saga_retention: Duration::from_secs(604_800),
+            message_lifetime: Duration::from_secs(1_209_600),
+        }
+    }
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Faults(Vec<String>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the configuration is wrong: {}", self.0.join("; "))
+    }
+}
+
+impl Config {
+    /// What of it concerns the application.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            key_prefix: self.key_prefix.clone(),
+            max_file_bytes: self.max_file_bytes,
+            max_record_bytes: self.max_record_bytes,
+            max_quarantined_percent: self.max_quarantined_percent,
+            upload_valid_for: self.upload_valid_for,
+        }
+    }
+
+    /// Reads the process's environment.
+    ///
+    /// # Errors
+    /// With every setting that is wrong.
+    pub fn from_env() -> Result<Self, Faults> {
+        Self::from_pairs(std::env::vars())
+    }
+
+    /// Reads settings from pairs of name and value; other names are passed over.
+    ///
+    /// # Errors
+    /// With every setting that is wrong.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
+        let mut reader = Reader { pairs: pairs.into_iter().collect(), ..Reader::default() };
+        let config = Self::read(&mut reader);
+        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+    }
+
+    /// The names of all settings, as reading them asks for them; those of queues apart, which are one for each queue.
+    pub fn names() -> BTreeSet<String> {
+        let mut reader = Reader::default();
+        Self::read(&mut reader);
+        reader.asked
+    }
+
+    fn read(reader: &mut Reader) -> Self {
+        let default = Self::default();
+        let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
+        let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
+        let (session_max_commit, session_increment) = reader.session(&default);
+        Self {
+            backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
+            services: reader.services(default.services),
+            data_dir: reader.read(
+                "DATA_DIR",
+                default.data_dir,
+                |path| !path.as_os_str().is_empty(),
+                "a folder",
+            ),
+            mode,
+            key_prefix: reader.read("KEY_PREFIX", default.key_prefix, |_| true, "text"),
+            max_file_bytes: reader.read(
+                "MAX_FILE_BYTES",
+                default.max_file_bytes,
+                |bytes| (1..=MAX_FILE_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5000000000",
+            ),
+            max_record_bytes: reader.read(
+                "MAX_RECORD_BYTES",
+                default.max_record_bytes,
+                |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5242880",
+            ),
+            max_quarantined_percent: reader.read(
+                "MAX_QUARANTINED_PERCENT",
+                default.max_quarantined_percent,
+                |percent| *percent <= 100,
+                "a number from 0 to 100",
+            ),
+            upload_valid_for: Duration::from_secs(reader.read(
+                "UPLOAD_VALID_SECONDS",
+                default.upload_valid_for.as_secs(),
+                |seconds| (1..=604_800).contains(seconds),
+                "a number of seconds from 1 to 604800",
+            )),
+            admit_untokened: reader.read(
+                "ADMIT_UNTOKENED",
+                default.admit_untokened,
+                |_| true,
+                "true or false",
+            ),
+            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            outbox: reader.outbox(default.outbox),
+            session_max_commit,
+            session_increment,
+            visibility: reader.visibility(),
+            saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
+            message_lifetime,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    pairs: BTreeMap<String, String>,
+    /// The name of every setting that was looked for.
+    asked: BTreeSet<String>,
+    faults: Vec<String>,
+}
+
+impl Reader {
+    fn services(&mut self, default: Services) -> Services {
+        let pool_size = "a number of connections, at least 1";
+        Services {
+            mongodb_pool_size: self.read(
+                "MONGODB_POOL_SIZE",
+                default.mongodb_pool_size,
+                |n| *n > 0,
+                pool_size,
+            ),
+            mongodb_uri: self.text("MONGODB_URI").map(Secret),
+            mongodb_uri_secret: self.text("MONGODB_URI_SECRET_ARN"),
+            mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
+            ledger_table: self.text("SEARCH_IMPORT_LEDGER_TABLE"),
+            processed_table: self.text("SEARCH_IMPORT_PROCESSED_TABLE"),
+            upload_bucket: self.text("SEARCH_IMPORT_UPLOAD_BUCKET"),
+            queue_urls: self
+                .pairs
+                .iter()
+                .filter(|(name, _)| name.starts_with("SEARCH_IMPORT_") && name.ends_with("_QUEUE_URL"))
+                .map(|(name, url)| (name.clone(), url.clone()))
+                .collect(),
+        }
+    }
+
+    /// The delays are those of SQS, which waits for 15 minutes at most
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
+    fn session(&mut self, default: &Config) -> (Duration, Duration) {
+        let must_be = "a number of seconds from 1 to 900";
+        let mut read = |name: &str, default: Duration| {
+            let seconds = self.read(name, default.as_secs(), |n| (1..=900).contains(n), must_be);
+            Duration::from_secs(seconds)
+        };
+        let max_commit = read("SESSION_MAX_COMMIT_SECONDS", default.session_max_commit);
+        let increment = read("SESSION_INCREMENT_SECONDS", default.session_increment);
+        if increment > max_commit {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_SESSION_INCREMENT_SECONDS must be at most {}, the time that a commit may take \
+                 (SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS)",
+                max_commit.as_secs()
+            ));
+        }
+        (max_commit, increment)
+    }
+
+    fn outbox(&mut self, default: Policy) -> Policy {
+        let (from_0, from_1) = ("a number", "a number, at least 1");
+        let span = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
+        let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
+        let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default.send_timeout.min(stuck_after));
+        if send_timeout > stuck_after {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS must be at most {}, what a claim lasts \
+                 (SEARCH_IMPORT_OUTBOX_STUCK_SECONDS)",
+                stuck_after.as_secs()
+            ));
+        }
+        let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
+        Policy {
+            max_attempts: self.read("OUTBOX_MAX_ATTEMPTS", default.max_attempts, |_| true, from_0),
+            max_delay: span(max_delay),
+            stuck_after: span(stuck_after),
+            batch: self.read("OUTBOX_BATCH", default.batch, |n| *n > 0, from_1),
+            send_timeout,
+            retention: span(retention),
+        }
+    }
+
+    /// At most what SQS allows
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+    fn visibility(&mut self) -> Option<Duration> {
+        let seconds = "a number of seconds from 1 to 43200";
+        let visibility = self.read("VISIBILITY_SECONDS", 0, |n| (1..=43_200).contains(n), seconds);
+        (visibility > 0).then(|| Duration::from_secs(visibility))
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.asked.insert(name.to_owned());
+        self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
+    }
+
+    fn seconds(&mut self, name: &str, default: Duration) -> Duration {
+        // More than a century is a slip of the hand.
+        let valid = |seconds: &u64| (1..=3_155_760_000).contains(seconds);
+        Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
+    }
+
+    /// Without a ledger only the document tells that its search has ended, so it has to outlive every message: one
+    /// that came later would begin the search anew.
+    fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
+        let default = match mode {
+            Mode::Ledger => default,
+            Mode::Optimistic => message_lifetime,
+        };
+        let retention = self.seconds("SAGA_RETENTION_SECONDS", default);
+        if mode == Mode::Optimistic && retention < message_lifetime {
+            self.faults.push(format!(
+                "SEARCH_IMPORT_SAGA_RETENTION_SECONDS must be at least {} in optimistic mode, the time that a message \
+                 can live (SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS)",
+                message_lifetime.as_secs()
+            ));
+        }
+        retention
+    }
+
+    fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
+        let name = format!("SEARCH_IMPORT_{name}");
+        self.asked.insert(name.clone());
+        let Some(text) = self.pairs.get(&name) else {
+            return default;
+        };
+        match text.parse() {
+            Ok(value) if valid(&value) => value,
+            Ok(_) | Err(_) => {
+                self.faults.push(format!("{name} must be {must_be}"));
+                default
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn without_settings_the_defaults_hold() {
+        assert_eq!(Config::from_pairs([]), Ok(Config::default()));
+    }
+
+    #[test]
+    fn without_a_ledger_documents_outlive_every_message() {
+        let config = |more: &[(&str, &str)]| {
+            let mut all = pairs(&[("SEARCH_IMPORT_MODE", "optimistic")]);
+            all.extend(pairs(more));
+            Config::from_pairs(all)
+        };
+        let default = config(&[]).unwrap();
+        assert_eq!(default.saga_retention, default.message_lifetime);
+        let short = ("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "604800");
+        let faults = config(&[short]).unwrap_err().to_string();
+        assert!(faults.contains("SAGA_RETENTION_SECONDS must be at least 1209600"), "{faults}");
+        assert!(config(&[short, ("SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS", "345600")]).is_ok());
+        let ledger = Config::from_pairs(pairs(&[("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "60")]));
+        assert_eq!(ledger.unwrap().saga_retention, Duration::from_secs(60), "tokens outlive the document");
+    }
+
+    #[test]
+    fn services_are_where_the_environment_says_and_their_secret_is_not_shown() {
+        let config = Config::from_pairs(pairs(&[
+            ("SEARCH_IMPORT_BACKEND", "aws"),
+            ("MONGODB_URI", "mongodb://reviewer:hunter2@db.example"),
+            ("SEARCH_IMPORT_LEDGER_TABLE", ""),
+            ("SEARCH_IMPORT_SAGA_QUEUE_URL", "https://sqs.example/saga"),
+        ]))
+        .unwrap();
+        assert_eq!((config.backend, config.services.ledger_table.as_deref()), (BackendKind::Aws, None));
+        assert_eq!(config.services.queue_urls.len(), 1);
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_outbox_follows_its_settings() {
+        let read =
+            |name: &str, value: &str| Config::from_pairs(pairs(&[(name, value)])).map(|read| read.outbox);
+        let eager = read("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10").unwrap();
+        let stuck_after = SignedDuration::from_secs(10);
+        let send_timeout = stuck_after.unsigned_abs();
+        assert_eq!(eager, Policy { stuck_after, send_timeout, ..Policy::default() });
+        assert_eq!(read("SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS", "0").unwrap().max_attempts, 0);
+        assert!(read("SEARCH_IMPORT_OUTBOX_BATCH", "0").is_err());
+        let kept = read("SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
+        assert_eq!(kept.retention, SignedDuration::from_hours(24));
+        let slow = read("SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS", "301").unwrap_err().to_string();
+        assert!(slow.contains("SEND_TIMEOUT_SECONDS must be at most 300"), "{slow}");
+    }
+
+    #[test]
+    fn a_session_looks_at_least_once_before_it_is_given_up() {
+        let read = |max: &str, increment: &str| {
+            let max = ("SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS", max);
+            Config::from_pairs(pairs(&[max, ("SEARCH_IMPORT_SESSION_INCREMENT_SECONDS", increment)]))
+        };
+        assert_eq!(read("30", "30").unwrap().session_increment, Duration::from_secs(30));
+        assert!(read("1", "2").unwrap_err().to_string().contains("INCREMENT_SECONDS must be at most 1"));
+        assert!(read("901", "2").is_err() && read("15", "0").is_err());
+    }
+
+    #[test]
+    fn every_setting_is_known_by_its_name() {
+        let names = Config::names();
+        for name in ["MONGODB_URI", "MONGODB_DATABASE", "SEARCH_IMPORT_MODE", "SEARCH_IMPORT_OUTBOX_BATCH"] {
+            assert!(names.contains(name), "{names:?}");
+        }
+        assert!(NOT_ON_LAMBDA.iter().all(|name| names.contains(*name)), "{names:?}");
+    }
+
+    #[test]
+    fn the_share_of_unreadable_records_is_a_percentage() {
+        let read = |percent: &str| {
+            Config::from_pairs(pairs(&[("SEARCH_IMPORT_MAX_QUARANTINED_PERCENT", percent)]))
+                .map(|config| config.max_quarantined_percent)
+        };
+        assert_eq!((read("0"), read("100")), (Ok(0), Ok(100)));
+        assert!(read("101").unwrap_err().to_string().contains("from 0 to 100"));
+    }
+
+    #[test]
+    fn all_faults_are_reported_together() {
+        let faults = Config::from_pairs(pairs(&[
+            ("SEARCH_IMPORT_MODE", "maybe"),
+            ("SEARCH_IMPORT_MAX_FILE_BYTES", "0"),
+            ("SEARCH_IMPORT_CONCURRENCY", "-1"),
+        ]))
+        .unwrap_err()
+        .to_string();
+        for name in ["MODE", "MAX_FILE_BYTES", "CONCURRENCY"] {
+            assert!(faults.contains(name), "{faults}");
+        }
+    }
+}

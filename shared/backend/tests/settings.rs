@@ -1,0 +1,99 @@
+//! The page of settings says what the code reads: every name, its default and its bounds.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use backend::{Config, queue_setting};
+use imports::queues::QUEUES;
+
+const PREFIX: &str = "SEARCH_IMPORT_";
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The rows of the page's tables by the variable that they begin with, without it.
+fn rows(page: &str) -> BTreeMap<String, Vec<String>> {
+    page.lines().filter_map(row).collect()
+}
+
+fn row(line: &str) -> Option<(String, Vec<String>)> {
+    let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+    let cells = rest.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned());
+    Some((name.to_owned(), cells.collect()))
+}
+
+/// The text between the backticks that enclose a cell.
+fn quoted(cell: &str) -> Option<&str> {
+    cell.strip_prefix('`')?.strip_suffix('`')
+}
+
+fn read(name: &str, value: &str) -> Result<Config, String> {
+    Config::from_pairs([(name.to_owned(), value.to_owned())]).map_err(|faults| faults.to_string())
+}
+
+/// Whether a number is outside the bounds of its setting, whatever other settings make of it.
+fn is_out_of_bounds(name: &str, value: i128) -> bool {
+    let refused = format!("{name} must be a number");
+    read(name, &value.to_string()).is_err_and(|faults| faults.contains(&refused))
+}
+
+#[test]
+fn every_setting_is_on_the_page_and_no_other() {
+    let page = page();
+    let queues = QUEUES.iter().map(|spec| queue_setting(&spec.queue));
+    let known: BTreeSet<String> = Config::names().into_iter().chain(queues).collect();
+    let shown: BTreeSet<String> = rows(&page).into_keys().collect();
+    let missing: Vec<_> = known.difference(&shown).collect();
+    assert!(missing.is_empty(), "settings that the page does not explain: {missing:?}");
+    let words = page.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+    let unknown: Vec<_> = words.filter(|word| word.starts_with(PREFIX) && !known.contains(*word)).collect();
+    assert!(unknown.is_empty(), "settings that nobody reads: {unknown:?}");
+}
+
+#[test]
+fn what_the_page_calls_a_default_is_one() {
+    let rows = rows(&page());
+    for name in Config::names() {
+        if let Some(default) = quoted(&rows[&name][1]) {
+            assert_eq!(read(&name, default), Ok(Config::default()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn numbers_are_accepted_within_the_bounds_on_the_page_and_nowhere_else() {
+    let mut bounded = 0;
+    for (name, cells) in rows(&page()) {
+        let Some(allowed) = cells.get(3) else { continue };
+        let (least, most) = match allowed.split_once(" to ") {
+            Some((least, most)) => (least, Some(most)),
+            None => match allowed.strip_prefix("at least ") {
+                Some(least) => (least, None),
+                None => continue,
+            },
+        };
+        let least: i128 = least.parse().unwrap();
+        assert!(!is_out_of_bounds(&name, least) && is_out_of_bounds(&name, least - 1), "{name} from {least}");
+        if let Some(most) = most {
+            let most: i128 = most.parse().unwrap();
+            assert!(!is_out_of_bounds(&name, most) && is_out_of_bounds(&name, most + 1), "{name} to {most}");
+        }
+        bounded += 1;
+    }
+    assert!(bounded > 10, "the page says bounds of {bounded} settings");
+}
+
+#[test]
+fn the_choices_on_the_page_are_accepted() {
+    for (name, cells) in rows(&page()) {
+        let choices = cells.get(3).into_iter().flat_map(|allowed| allowed.split(", ")).filter_map(quoted);
+        for choice in choices {
+            // Optimistic mode takes its own default of the retention.
+            assert!(read(&name, choice).is_ok(), "{name}={choice}");
+        }
+    }
+}

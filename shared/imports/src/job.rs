@@ -1,0 +1,161 @@
+//! The import job: one search as its reader sees it. The saga writes it, people and pages read it.
+
+use jiff::Timestamp;
+use outbox::View;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{FileId, ProjectId, SearchId};
+
+/// One import and how far it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The search that was imported; its partition has the same key.
+    pub search_id: SearchId,
+    /// The review it is for.
+    pub project_id: ProjectId,
+    /// The search's name; unknown while only files without a manifest have arrived.
+    pub name: Option<String>,
+    /// How far it is.
+    pub state: JobState,
+    /// Why it ended in [`JobState::Error`], in words for the reviewer.
+    pub reason: Option<String>,
+    /// Its files in the manifest's order.
+    pub files: Vec<JobFile>,
+    /// When the first message of the search was handled.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// Version of the saga that wrote it; 0 is `start-upload`. A write with a revision that is not larger than
+    /// the stored one changes nothing, so writes may be repeated and may overtake each other.
+    pub revision: u64,
+}
+
+/// How far an import is. The saga's states, less `Initial`, of which nothing is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum JobState {
+    /// Files are expected.
+    Uploading,
+    /// Files are here, the manifest is not.
+    Uploaded,
+    /// All files are here and being read.
+    Parsing,
+    /// Every file was read.
+    Completed,
+    /// Something failed for good.
+    Error,
+}
+
+impl JobState {
+    /// Whether nothing will change any more.
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Error)
+    }
+}
+
+impl std::fmt::Display for JobState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Uploading => "Uploading",
+            Self::Uploaded => "Uploaded",
+            Self::Parsing => "Parsing",
+            Self::Completed => "Completed",
+            Self::Error => "Error",
+        })
+    }
+}
+
+/// One file of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFile {
+    /// The file's id, from the manifest or from the object's key.
+    pub file_id: FileId,
+    /// Its name; unknown until the manifest or the file itself arrives.
+    pub name: Option<String>,
+    /// Its size in bytes, as announced until it arrives and as stored from then on.
+    pub size_bytes: Option<u64>,
+    /// Whether it has arrived.
+    pub received: bool,
+    /// What came of it.
+    pub outcome: Option<Outcome>,
+}
+
+/// What came of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was read to its end.
+    Completed(Counts),
+    /// It was refused or could not be read; nothing of it is stored.
+    Failed {
+        /// In words for the reviewer.
+        reason: String,
+    },
+}
+
+/// What was found in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The detected format, such as `RIS`.
+    pub format: String,
+    /// How certain the format is, such as `certain`; empty in views that older releases wrote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format_certainty: String,
+    /// The detected encoding, such as `UTF-8`.
+    pub encoding: String,
+    /// How certain the encoding is, as with the format.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub encoding_certainty: String,
+    /// Records in the file, the unreadable ones included.
+    pub records: u64,
+    /// Studies stored.
+    pub studies: u64,
+    /// Records set aside because they could not be read.
+    pub quarantined: u64,
+}
+
+impl Job {
+    /// Whether its files are being read, or were.
+    pub fn has_started(&self) -> bool {
+        matches!(self.state, JobState::Parsing | JobState::Completed)
+            || self.files.iter().any(|file| file.outcome.is_some())
+    }
+
+    /// Studies stored for all files together.
+    pub fn studies(&self) -> u64 {
+        self.files
+            .iter()
+            .map(|file| match &file.outcome {
+                Some(Outcome::Completed(counts)) => counts.studies,
+                Some(Outcome::Failed { .. }) | None => 0,
+            })
+            .sum()
+    }
+}
+
+impl From<&Job> for View {
+    fn from(job: &Job) -> Self {
+        Self {
+            partition: job.search_id,
+            revision: job.revision,
+            ended: job.state.has_ended(),
+            list: job.project_id.as_uuid(),
+            created_at: job.created_at,
+            // Ids, texts, numbers and times are always JSON.
+            body: serde_json::to_value(job).unwrap_or_default(),
+        }
+    }
+}
+
+impl TryFrom<View> for Job {
+    type Error = serde_json::Error;
+
+    fn try_from(view: View) -> Result<Self, serde_json::Error> {
+        Ok(Self { revision: view.revision, ..serde_json::from_value(view.body)? })
+    }
+}
+
+/// The view of a job as releases before views staged it: the job alone.
+pub fn earlier_view(value: Value) -> Option<View> {
+    serde_json::from_value::<Job>(value).ok().as_ref().map(View::from)
+}

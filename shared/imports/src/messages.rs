@@ -1,0 +1,162 @@
+//! What travels, and what it says.
+
+use std::collections::BTreeMap;
+
+use messages::{Token, messages};
+use saga::SAGA;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{FileId, ProjectId, TimeoutId};
+use crate::job::Counts;
+use crate::manifest::Manifest;
+use crate::queues::{EVENTS, PARSE};
+
+messages! {
+    /// What can happen to a search.
+    pub enum SearchEvent of "search-import" to SAGA {
+        /// A search was announced.
+        SearchUploadStarted(SearchUploadStarted) = 1,
+        /// A file of a search was stored.
+        SearchUploadSaved(SearchUploadSaved) = 1,
+        /// A file was read to its end.
+        ReferenceFileParsingCompleted(ReferenceFileParsingCompleted) = 1,
+        /// A file was refused or could not be read.
+        ReferenceFileFaulted(ReferenceFileFaulted) = 1,
+        /// A parse command never succeeded.
+        StartParsingFaulted(StartParsingFaulted) = 1,
+        /// The files of a search did not arrive in time.
+        UploadTimeout(UploadTimeout) = 1,
+        /// A search was withdrawn by whoever announced it.
+        SearchWithdrawn(SearchWithdrawn) = 1,
+    }
+}
+
+messages! {
+    /// Commands for the parser.
+    pub enum ParseCommand of "search-import" to PARSE {
+        /// Read one file.
+        StartParsing(StartParsing) = 1,
+    }
+}
+
+messages! {
+    /// Announcements of how an import ended, for other systems.
+    pub enum ImportEvent of "search-import" to EVENTS {
+        /// Every file of a search was read.
+        SearchImportCompleted(SearchImportEnded) = 1,
+        /// A search failed.
+        SearchImportFailed(SearchImportEnded) = 1,
+    }
+}
+
+/// See [`SearchEvent::SearchUploadStarted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchUploadStarted {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// The files to expect.
+    pub manifest: Manifest,
+}
+
+/// See [`SearchEvent::SearchUploadSaved`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchUploadSaved {
+    /// The review that the search is for, from the object's key.
+    pub project_id: ProjectId,
+    /// Which of the search's files was stored, from the object's key.
+    pub file_id: FileId,
+    /// The file's name, from the object's key.
+    pub file_name: String,
+    /// Where its bytes are.
+    pub object: ObjectRef,
+    /// The object's user metadata as stored, at most 2 KB by S3's limit; read by
+    /// [`crate::UploadMetadata::from_map`].
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// One stored object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectRef {
+    /// The name of the bucket it is in.
+    pub bucket: String,
+    /// Its key, not URL-encoded.
+    pub key: String,
+    /// Its version, in a bucket that keeps versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+}
+
+/// See [`SearchEvent::ReferenceFileParsingCompleted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceFileParsingCompleted {
+    /// Which of the search's files was read.
+    pub file_id: FileId,
+    /// What was found in it.
+    pub counts: Counts,
+}
+
+/// See [`SearchEvent::ReferenceFileFaulted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceFileFaulted {
+    /// Which of the search's files has failed.
+    pub file_id: FileId,
+    /// Why, in words for the reviewer.
+    pub reason: String,
+}
+
+/// See [`SearchEvent::StartParsingFaulted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartParsingFaulted {
+    /// The file that the command was for.
+    pub file_id: FileId,
+    /// Why, in words for the reviewer.
+    pub reason: String,
+}
+
+/// See [`SearchEvent::UploadTimeout`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadTimeout {
+    /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
+    pub timeout_id: TimeoutId,
+}
+
+/// See [`SearchEvent::SearchWithdrawn`]. It may overtake the announcement, and so says itself what was announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchWithdrawn {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// What was announced.
+    pub manifest: Manifest,
+}
+
+/// See [`ParseCommand::StartParsing`]. It carries all that the parser needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartParsing {
+    /// The review that the studies are for.
+    pub project_id: ProjectId,
+    /// The file to read; part of the ids of its studies.
+    pub file_id: FileId,
+    /// Its name, for the reviewer.
+    pub file_name: String,
+    /// Its place among the search's files, from 0; studies are listed in this order.
+    pub position: u32,
+    /// Where its bytes are.
+    pub object: ObjectRef,
+    /// The token that the reply must carry, as releases before the envelope had one look for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_token: Option<Token>,
+}
+
+/// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchImportEnded {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// How many studies are stored, of all files together.
+    pub studies: u64,
+    /// Why it failed, in words for the reviewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

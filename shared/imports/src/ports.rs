@@ -1,0 +1,121 @@
+//! The ports that the application works on: the engine's, and its own.
+//!
+//! A function takes the ports that it uses from here, and knows no adapter; which adapters there are is chosen once, at
+//! a program's start. A function that asks for a service which is not configured says which setting is missing; one that
+//! does not ask needs no such setting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga::{Engine, Missing, Service};
+
+use crate::jobs::{Jobs, ReadProgress, ReportProgress};
+use crate::objects::{PresignUpload, ReadObject};
+use crate::saga::SearchImport;
+use crate::studies::{ReadStudies, WriteStudies};
+
+/// The uploaded files, which a function reads.
+pub const OBJECTS: Service = Service("objects");
+/// The uploaded files, which a function makes upload forms for.
+pub const UPLOADS: Service = Service("uploads");
+
+/// The ports of one program.
+#[derive(Clone)]
+pub struct Ports {
+    /// The ports of the engine.
+    pub engine: Engine,
+    /// What the database holds of the application.
+    pub library: Result<Library, Missing>,
+    /// Reads the uploaded files.
+    pub objects: Arc<dyn ReadObject>,
+    /// Makes forms for uploading a file.
+    pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
+    /// The application's limits and key prefix.
+    pub settings: Settings,
+}
+
+/// What the database holds of the application.
+#[derive(Clone)]
+pub struct Library {
+    /// Reads studies.
+    pub read_studies: Arc<dyn ReadStudies>,
+    /// Stores them.
+    pub write_studies: Arc<dyn WriteStudies>,
+    /// Reads how far a file has been read.
+    pub read_progress: Arc<dyn ReadProgress>,
+    /// Records how far a file has been read.
+    pub report_progress: Arc<dyn ReportProgress>,
+}
+
+impl Library {
+    /// The ports of a store that has them all.
+    pub fn of<S>(store: &Arc<S>) -> Self
+    where
+        S: ReadStudies + WriteStudies + ReadProgress + ReportProgress + 'static,
+    {
+        Self {
+            read_studies: store.clone(),
+            write_studies: store.clone(),
+            read_progress: store.clone(),
+            report_progress: store.clone(),
+        }
+    }
+}
+
+/// The settings of the application; [`Settings::default`] is what applies where none is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What the keys of uploads begin with.
+    pub key_prefix: String,
+    /// The largest file accepted, in bytes.
+    pub max_file_bytes: u64,
+    /// The largest record read, in bytes.
+    pub max_record_bytes: usize,
+    /// The percentage of unreadable records tolerated; a file with more is refused.
+    pub max_quarantined_percent: u8,
+    /// How long an upload form is valid.
+    pub upload_valid_for: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            key_prefix: "uploads/".to_owned(),
+            max_file_bytes: 1 << 30,
+            max_record_bytes: 4 << 20,
+            max_quarantined_percent: 50,
+            upload_valid_for: Duration::from_secs(3_600),
+        }
+    }
+}
+
+impl Ports {
+    /// What the database holds of the application.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn library(&self) -> Result<&Library, Missing> {
+        self.library.as_ref().map_err(|missing| *missing)
+    }
+
+    /// Imports as their readers see them.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn jobs(&self) -> Result<Jobs, Missing> {
+        let progress = Arc::clone(&self.library()?.read_progress);
+        Ok(Jobs { views: self.engine.views(SearchImport)?, progress })
+    }
+}
+
+impl AsRef<Engine> for Ports {
+    fn as_ref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl AsMut<Engine> for Ports {
+    fn as_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}

@@ -1,0 +1,69 @@
+//! The state machine of one search import.
+//!
+//! [`transition`] says what an event changes and what is to be done about it, and does nothing itself: no I/O,
+//! no clock, no randomness, no async. It is the only place where a state changes; live runs and checkers call
+//! the same function.
+//!
+//! In reading order:
+//! - [`state`]: the six states and what is remembered in each;
+//! - [`event`]: the seven events, and the tokens that handling one may need;
+//! - [`transition()`]: one arm for every pair of state and event;
+//! - `collect`: how files and announcements come together;
+//! - [`table`]: the table and the diagram of all this, drawn by running it.
+
+mod collect;
+pub mod event;
+pub mod state;
+pub mod table;
+mod transition;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use messages::{Body, MessageId, PartitionKey, Token};
+use outbox::View;
+use saga::Saga;
+
+pub use event::Event;
+pub use state::{Ended, File, Import, State};
+pub use transition::{Decision, TIMEOUT, UPLOAD_TIMEOUT, transition};
+
+use crate::messages::SearchEvent;
+
+/// The saga of a search.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SearchImport;
+
+impl Saga for SearchImport {
+    const NAME: &'static str = crate::SYSTEM;
+    type State = State;
+    type Event = SearchEvent;
+
+    fn transition(&self, state: &State, event: &Event<'_>, now: Timestamp) -> Decision {
+        transition(state, event, now)
+    }
+
+    fn ended_at(&self, state: &State) -> Option<Timestamp> {
+        state.completed_at()
+    }
+
+    fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
+        state.job(partition).as_ref().map(View::from)
+    }
+
+    /// Parsing starts once in a search, and the event that starts it announces as many tokens as that needs; at most
+    /// one other event of the group starts the search's only timeout.
+    fn tokens(&self, events: &[&SearchEvent]) -> usize {
+        let most = events.iter().map(|event| event::tokens_needed(event)).max().unwrap_or(0);
+        if most == 0 { 0 } else { most + 1 }
+    }
+
+    fn timers(&self, state: &State) -> BTreeMap<String, MessageId> {
+        let running = state.timeout().map(|id| (TIMEOUT.to_owned(), MessageId::from_uuid(id.as_uuid())));
+        running.into_iter().collect()
+    }
+
+    fn stamp(&self, request: &mut Body, reply_token: &Token) {
+        request.data["reply_token"] = reply_token.as_str().into();
+    }
+}

@@ -1,0 +1,301 @@
+//! What travels through a queue: CloudEvents 1.0, JSON, structured mode
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md>).
+//!
+//! The type is `{system}.{name}.v{version}`. The extension attributes are `correlationid` (the partition), `causationid`
+//! (the message that led to this one), `token` (permission to process it), `replytoken` (the token that an answer must
+//! carry), `timer` (the timer that sent it) and `traceparent` (W3C Trace Context).
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::{MessageId, PartitionKey, Token};
+use crate::trace::Traceparent;
+
+/// The largest body read, in bytes: what an SQS message may hold
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
+/// Checked before a byte of it is parsed.
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+const SPEC_VERSION: &str = "1.0";
+
+/// One logical message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its id; copies of one message share it.
+    pub id: MessageId,
+    /// Which function sent it, such as `run-saga`.
+    pub source: String,
+    /// When what it tells happened.
+    pub time: Timestamp,
+    /// The partition it belongs to.
+    pub partition: PartitionKey,
+    /// The message whose handling led to this one.
+    pub causation_id: Option<MessageId>,
+    /// Permission to process it, where its consumer asks for one.
+    pub token: Option<Token>,
+    /// The token that an answer to it must carry. Exactly one answer is admitted, whichever it is.
+    pub reply_token: Option<Token>,
+    /// The name of the timer that sent it, if one did.
+    pub timer: Option<String>,
+    /// The trace it belongs to.
+    pub traceparent: Option<String>,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a message says, unread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The system whose message it is, such as `shop`.
+    pub system: String,
+    /// The message's name, such as `Paid`.
+    pub name: String,
+    /// The version of its data, from 1.
+    pub version: u16,
+    /// Its data.
+    pub data: Value,
+}
+
+/// The envelope as it is on the wire.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    specversion: String,
+    id: MessageId,
+    source: String,
+    #[serde(rename = "type")]
+    kind: String,
+    time: Timestamp,
+    datacontenttype: String,
+    correlationid: PartitionKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    causationid: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replytoken: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timer: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    data: Value,
+}
+
+impl Message {
+    /// A message from outside: nothing caused it, and nobody has given it a token yet.
+    pub fn new(id: MessageId, source: &str, partition: PartitionKey, time: Timestamp, body: Body) -> Self {
+        Self {
+            id,
+            source: source.to_owned(),
+            time,
+            partition,
+            causation_id: None,
+            token: None,
+            reply_token: None,
+            timer: None,
+            traceparent: Some(Traceparent::of(partition, id.derive(0)).to_string()),
+            body,
+        }
+    }
+
+    /// A message that the handling of this one leads to, in its partition and its trace.
+    #[must_use]
+    pub fn causes(&self, id: MessageId, source: &str, time: Timestamp, body: Body) -> Self {
+        Self {
+            causation_id: Some(self.id),
+            traceparent: Some(self.traceparent_of_effects().to_string()),
+            ..Self::new(id, source, self.partition, time, body)
+        }
+    }
+
+    /// The trace of what its handling leads to.
+    pub fn traceparent_of_effects(&self) -> Traceparent {
+        match self.traceparent.as_deref().and_then(Traceparent::parse) {
+            Some(parent) => parent.then(self.id),
+            None => Traceparent::of(self.partition, self.id),
+        }
+    }
+
+    /// The message as the body of a queue's message.
+    ///
+    /// # Errors
+    /// When it cannot be represented, or would be larger than [`MAX_BODY_BYTES`].
+    pub fn encode(&self) -> Result<String, EncodeError> {
+        let Body { system, name, version, data } = &self.body;
+        let wire = Wire {
+            specversion: SPEC_VERSION.to_owned(),
+            id: self.id,
+            source: format!("/{system}/{}", self.source),
+            kind: format!("{system}.{name}.v{version}"),
+            time: self.time,
+            datacontenttype: "application/json".to_owned(),
+            correlationid: self.partition,
+            causationid: self.causation_id,
+            token: self.token.as_ref().map(Token::to_string),
+            replytoken: self.reply_token.as_ref().map(Token::to_string),
+            timer: self.timer.clone(),
+            traceparent: self.traceparent.clone(),
+            data: data.clone(),
+        };
+        let text = serde_json::to_string(&wire)?;
+        if text.len() > MAX_BODY_BYTES { Err(EncodeError::TooLarge(text.len())) } else { Ok(text) }
+    }
+
+    /// Reads the envelope of a queue's message; what it says stays unread.
+    ///
+    /// # Errors
+    /// What is wrong with it; none of the reasons goes away by trying again.
+    pub fn decode(text: &str) -> Result<Self, DecodeError> {
+        if text.len() > MAX_BODY_BYTES {
+            return Err(DecodeError::TooLarge(text.len()));
+        }
+        let value: Value = serde_json::from_str(text).map_err(DecodeError::NotJson)?;
+        if value.get("specversion").and_then(Value::as_str) != Some(SPEC_VERSION) {
+            return Err(DecodeError::NotCloudEvent);
+        }
+        let wire: Wire = serde_json::from_value(value).map_err(DecodeError::Envelope)?;
+        let (system, name, version) =
+            type_parts(&wire.kind).ok_or_else(|| DecodeError::UnknownType(shorten(&wire.kind)))?;
+        let own = |text: Option<String>| {
+            let token = text.map(|text| Token::parse(&text)).transpose().map_err(|_| DecodeError::Token)?;
+            match token {
+                Some(token) if !token.is_for(wire.correlationid) => {
+                    Err(DecodeError::ForeignToken(wire.correlationid))
+                }
+                token => Ok(token),
+            }
+        };
+        let function = wire.source.strip_prefix('/').and_then(|rest| rest.strip_prefix(system));
+        let source = function.and_then(|rest| rest.strip_prefix('/')).unwrap_or(&wire.source);
+        Ok(Self {
+            id: wire.id,
+            source: source.to_owned(),
+            time: wire.time,
+            partition: wire.correlationid,
+            causation_id: wire.causationid,
+            token: own(wire.token)?,
+            reply_token: own(wire.replytoken)?,
+            timer: wire.timer,
+            traceparent: wire.traceparent,
+            body: Body { system: system.to_owned(), name: name.to_owned(), version, data: wire.data },
+        })
+    }
+}
+
+/// System, name and version of a type.
+fn type_parts(kind: &str) -> Option<(&str, &str, u16)> {
+    let (rest, version) = kind.rsplit_once(".v")?;
+    let (system, name) = rest.rsplit_once('.')?;
+    let version = version.parse().ok().filter(|version| *version > 0)?;
+    (!system.is_empty() && !name.is_empty()).then_some((system, name, version))
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+/// Why a message cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// Not representable as JSON.
+    #[error("the message cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+    /// Over the queue's limit.
+    #[error("the message has {0} bytes, more than the {MAX_BODY_BYTES} that a queue takes")]
+    TooLarge(usize),
+}
+
+/// Why a received body is not a message. None of the reasons goes away by trying again.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Over the limit; not parsed at all.
+    #[error("the body has {0} bytes, more than the {MAX_BODY_BYTES} allowed")]
+    TooLarge(usize),
+    /// Not JSON.
+    #[error("the body is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// JSON, but no CloudEvent of version 1.0.
+    #[error("the body is not a CloudEvent of version {SPEC_VERSION}")]
+    NotCloudEvent,
+    /// A CloudEvent without an attribute that is required here, such as the partition in `correlationid`.
+    #[error("the envelope is incomplete or malformed")]
+    Envelope(#[source] serde_json::Error),
+    /// A type that is not of the form `{system}.{name}.v{version}`.
+    #[error("the type \"{0}\" is unknown")]
+    UnknownType(String),
+    /// A token of another system.
+    #[error("the token is malformed")]
+    Token,
+    /// A token that was made for another partition.
+    #[error("the token is not one of partition {0}")]
+    ForeignToken(PartitionKey),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn message() -> Message {
+        let partition = PartitionKey::from_uuid(Uuid::from_u128(2));
+        let body =
+            Body { system: "shop".into(), name: "Paid".into(), version: 3, data: json!({ "cents": 100 }) };
+        Message {
+            causation_id: Some(MessageId::from_uuid(Uuid::from_u128(3))),
+            token: Some(Token::minted_at_entry(partition, Uuid::from_u128(4))),
+            reply_token: Some(Token::minted_at_entry(partition, Uuid::from_u128(5))),
+            timer: Some("payment".into()),
+            ..Message::new(
+                MessageId::from_uuid(Uuid::from_u128(1)),
+                "run-saga",
+                partition,
+                "2026-01-02T03:04:05Z".parse().unwrap(),
+                body,
+            )
+        }
+    }
+
+    #[test]
+    fn a_message_reads_back_as_what_it_was_written_from() {
+        assert_eq!(Message::decode(&message().encode().unwrap()).unwrap(), message());
+    }
+
+    #[test]
+    fn the_envelope_has_the_attributes_that_cloudevents_requires() {
+        let wire: Value = serde_json::from_str(&message().encode().unwrap()).unwrap();
+        assert_eq!(wire["specversion"], "1.0");
+        assert_eq!(wire["type"], "shop.Paid.v3");
+        assert_eq!(wire["source"], "/shop/run-saga");
+        assert_eq!(wire["correlationid"], "00000000-0000-0000-0000-000000000002");
+        assert!(wire["id"].is_string() && wire["data"].is_object());
+    }
+
+    #[test]
+    fn an_unknown_name_or_version_is_for_the_handler_to_judge() {
+        let good = message().encode().unwrap();
+        let read = |to| Message::decode(&good.replacen("shop.Paid.v3", to, 1)).map(|message| message.body);
+        assert_eq!(read("shop.Refunded.v9").unwrap().version, 9);
+        assert_eq!(read("net.shop.Paid.v1").unwrap().system, "net.shop");
+        for malformed in ["Paid.v1", "shop.Paid", "shop.Paid.v0", "shop.Paid.v99999", ".Paid.v1", "shop..v1"]
+        {
+            assert!(matches!(read(malformed), Err(DecodeError::UnknownType(_))), "{malformed}");
+        }
+    }
+
+    #[test]
+    fn every_hostile_body_is_refused_with_its_own_reason() {
+        let good = message().encode().unwrap();
+        let with = |from: &str, to: &str| Message::decode(&good.replacen(from, to, 1)).unwrap_err();
+        assert!(matches!(Message::decode("\u{0}junk").unwrap_err(), DecodeError::NotJson(_)));
+        assert!(matches!(Message::decode(&"[".repeat(100_000)).unwrap_err(), DecodeError::NotJson(_)));
+        assert!(matches!(Message::decode("{}").unwrap_err(), DecodeError::NotCloudEvent));
+        assert!(matches!(
+            Message::decode(&"x".repeat(MAX_BODY_BYTES + 1)).unwrap_err(),
+            DecodeError::TooLarge(_)
+        ));
+        assert!(matches!(with("correlationid", "other"), DecodeError::Envelope(_)));
+        assert!(matches!(with("\"s:", "\"zz:"), DecodeError::Token));
+        assert!(matches!(with("\"s:000000000002:", "\"s:000000000003:"), DecodeError::ForeignToken(_)));
+    }
+}

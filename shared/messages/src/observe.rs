@@ -1,0 +1,184 @@
+//! What is told about each message: by whom it was handled, what was decided, and why.
+//!
+//! An observation is for people. Nothing depends on its arrival, so observing neither fails nor waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::delivery::Disposition;
+use crate::host::Host;
+use crate::ids::{MessageId, PartitionKey};
+use crate::message::Message;
+
+/// One line of the decision log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// When.
+    pub at: Timestamp,
+    /// By which function.
+    pub function: String,
+    /// Of which partition; none when the message does not say.
+    #[serde(rename = "search_id")]
+    pub partition: Option<PartitionKey>,
+    /// The message; none when it could not be read.
+    pub message_id: Option<MessageId>,
+    /// The message's name, such as `Paid`; empty when it could not be read.
+    pub message: String,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Why, or what came of it.
+    pub why: String,
+    /// Which function sent the message; empty when it could not be read.
+    #[serde(default)]
+    pub source: String,
+    /// The message's own trace context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// When the handling of the message began, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_at: Option<Timestamp>,
+}
+
+/// Something that is counted beside the decisions, by its name. Applications add their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Measure(pub &'static str);
+
+impl Measure {
+    /// Calls of a store of documents, views or partitions.
+    pub const STORAGE_CALLS: Self = Self("StorageCalls");
+    /// How long an outbox entry that a sweep found had been due, in seconds.
+    pub const OUTBOX_AGE: Self = Self("OutboxAge");
+    /// Outbox entries that used up their attempts.
+    pub const POISONED_ENTRIES: Self = Self("PoisonedEntries");
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// Takes notes on behalf of one function.
+#[derive(Clone)]
+pub struct Reporter {
+    /// The function's name.
+    pub function: &'static str,
+    /// Time.
+    pub host: Arc<dyn Host>,
+    /// Who wants to know.
+    pub observer: Arc<dyn Observe>,
+    /// When the handling of what it is about began, where that is known.
+    pub began_at: Option<Timestamp>,
+}
+
+impl Reporter {
+    /// One for what begins now.
+    #[must_use]
+    pub fn beginning(&self) -> Self {
+        Self { began_at: Some(self.host.now()), ..self.clone() }
+    }
+
+    /// Adds to what is counted.
+    pub fn measure(&self, measure: Measure, value: u64) {
+        self.observer.measure(measure, value);
+    }
+
+    /// Takes note of a decision about a message, or about one that could not be read.
+    pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
+        self.observer.observe(Observation {
+            at: self.host.now(),
+            function: self.function.to_owned(),
+            partition: message.map(|message| message.partition),
+            message_id: message.map(|message| message.id),
+            message: message.map_or_else(String::new, |message| message.body.name.clone()),
+            verdict,
+            why: why.to_owned(),
+            source: message.map_or_else(String::new, |message| message.source.clone()),
+            traceparent: message.and_then(|message| message.traceparent.clone()),
+            began_at: self.began_at,
+        });
+    }
+
+    /// Takes note that a delivery is wrong in itself, and sends it to the dead letters.
+    pub fn reject(&self, message: Option<&Message>, reason: String) -> Disposition {
+        self.note(message, Verdict::Rejected, &reason);
+        Disposition::DeadLetter { reason }
+    }
+
+    /// Takes note that a message could not be handled now, and has it delivered again.
+    pub fn retry(&self, message: &Message, after: Duration, reason: String) -> Disposition {
+        self.note(Some(message), Verdict::Retried, &reason);
+        Disposition::Retry { after, reason }
+    }
+}
+
+/// What was decided about one copy of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It changed the state, or its handler did its work.
+    Handled,
+    /// It was processed before, and is dropped.
+    Duplicate,
+    /// It is expected, but changes nothing.
+    Ignored,
+    /// It had changed the state before a crash; what was left to do was done.
+    Recovered,
+    /// It is wrong in itself and goes to the dead-letter queue.
+    Rejected,
+    /// It could not be handled now and comes again.
+    Retried,
+    /// It was sent from an outbox.
+    Dispatched,
+}
+
+impl Verdict {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handled => "handled",
+            Self::Duplicate => "duplicate",
+            Self::Ignored => "ignored",
+            Self::Recovered => "recovered",
+            Self::Rejected => "rejected",
+            Self::Retried => "retried",
+            Self::Dispatched => "dispatched",
+        }
+    }
+}
+
+/// Takes note of decisions.
+#[async_trait]
+pub trait Observe: Send + Sync {
+    /// Takes note of one.
+    fn observe(&self, observation: Observation);
+
+    /// Adds to what is counted.
+    fn measure(&self, _measure: Measure, _value: u64) {}
+
+    /// Brings what it has collected to where it belongs. A function waits for this at the end of each invocation,
+    /// because between two of them its process stands still.
+    async fn flush(&self) {}
+}
+
+#[async_trait]
+impl<O: Observe + ?Sized> Observe for Arc<O> {
+    fn observe(&self, observation: Observation) {
+        (**self).observe(observation);
+    }
+
+    fn measure(&self, measure: Measure, value: u64) {
+        (**self).measure(measure, value);
+    }
+
+    async fn flush(&self) {
+        (**self).flush().await;
+    }
+}
+
+impl Observe for () {
+    fn observe(&self, _: Observation) {}
+}

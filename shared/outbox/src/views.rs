@@ -1,0 +1,175 @@
+//! What readers are shown of a saga: written by it, read by people and pages.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use messages::{PartitionKey, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// One saga as its readers see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// The saga's partition.
+    pub partition: PartitionKey,
+    /// Version of the document that it shows; 0 before there is one. A write with a revision that is not larger than the
+    /// stored one changes nothing, so writes may be repeated and may overtake each other.
+    pub revision: u64,
+    /// Whether nothing will change any more.
+    pub ended: bool,
+    /// The list that it is in, such as that of a customer.
+    pub list: Uuid,
+    /// Its place in the list, the latest first.
+    pub created_at: Timestamp,
+    /// What is shown.
+    pub body: Value,
+}
+
+/// The name under which a payload has what is not the body.
+const ENVELOPE: &str = "view";
+
+/// A view without its body.
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    partition: PartitionKey,
+    revision: u64,
+    ended: bool,
+    list: Uuid,
+    created_at: Timestamp,
+}
+
+impl View {
+    /// The view of a document of this version. A body that is an object says the revision too.
+    #[must_use]
+    pub fn at_revision(mut self, revision: u64) -> Self {
+        self.revision = revision;
+        if let Value::Object(fields) = &mut self.body {
+            fields.insert("revision".to_owned(), revision.into());
+        }
+        self
+    }
+
+    /// As an outbox entry holds it: the body's own fields, and the rest beside them.
+    pub fn into_payload(self) -> String {
+        let Self { partition, revision, ended, list, created_at, body } = self;
+        let envelope = Envelope { partition, revision, ended, list, created_at };
+        let mut fields = match body {
+            Value::Object(fields) => fields,
+            other => serde_json::Map::from_iter([("body".to_owned(), other)]),
+        };
+        // Ids, numbers and times are always JSON.
+        fields.insert(ENVELOPE.to_owned(), serde_json::to_value(envelope).unwrap_or_default());
+        Value::Object(fields).to_string()
+    }
+
+    /// The inverse of [`View::into_payload`]. `earlier` reads the payloads of releases that wrote none of this.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn from_payload(
+        payload: &str,
+        earlier: fn(Value) -> Option<Self>,
+    ) -> Result<Self, serde_json::Error> {
+        let mut value: Value = serde_json::from_str(payload)?;
+        let envelope = value.as_object_mut().and_then(|fields| fields.remove(ENVELOPE));
+        let Some(envelope) = envelope else {
+            return earlier(value).ok_or_else(|| serde::de::Error::custom("it is not a view"));
+        };
+        let Envelope { partition, revision, ended, list, created_at } = serde_json::from_value(envelope)?;
+        Ok(Self { partition, revision, ended, list, created_at, body: value })
+    }
+
+    /// Where it is in its list.
+    pub fn place(&self) -> Cursor {
+        Cursor { created_at: self.created_at, partition: self.partition }
+    }
+}
+
+/// Writes views.
+#[async_trait]
+pub trait WriteViews: Send + Sync {
+    /// Stores each view unless the stored one has the same or a later revision. Repeating changes nothing.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn write(&self, views: &[View]) -> Result<(), StoreError>;
+}
+
+/// Where a page of a list ends: the next one begins after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// When the last one of the page was created.
+    pub created_at: Timestamp,
+    /// Its partition.
+    pub partition: PartitionKey,
+}
+
+/// Some of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T = View> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where it ends; none when nothing follows.
+    pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// The first `limit` of what was found, when one more was asked for to see whether anything follows.
+    pub fn of(mut found: Vec<View>, limit: usize) -> Self {
+        let follows = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| follows).map(View::place);
+        Self { items: found, next }
+    }
+}
+
+/// Reads views as they were written last.
+#[async_trait]
+pub trait ReadViews: Send + Sync {
+    /// The view of a partition.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a view.
+    async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError>;
+
+    /// Those that have not ended, the oldest first.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn unfinished(&self) -> Result<Vec<View>, StoreError>;
+
+    /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn view(body: Value) -> View {
+        let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
+        let created_at = Timestamp::UNIX_EPOCH;
+        View { partition, revision: 0, ended: false, list: Uuid::nil(), created_at, body }
+    }
+
+    #[test]
+    fn a_payload_reads_back_and_its_body_says_the_revision() {
+        let shown = view(json!({ "state": "Paid" })).at_revision(3);
+        assert_eq!(shown.body["revision"], 3);
+        assert_eq!(View::from_payload(&shown.clone().into_payload(), |_| None).unwrap(), shown);
+    }
+
+    #[test]
+    fn a_payload_of_an_earlier_release_is_read_by_the_application() {
+        let earlier = |value: Value| Some(view(value));
+        let read = View::from_payload(r#"{"state":"Paid"}"#, earlier).unwrap();
+        assert_eq!(read.body, json!({ "state": "Paid" }));
+        assert!(View::from_payload("{}", |_| None).is_err());
+        assert!(View::from_payload("[1", earlier).is_err());
+    }
+}

@@ -1,0 +1,366 @@
+//! All ports of an installation, and what is built of them.
+//!
+//! A service that is not configured is an error only for functions that use it.
+
+use std::sync::Arc;
+
+use dedup::guard::{self, Handler};
+use dedup::{ClaimPartition, GrantTokens, RememberProcessed};
+use messages::{
+    Consumer, Host, Message, MessageId, Observe, PartitionKey, Payload, Queue, ReceiveMessages, Reporter,
+    SendMessages, SessionId, StoreError, Token,
+};
+use outbox::session::{self, CommitError, Options, SettleSessions};
+use outbox::{
+    CommitSession, DispatchOutbox, Dispatcher, InspectOutbox, Key, Policy, ReadRecords, ReadViews, Record,
+    Session, StageError, View, WriteViews,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::document::{ReadDocuments, WriteDocuments};
+use crate::runner::{self, run};
+use crate::settings::Settings;
+use crate::state_machine::Saga;
+use crate::system::Missing;
+use crate::views::Views;
+
+/// The queue of events.
+pub const SAGA: Queue = Queue::named("saga");
+
+/// What the database holds for the engine.
+#[derive(Clone)]
+pub struct Stores {
+    /// Reads documents.
+    pub read_documents: Arc<dyn ReadDocuments>,
+    /// Changes them.
+    pub write_documents: Arc<dyn WriteDocuments>,
+    /// Their outboxes.
+    pub saga_outbox: Arc<dyn InspectOutbox>,
+    /// Stores sessions.
+    pub commit_sessions: Arc<dyn CommitSession>,
+    /// Finds them again.
+    pub settle_sessions: Arc<dyn SettleSessions>,
+    /// Their outboxes.
+    pub session_outbox: Arc<dyn InspectOutbox>,
+    /// Reads an application's records.
+    pub records: Arc<dyn ReadRecords>,
+    /// Reads views.
+    pub read_views: Arc<dyn ReadViews>,
+    /// Writes them.
+    pub write_views: Arc<dyn WriteViews>,
+}
+
+impl Stores {
+    /// The ports of a store that has them all, with its two outboxes.
+    pub fn of<S>(
+        store: &Arc<S>,
+        saga_outbox: impl InspectOutbox + 'static,
+        session_outbox: impl InspectOutbox + 'static,
+    ) -> Self
+    where
+        S: ReadDocuments
+            + WriteDocuments
+            + CommitSession
+            + SettleSessions
+            + ReadRecords
+            + ReadViews
+            + WriteViews
+            + 'static,
+    {
+        Self {
+            read_documents: store.clone(),
+            write_documents: store.clone(),
+            saga_outbox: Arc::new(saga_outbox),
+            commit_sessions: store.clone(),
+            settle_sessions: store.clone(),
+            session_outbox: Arc::new(session_outbox),
+            records: store.clone(),
+            read_views: store.clone(),
+            write_views: store.clone(),
+        }
+    }
+}
+
+/// Who is inside a partition, and what it admits.
+#[derive(Clone)]
+pub struct Partitions {
+    /// Claims and releases them.
+    pub ledger: Arc<dyn ClaimPartition>,
+    /// Grants tokens to them.
+    pub tokens: Arc<dyn GrantTokens>,
+}
+
+impl Partitions {
+    /// The ports of a ledger that has both.
+    pub fn of<L: ClaimPartition + GrantTokens + 'static>(ledger: Arc<L>) -> Self {
+        Self { ledger: ledger.clone(), tokens: ledger }
+    }
+}
+
+/// The engine of one installation.
+#[derive(Clone)]
+pub struct Engine {
+    /// The application's name, as [`crate::System`] has it.
+    pub system: &'static str,
+    /// The database.
+    pub stores: Result<Stores, Missing>,
+    /// The ledger.
+    pub partitions: Result<Partitions, Missing>,
+    /// The memory of processed messages.
+    pub processed: Result<Arc<dyn RememberProcessed>, Missing>,
+    /// Where messages are sent.
+    pub send: Arc<dyn SendMessages>,
+    /// Where they are received, and answered.
+    pub receive: Arc<dyn ReceiveMessages>,
+    /// Time, sleep and randomness.
+    pub host: Arc<dyn Host>,
+    /// Receives every decision about a message.
+    pub observer: Arc<dyn Observe>,
+    /// The outbox's settings.
+    pub policy: Policy,
+    /// The sessions' settings.
+    pub session: Options,
+    /// The runner's settings.
+    pub runner: Settings,
+    /// Reads the views that earlier releases have staged; see [`View::from_payload`].
+    pub earlier_view: fn(Value) -> Option<View>,
+}
+
+impl Engine {
+    /// What the database holds.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn stores(&self) -> Result<&Stores, Missing> {
+        self.stores.as_ref().map_err(|missing| *missing)
+    }
+
+    /// Partitions.
+    ///
+    /// # Errors
+    /// When no ledger is configured.
+    pub fn partitions(&self) -> Result<&Partitions, Missing> {
+        self.partitions.as_ref().map_err(|missing| *missing)
+    }
+
+    /// Takes notes for a function.
+    pub fn reporter(&self, function: &'static str) -> Reporter {
+        let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
+        Reporter { function, host, observer, began_at: None }
+    }
+
+    /// Performs outbox entries for a function.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn dispatcher(&self, function: &'static str) -> Result<Dispatcher, Missing> {
+        Ok(Dispatcher {
+            send: Arc::clone(&self.send),
+            views: Arc::clone(&self.stores()?.write_views),
+            earlier_view: self.earlier_view,
+            policy: self.policy,
+            reporter: self.reporter(function),
+        })
+    }
+
+    /// A saga behind its queue.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, Missing> {
+        let stores = self.stores()?;
+        let ports = runner::Ports {
+            read: Arc::clone(&stores.read_documents),
+            write: Arc::clone(&stores.write_documents),
+            ledger: Arc::clone(&self.partitions()?.ledger),
+            dispatcher: self.dispatcher(function)?,
+            host: Arc::clone(&self.host),
+        };
+        Ok(run(saga, ports, self.runner.clone()))
+    }
+
+    /// A handler without state behind its queue; see [`guard::guard`].
+    ///
+    /// # Errors
+    /// When there is no memory of processed messages.
+    pub fn guard<H: Handler>(
+        &self,
+        function: &'static str,
+        handler: H,
+    ) -> Result<Arc<dyn Consumer>, Missing> {
+        let processed = Some(self.processed.clone()?);
+        let ports =
+            guard::Ports { send: Arc::clone(&self.send), processed, reporter: self.reporter(function) };
+        Ok(guard::guard(ports, handler))
+    }
+
+    /// The same for a handler that does no more than reply, and may reply to every copy.
+    pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
+        let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
+        guard::guard(guard::Ports { send, processed: None, reporter }, handler)
+    }
+
+    /// What settles sessions and sweeps outboxes.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn dispatch_outbox(&self, function: &'static str) -> Result<DispatchOutbox, Missing> {
+        let stores = self.stores()?;
+        Ok(DispatchOutbox {
+            sessions: Arc::clone(&stores.settle_sessions),
+            session_outbox: stores.session_outbox.clone(),
+            saga_outbox: stores.saga_outbox.clone(),
+            dispatcher: self.dispatcher(function)?,
+        })
+    }
+
+    /// Where code outside a message handler comes in.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn entry_point(&self, function: &'static str) -> Result<EntryPoint, Missing> {
+        let stores = self.stores()?;
+        Ok(EntryPoint {
+            system: self.system,
+            sessions: session::Ports {
+                sessions: Arc::clone(&stores.commit_sessions),
+                outbox: stores.session_outbox.clone(),
+                records: Arc::clone(&stores.records),
+                dispatcher: self.dispatcher(function)?,
+            },
+            tokens: Arc::clone(&self.partitions()?.tokens),
+            options: self.session.clone(),
+        })
+    }
+
+    /// What readers see of a saga.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn views<S: Saga>(&self, saga: S) -> Result<Views<S>, Missing> {
+        let stores = self.stores()?;
+        Ok(Views {
+            saga,
+            written: Arc::clone(&stores.read_views),
+            documents: Arc::clone(&stores.read_documents),
+            host: Arc::clone(&self.host),
+        })
+    }
+}
+
+impl AsRef<Self> for Engine {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for Engine {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+/// Where code outside a message handler comes in: sessions whose events carry tokens.
+#[derive(Clone)]
+pub struct EntryPoint {
+    /// The application's name.
+    pub system: &'static str,
+    /// What sessions work on.
+    pub sessions: session::Ports,
+    /// Puts tokens into partitions.
+    pub tokens: Arc<dyn GrantTokens>,
+    /// The sessions' settings.
+    pub options: Options,
+}
+
+impl EntryPoint {
+    /// Opens a session on behalf of a partition. With an id that was committed before, the commit changes nothing: so a
+    /// request that a client makes again takes effect once.
+    pub fn session(&self, id: SessionId, partition: PartitionKey) -> Opened<'_> {
+        let session = Session::open(&self.sessions, self.system, id, partition, &self.options);
+        Opened { entry: self, partition, session, granted: Vec::new() }
+    }
+
+    /// The token of the first event that a session sends, for whoever grants it with others in one call.
+    pub fn first_token(&self, id: SessionId, partition: PartitionKey) -> Token {
+        entry_token(partition, session::message_id(id, 0))
+    }
+}
+
+fn entry_token(partition: PartitionKey, message: MessageId) -> Token {
+    Token::minted_at_entry(partition, Uuid::new_v5(&message.as_uuid(), b"token"))
+}
+
+/// An open session. Dropping it without a commit leaves nothing.
+pub struct Opened<'a> {
+    entry: &'a EntryPoint,
+    partition: PartitionKey,
+    session: Session<'a>,
+    granted: Vec<Token>,
+}
+
+impl Opened<'_> {
+    /// Sends a message with the commit. An event gets a token, derived from the session like its id: a request that is
+    /// made again grants the same one.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn send<P: Payload>(&mut self, payload: &P) -> Result<(), StageError> {
+        let id = self.session.next_id();
+        let token = (P::QUEUE == SAGA).then(|| entry_token(self.partition, id));
+        self.granted.extend(token.clone());
+        self.stage(id, payload, token)
+    }
+
+    /// The same with a token that was granted before, together with others; see [`EntryPoint::first_token`].
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn send_granted<P: Payload>(&mut self, payload: &P, token: Token) -> Result<(), StageError> {
+        self.stage(self.session.next_id(), payload, Some(token))
+    }
+
+    fn stage<P: Payload>(
+        &mut self,
+        id: MessageId,
+        payload: &P,
+        token: Option<Token>,
+    ) -> Result<(), StageError> {
+        let reporter = &self.entry.sessions.dispatcher.reporter;
+        let body = payload.body().map_err(|error| StageError::new(payload.kind().name, error))?;
+        let message = Message::new(id, reporter.function, self.partition, reporter.host.now(), body);
+        self.session.stage(Message { token, ..message }, P::QUEUE)
+    }
+
+    /// Shows readers a saga that is about to begin, with the commit.
+    pub fn show(&mut self, view: View) {
+        self.session.show(view);
+    }
+
+    /// Reads a record. The commit is refused if somebody else changes it in between.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
+        self.session.read(key).await
+    }
+
+    /// Writes a record with the commit.
+    pub fn write(&mut self, key: Key, body: Value) {
+        self.session.write(key, body);
+    }
+
+    /// Grants the tokens, announces the session, stores everything together, and sends the messages. Returns them.
+    ///
+    /// # Errors
+    /// As [`Session::commit`]. Tokens that were granted for nothing go with the partition's item.
+    pub async fn commit(self) -> Result<Vec<Message>, CommitError> {
+        if !self.granted.is_empty() {
+            // Before anything that carries them: a message may arrive the moment it is sent.
+            let now = self.entry.sessions.dispatcher.reporter.host.now();
+            self.entry.tokens.grant(self.partition, &self.granted, now).await.map_err(CommitError::Tokens)?;
+        }
+        self.session.commit().await
+    }
+}

@@ -1,0 +1,52 @@
+//! What a claim asks for, while the state is still being loaded.
+
+use dedup::Requirement;
+use messages::{AttemptId, PartitionKey, Token};
+
+use super::Incoming;
+
+/// What a group's claim has to require: one message puts its token into the condition, so that a duplicate costs
+/// one call; several look theirs up in the answer. One without a token asks for nothing.
+pub fn requirement<E>(group: &[Incoming<E>]) -> Requirement {
+    let mut tokens = group.iter().map(|incoming| &incoming.message.token);
+    match group {
+        [only] => only.message.token.clone().map_or(Requirement::Nothing, Requirement::Token),
+        _ if tokens.any(Option::is_none) => Requirement::Nothing,
+        _ => Requirement::Known,
+    }
+}
+
+/// `count` fresh tokens of a partition.
+pub fn mint(partition: PartitionKey, attempt: &AttemptId, count: usize) -> Vec<Token> {
+    (0..count).map(|n| Token::minted_by_attempt(partition, attempt, n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::toy::{self, Event};
+
+    #[test]
+    fn one_message_requires_its_token_and_several_a_known_partition() {
+        let [one, two] = [1, 2].map(|n| toy::incoming(n, Event::Opened {}));
+        let untokened = toy::untokened(toy::incoming(3, Event::Opened {}));
+        let token = one.message.token.clone().unwrap();
+        for (group, wanted) in [
+            (vec![one.clone()], Requirement::Token(token)),
+            (vec![one.clone(), two], Requirement::Known),
+            (vec![untokened.clone()], Requirement::Nothing),
+            (vec![one, untokened], Requirement::Nothing),
+        ] {
+            assert_eq!(requirement(&group), wanted);
+        }
+    }
+
+    #[test]
+    fn minted_tokens_differ_and_name_their_attempt_and_partition() {
+        let (partition, attempt) = (toy::partition(), toy::attempt(1));
+        let minted = mint(partition, &attempt, 3);
+        assert_eq!(minted.iter().collect::<std::collections::BTreeSet<_>>().len(), 3);
+        assert!(minted.iter().all(|token| token.is_from(&attempt) && token.is_for(partition)));
+        assert_eq!(mint(partition, &attempt, 0), []);
+    }
+}

@@ -1,0 +1,223 @@
+//! A plan in the making.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use dedup::Tokens;
+use messages::{Message, MessageId, Token, Verdict};
+use outbox::{Entry, Kind};
+
+use super::{Incoming, Judgement, Known, Plan, PlanError};
+use crate::decision::{Advance, Decision};
+use crate::document::{Content, Expected, Persist, Processed};
+use crate::state_machine::{Event, Saga};
+
+pub(super) struct Draft<'a, S: Saga> {
+    pub(super) saga: &'a S,
+    pub(super) known: &'a Known<'a, S::State>,
+    pub(super) state: S::State,
+    pub(super) timers: BTreeMap<String, MessageId>,
+    pub(super) expected: Vec<Expected>,
+    /// Minted tokens that nobody has been given.
+    pub(super) spare: VecDeque<Token>,
+    /// How many tokens the effects need.
+    pub(super) needed: usize,
+    pub(super) add: Vec<Entry>,
+    pub(super) cancel: Vec<MessageId>,
+    /// Tokens of messages that are done with.
+    pub(super) done_with: BTreeSet<Token>,
+    /// Whether the document is going to be stored.
+    pub(super) changed: bool,
+    processed: Vec<Processed>,
+    recovered: bool,
+}
+
+impl<'a, S: Saga> Draft<'a, S> {
+    pub(super) fn new(saga: &'a S, known: &'a Known<'a, S::State>) -> Self {
+        let content = known.document.map(|document| &document.content);
+        let state = content.map_or_else(S::State::default, |content| content.state.clone());
+        let timers = content.map_or_else(BTreeMap::new, |content| content.timers.clone());
+        // An id may leave only now: this claim's answer shows that its token is gone.
+        let still_admitted =
+            |processed: &&Processed| processed.token.as_ref().is_none_or(|token| known.tokens.admit(token));
+        Self {
+            saga,
+            known,
+            timers: if timers.is_empty() { saga.timers(&state) } else { timers },
+            state,
+            processed: content.map_or_else(Vec::new, |content| {
+                content.processed.iter().filter(still_admitted).cloned().collect()
+            }),
+            expected: content.map_or_else(Vec::new, |content| content.expected.clone()),
+            spare: match known.tokens {
+                Tokens::Listed(_) => known.minted.iter().cloned().collect(),
+                Tokens::Unchecked => VecDeque::new(),
+            },
+            needed: 0,
+            add: Vec::new(),
+            cancel: Vec::new(),
+            done_with: BTreeSet::new(),
+            changed: false,
+            recovered: false,
+        }
+    }
+
+    pub(super) fn judge(&mut self, incoming: &Incoming<S::Event>) -> Result<Judgement, PlanError> {
+        let message = &incoming.message;
+        if message.token.as_ref().is_some_and(|token| !self.known.tokens.admit(token)) {
+            return Ok(judgement(Verdict::Duplicate, "its token was used before"));
+        }
+        if self.processed.iter().any(|processed| processed.id == message.id) {
+            self.recovered = true;
+            self.done_with.extend(message.token.clone());
+            return Ok(judgement(Verdict::Recovered, "it changed the state before; finishing what was left"));
+        }
+        if self.is_superseded(message) {
+            self.done_with.extend(message.token.clone());
+            return Ok(judgement(Verdict::Ignored, "an old timer; not the one that is running"));
+        }
+        let event = Event { id: message.id, partition: message.partition, body: &incoming.event };
+        Ok(match self.saga.transition(&self.state, &event, self.known.now) {
+            Decision::Advance(advance) => {
+                let why = advance.why.clone();
+                self.advance(message, advance)?;
+                judgement(Verdict::Handled, why)
+            }
+            Decision::Ignore { why } => {
+                self.done_with.extend(message.token.clone());
+                judgement(Verdict::Ignored, why)
+            }
+            // Its token stays, so that an operator may send it again once the reason is gone.
+            Decision::Reject { why } => judgement(Verdict::Rejected, why),
+        })
+    }
+
+    /// Whether a timer's event is of a timer that was cancelled or set again. Tokens say the same where there is a
+    /// ledger; this holds without one too.
+    fn is_superseded(&self, message: &Message) -> bool {
+        message.timer.as_ref().is_some_and(|timer| self.timers.get(timer) != Some(&message.id))
+    }
+
+    fn advance(&mut self, message: &Message, advance: Advance<S::State>) -> Result<(), PlanError> {
+        let Advance { next, effects, why: _ } = advance;
+        // The timer that fired runs no more.
+        self.timers.retain(|_, id| *id != message.id);
+        for (index, effect) in effects.into_iter().enumerate() {
+            self.stage(message, &next, index, effect)?;
+        }
+        self.state = *next;
+        self.changed = true;
+        self.processed.push(Processed { id: message.id, token: message.token.clone() });
+        self.expected.retain(|expected| Some(&expected.token) != message.token.as_ref());
+        self.done_with.extend(message.token.clone());
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, judgements: Vec<Judgement>) -> Result<Plan<S::State>, PlanError> {
+        let known = self.known;
+        if matches!(known.tokens, Tokens::Listed(_)) && self.needed > known.minted.len() {
+            return Err(PlanError::TooFewTokens { needed: self.needed });
+        }
+        let ended_at = self.saga.ended_at(&self.state);
+        if ended_at.is_some() {
+            self.expected.clear();
+        }
+        for entry in self.add.iter_mut().filter(|entry| is_urgent(entry, known)) {
+            entry.claimed_until = Some(known.claim_until);
+        }
+        let remove = self.garbage();
+        let dispatch = self.to_dispatch();
+        let persist = self.changed.then(|| Persist {
+            partition: known.partition,
+            loaded: known.document.map(|document| document.version),
+            content: Content {
+                state: self.state,
+                state_version: S::STATE_VERSION,
+                ended_at,
+                processed: self.processed,
+                expected: self.expected,
+                timers: self.timers,
+                attempt: known.attempt,
+                fence: known.fence,
+            },
+            add: self.add,
+            cancel: self.cancel,
+        });
+        Ok(Plan { judgements, persist, dispatch, remove, ended: ended_at.is_some() })
+    }
+
+    /// Fresh entries that are due and, after a crash of somebody else, what that left behind.
+    fn to_dispatch(&self) -> Vec<Entry> {
+        let left =
+            self.known.document.filter(|_| self.recovered).map_or(&[][..], |document| &document.outbox);
+        left.iter()
+            .filter(|entry| !self.cancel.contains(&entry.id))
+            .chain(&self.add)
+            .filter(|entry| is_urgent(entry, self.known))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Whether an entry is performed by the attempt that stores it. Views are left to the sweep, which writes those of many
+/// partitions in one call: nobody waits for them, because a running saga is read from its document.
+fn is_urgent<S>(entry: &Entry, known: &Known<'_, S>) -> bool {
+    entry.is_due(known.now) && entry.kind != Kind::View
+}
+
+fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {
+    Judgement { verdict, why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use messages::Verdict;
+
+    use crate::plan::toy::{self, Event, Toy};
+    use crate::plan::{PlanError, decide};
+
+    #[test]
+    fn an_attempt_that_loaded_the_work_of_a_later_one_is_overtaken() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        for (fence, overtaken) in [(stored.content.fence - 1, true), (stored.content.fence, false)] {
+            let known = toy::Known { fence, ..toy::known(Some(&stored)) };
+            let plan = decide(&Toy, &known, &[toy::incoming(2, Event::Closed {})]);
+            assert_eq!(matches!(plan, Err(PlanError::Overtaken)), overtaken, "fence {fence}");
+        }
+    }
+
+    #[test]
+    fn each_verdict_has_its_situation() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        let used = toy::with_token(toy::incoming(2, Event::Closed {}), &toy::foreign_token());
+        let ignored = toy::incoming(3, Event::Opened {});
+        let rejected = toy::incoming(4, Event::Broken {});
+        let judged = |incoming: &toy::In| {
+            let plan = decide(&Toy, &toy::known(Some(&stored)), std::slice::from_ref(incoming)).unwrap();
+            (plan.judgements[0].verdict, plan.persist.is_some())
+        };
+        assert_eq!(judged(&toy::incoming(5, Event::Closed {})), (Verdict::Handled, true));
+        assert_eq!(judged(&used), (Verdict::Duplicate, false));
+        assert_eq!(judged(&opened), (Verdict::Recovered, false));
+        assert_eq!(judged(&ignored), (Verdict::Ignored, false));
+        assert_eq!(judged(&rejected), (Verdict::Rejected, false));
+    }
+
+    #[test]
+    fn a_recovered_message_has_what_was_left_performed_again() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        let plan = decide(&Toy, &toy::known(Some(&stored)), &[opened]).unwrap();
+        let left: Vec<_> = plan.dispatch.iter().map(|entry| entry.id).collect();
+        assert_eq!(left, [toy::id(1).derive(1)], "the request is due; view and timer are not");
+    }
+
+    #[test]
+    fn the_end_waits_for_nothing() {
+        let group = [toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})];
+        let plan = decide(&Toy, &toy::known(None), &group).unwrap();
+        let content = plan.persist.unwrap().content;
+        assert!(plan.ended && content.expected.is_empty() && content.ended_at.is_some());
+        assert!(content.timers.is_empty());
+    }
+}

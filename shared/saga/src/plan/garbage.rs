@@ -1,0 +1,84 @@
+//! Which tokens are not needed any more.
+
+use std::collections::BTreeSet;
+
+use dedup::Tokens;
+use messages::Token;
+
+use super::draft::Draft;
+use crate::state_machine::Saga;
+
+impl<S: Saga> Draft<'_, S> {
+    /// The tokens that nobody needs once this plan is carried out.
+    ///
+    /// Only an attempt that stores the document knows what it expects, and may judge other attempts' tokens; any
+    /// other removes what it is done with and what it minted itself.
+    pub(super) fn garbage(&self) -> BTreeSet<Token> {
+        let expected: BTreeSet<&Token> = self.expected.iter().map(|expected| &expected.token).collect();
+        let answer: Vec<&Token> = match self.known.tokens {
+            Tokens::Listed(tokens) => tokens.iter().collect(),
+            Tokens::Unchecked => Vec::new(),
+        };
+        let may_judge = |token: &Token| self.changed || token.is_from(&self.known.attempt);
+        let garbage = answer
+            .into_iter()
+            .filter(|token| token.is_from_attempt() && may_judge(token) && !expected.contains(token))
+            .cloned();
+        garbage.chain(self.done_with.iter().cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use messages::Token;
+
+    use crate::plan::toy::{self, Event, Toy};
+    use crate::plan::{admission, decide};
+
+    /// What is removed of: a token of the stored document, one of a lost attempt, one of an entry point, and the
+    /// attempt's own mints, of which it needs none.
+    fn removed(event: Event) -> [bool; 4] {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let needed = stored.content.expected[0].token.clone();
+        let lost = admission::mint(toy::partition(), &toy::attempt(77), 1).remove(0);
+        let entry = toy::token(99);
+        let minted = toy::minted(2);
+        let incoming = toy::incoming(2, event);
+        let listed: Vec<Token> = [needed.clone(), lost.clone(), entry.clone()]
+            .into_iter()
+            .chain(minted.clone())
+            .chain(incoming.message.token.clone())
+            .collect();
+        let tokens = toy::listed(&listed);
+        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(Some(&stored)) };
+        let remove = decide(&Toy, &known, &[incoming]).unwrap().remove;
+        [&needed, &lost, &entry, &minted[1]].map(|token| remove.contains(token))
+    }
+
+    #[test]
+    fn what_may_be_removed_follows_from_what_is_stored() {
+        for (event, wanted) in [
+            (Event::Prolonged {}, [false, true, false, true]),
+            (Event::Opened {}, [false, false, false, true]),
+            (Event::Broken {}, [false, false, false, true]),
+            (Event::Closed {}, [true, true, false, true]),
+        ] {
+            assert_eq!(removed(event.clone()), wanted, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn a_rejected_message_keeps_its_token_and_an_ignored_one_does_not() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        for (event, goes) in [(Event::Broken {}, false), (Event::Opened {}, true)] {
+            let incoming = toy::incoming(2, event);
+            let token = incoming.message.token.clone().unwrap();
+            let tokens = toy::listed(std::slice::from_ref(&token));
+            let known = toy::Known { minted: &[], tokens: &tokens, ..toy::known(Some(&stored)) };
+            let remove = decide(&Toy, &known, &[incoming]).unwrap().remove;
+            assert_eq!(remove, if goes { BTreeSet::from([token]) } else { BTreeSet::new() });
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What one attempt at one group of messages is going to do: a pure function of what was claimed and loaded.
+//!
+//! - [`admission`]: what the claim requires, and which tokens it mints, before the state is known;
+//! - `draft`: message after message, from the loaded state to the next;
+//! - `staging`: effects as outbox entries, timers, and the tokens that answers will carry;
+//! - `garbage`: which tokens are not needed any more.
+
+pub mod admission;
+mod draft;
+mod garbage;
+mod staging;
+#[cfg(test)]
+mod toy;
+
+use std::collections::BTreeSet;
+
+use dedup::Tokens;
+use jiff::Timestamp;
+use messages::{AttemptId, Message, PartitionKey, Token, Verdict};
+use outbox::{Entry, StageError};
+
+use crate::document::{Document, Persist};
+use crate::state_machine::Saga;
+
+/// One message of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Incoming<E> {
+    /// The message.
+    pub message: Message,
+    /// The event it brings.
+    pub event: E,
+}
+
+/// What was found out about a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Why.
+    pub why: String,
+}
+
+/// What an attempt knows when it decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a, S> {
+    /// The function on whose behalf it works, the source of what it sends.
+    pub function: &'a str,
+    /// The partition.
+    pub partition: PartitionKey,
+    /// Its document, if there is one.
+    pub document: Option<&'a Document<S>>,
+    /// The claim's answer.
+    pub tokens: &'a Tokens,
+    /// The fence of the claim.
+    pub fence: u64,
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The tokens it minted.
+    pub minted: &'a [Token],
+    /// The time.
+    pub now: Timestamp,
+    /// Until when the attempt claims the outbox entries it is about to perform.
+    pub claim_until: Timestamp,
+}
+
+/// What an attempt is going to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan<S> {
+    /// One for each message, in order.
+    pub judgements: Vec<Judgement>,
+    /// The write to make, unless nothing changes.
+    pub persist: Option<Persist<S>>,
+    /// Entries to perform once that is stored.
+    pub dispatch: Vec<Entry>,
+    /// Tokens to remove at release if all this went well.
+    pub remove: BTreeSet<Token>,
+    /// Whether the partition has ended.
+    pub ended: bool,
+}
+
+/// Why a plan could not be made. Nothing of the group is done then.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// An effect could not be staged.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A message of the saga cannot be written as JSON.
+    #[error("a message cannot be written: {0}")]
+    Broken(String),
+    /// Another worker took the partition over and stored something; only a new attempt can go on.
+    #[error("another worker has taken the partition over")]
+    Overtaken,
+    /// The events need more tokens than the saga said. A new attempt mints as many.
+    #[error("{needed} tokens are needed, more than were minted")]
+    TooFewTokens {
+        /// How many.
+        needed: usize,
+    },
+}
+
+/// Decides about a group.
+///
+/// # Errors
+/// When the attempt was overtaken, has too few tokens, or an effect cannot be staged.
+pub fn decide<S: Saga>(
+    saga: &S,
+    known: &Known<'_, S::State>,
+    group: &[Incoming<S::Event>],
+) -> Result<Plan<S::State>, PlanError> {
+    // Loading runs beside the claim, so the document may be one that a later claim's holder has written. Its release
+    // removes this attempt's mints, which it does not know of as expected; so they must not be given out.
+    if known.document.is_some_and(|document| document.content.fence > known.fence) {
+        return Err(PlanError::Overtaken);
+    }
+    let mut draft = draft::Draft::new(saga, known);
+    let judgements = group.iter().map(|incoming| draft.judge(incoming)).collect::<Result<Vec<_>, _>>()?;
+    draft.finish(judgements)
+}

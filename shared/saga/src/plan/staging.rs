@@ -1,0 +1,182 @@
+//! Effects as outbox entries.
+
+use dedup::Tokens;
+use messages::{Body, Message, MessageId, Queue, Token};
+use outbox::{Entry, Kind};
+
+use super::PlanError;
+use super::draft::Draft;
+use crate::decision::Effect;
+use crate::document::{Awaited, Expected};
+use crate::state_machine::Saga;
+
+impl<S: Saga> Draft<'_, S> {
+    /// Stages the effect of this index of a message that leads to the state `next`.
+    pub(super) fn stage(
+        &mut self,
+        cause: &Message,
+        next: &S::State,
+        index: usize,
+        effect: Effect,
+    ) -> Result<(), PlanError> {
+        let (id, now) = (cause.id.derive(index), self.known.now);
+        match effect {
+            Effect::Send { to, body } => {
+                let message = cause.causes(id, self.known.function, now, body);
+                self.add.push(Entry::message(&message, to, now)?);
+            }
+            Effect::Ask { to, body } => self.ask(cause, id, to, body)?,
+            Effect::Schedule { timer, due_at, to, body } => {
+                self.cancel_timer(&timer);
+                let id = cause.id.named(&timer);
+                let token = self.token_for(Awaited::Timeout(id.as_uuid()));
+                self.timers.insert(timer.clone(), id);
+                let message = cause.causes(id, self.known.function, due_at, body);
+                let message = Message { token, timer: Some(timer), ..message };
+                self.add.push(Entry::message(&message, to, due_at)?);
+            }
+            Effect::Cancel { timer } => self.cancel_timer(&timer),
+            Effect::Show => self.show(id, next),
+            Effect::Broken(why) => return Err(PlanError::Broken(why)),
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, cause: &Message, id: MessageId, to: Queue, mut body: Body) -> Result<(), PlanError> {
+        let reply_token = self.token_for(Awaited::Reply(id.as_uuid()));
+        if let Some(token) = &reply_token {
+            self.saga.stamp(&mut body, token);
+        }
+        let message = cause.causes(id, self.known.function, self.known.now, body);
+        self.add.push(Entry::message(&Message { reply_token, ..message }, to, self.known.now)?);
+        Ok(())
+    }
+
+    fn cancel_timer(&mut self, timer: &str) {
+        let Some(id) = self.timers.remove(timer) else { return };
+        self.add.retain(|entry| entry.id != id);
+        self.cancel.push(id);
+        self.expected.retain(|expected| expected.by != Awaited::Timeout(id.as_uuid()));
+    }
+
+    /// All views of one attempt have one revision, so only the last of them may remain; and those of earlier revisions
+    /// are out of date.
+    fn show(&mut self, id: MessageId, next: &S::State) {
+        let Some(view) = self.saga.view(self.known.partition, next) else { return };
+        self.add.retain(|entry| entry.kind != Kind::View);
+        let outbox = self.known.document.map_or(&[][..], |document| &document.outbox);
+        let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View && !entry.poisoned);
+        self.cancel.extend(earlier.map(|entry| entry.id));
+        let revision = self.known.document.map_or(0, |document| document.version) + 1;
+        self.add.push(Entry::view(id, view.at_revision(revision), self.known.now));
+    }
+
+    /// A fresh token for an awaited message; none when there is no ledger. When there are too few, the rest is staged
+    /// without, only to learn how many it takes: such a plan is never carried out.
+    fn token_for(&mut self, by: Awaited) -> Option<Token> {
+        if matches!(self.known.tokens, Tokens::Unchecked) {
+            return None;
+        }
+        self.needed += 1;
+        let token = self.spare.pop_front()?;
+        self.expected.push(Expected { token: token.clone(), by });
+        Some(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use messages::Message;
+    use outbox::{Kind, View};
+
+    use crate::plan::toy::{self, Event, Toy};
+    use crate::plan::{PlanError, decide};
+
+    fn staged(group: &[toy::In]) -> Vec<Message> {
+        let plan = decide(&Toy, &toy::known(None), group).unwrap();
+        let entries = plan.persist.unwrap().add;
+        let messages = entries.iter().filter(|entry| entry.kind != Kind::View);
+        messages.map(|entry| Message::decode(&entry.payload).unwrap()).collect()
+    }
+
+    #[test]
+    fn effects_have_ids_derived_from_their_cause_and_its_trace() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let messages = staged(std::slice::from_ref(&opened));
+        let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+        assert_eq!(ids, [toy::id(1).derive(1), toy::id(1).named("patience")]);
+        for message in messages {
+            assert_eq!(message.causation_id, Some(opened.message.id));
+            let trace = opened.message.traceparent_of_effects().to_string();
+            assert_eq!((message.traceparent, message.source.as_str()), (Some(trace), "toy"));
+        }
+    }
+
+    #[test]
+    fn a_request_carries_the_token_of_its_answer_and_a_timer_its_own() {
+        let messages = staged(&[toy::incoming(1, Event::Opened {})]);
+        let [request, timer] = messages.as_slice() else { panic!("{messages:?}") };
+        assert!(request.reply_token.is_some() && request.token.is_none() && request.timer.is_none());
+        assert_eq!(request.body.data["stamped"], request.reply_token.as_ref().unwrap().as_str());
+        assert!(timer.token.is_some() && timer.reply_token.is_none());
+        assert_eq!(timer.timer.as_deref(), Some("patience"));
+        assert_ne!(timer.token, request.reply_token);
+    }
+
+    #[test]
+    fn a_timer_that_is_set_again_cancels_the_one_that_ran() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let again = toy::incoming(2, Event::Prolonged {});
+        let plan = decide(&Toy, &toy::known(Some(&stored)), std::slice::from_ref(&again)).unwrap();
+        let persist = plan.persist.unwrap();
+        assert_eq!(persist.cancel, [toy::id(1).named("patience")]);
+        assert_eq!(persist.content.timers["patience"], toy::id(2).named("patience"));
+        let timeouts = persist.content.expected.len();
+        assert_eq!(timeouts, 2, "the answer and one timer: {:?}", persist.content.expected);
+        let old = toy::timer_event(1, &toy::id(1).named("patience"));
+        let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), again]);
+        let plan = decide(&Toy, &toy::known(Some(&renewed)), &[old]).unwrap();
+        assert_eq!(plan.judgements[0].why, "an old timer; not the one that is running");
+    }
+
+    #[test]
+    fn set_and_cancelled_in_one_attempt_leaves_nothing_of_a_timer() {
+        let plan = decide(
+            &Toy,
+            &toy::known(None),
+            &[toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})],
+        );
+        let persist = plan.unwrap().persist.unwrap();
+        assert!(persist.add.iter().all(|entry| entry.id != toy::id(1).named("patience")));
+    }
+
+    #[test]
+    fn only_the_last_view_of_an_attempt_remains_with_the_revision_that_is_stored() {
+        let group = [toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})];
+        let persist = decide(&Toy, &toy::known(None), &group).unwrap().persist.unwrap();
+        let views: Vec<_> = persist.add.iter().filter(|entry| entry.kind == Kind::View).collect();
+        let [view] = views.as_slice() else { panic!("{views:?}") };
+        let view = View::from_payload(&view.payload, |_| None).unwrap();
+        assert!(view.revision == 1 && view.ended);
+        let stored = toy::stored(&group[..1]);
+        let earlier = stored.outbox.iter().find(|entry| entry.kind == Kind::View).unwrap().id;
+        let plan = decide(&Toy, &toy::known(Some(&stored)), &group[1..]).unwrap();
+        assert!(plan.persist.unwrap().cancel.contains(&earlier), "it is out of date");
+    }
+
+    #[test]
+    fn too_few_tokens_say_how_many_it_takes() {
+        let group = [toy::incoming(1, Event::Opened {})];
+        let minted = toy::minted(1);
+        let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
+        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(None) };
+        assert!(matches!(decide(&Toy, &known, &group), Err(PlanError::TooFewTokens { needed: 2 })));
+    }
+
+    #[test]
+    fn without_a_ledger_nothing_needs_a_token() {
+        let known = toy::Known { minted: &[], tokens: &dedup::Tokens::Unchecked, ..toy::known(None) };
+        let plan = decide(&Toy, &known, &[toy::incoming(1, Event::Opened {})]).unwrap();
+        assert!(plan.persist.unwrap().content.expected.is_empty() && plan.remove.len() == 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! A saga as small as can be, for tests: something is opened, asks once, waits under a timer, and is closed.
+
+use std::sync::LazyLock;
+
+use dedup::Tokens;
+use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, Body, Message, MessageId, PartitionKey, Payload, Queue, Token, messages};
+use outbox::View;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Incoming, admission, decide};
+use crate::decision::Decision;
+use crate::document::Document;
+use crate::engine::SAGA;
+use crate::state_machine::{self, Saga};
+
+const DESK: Queue = Queue::named("desk");
+
+messages! {
+    /// What can happen.
+    pub(crate) enum Event of "toy" to SAGA {
+        Opened {} = 1,
+        Prolonged {} = 1,
+        Closed {} = 1,
+        Broken {} = 1,
+    }
+}
+
+messages! {
+    /// What it asks.
+    pub(crate) enum Request of "toy" to DESK {
+        Advise {} = 1,
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum State {
+    #[default]
+    New,
+    Open,
+    Closed(Timestamp),
+}
+
+pub(crate) struct Toy;
+
+pub(crate) type In = Incoming<Event>;
+pub(crate) type Known<'a> = super::Known<'a, State>;
+
+impl Saga for Toy {
+    const NAME: &'static str = "toy";
+    type State = State;
+    type Event = Event;
+
+    fn transition(
+        &self,
+        state: &State,
+        event: &state_machine::Event<'_, Event>,
+        now: Timestamp,
+    ) -> Decision<State> {
+        let due_at = now + SignedDuration::from_hours(1);
+        match (state, event.body) {
+            (State::New, Event::Opened {}) => Decision::to(State::Open, "opened")
+                .show()
+                .ask(&Request::Advise {})
+                .schedule("patience", due_at, &Event::Closed {})
+                .into(),
+            (State::Open, Event::Prolonged {}) => {
+                Decision::to(State::Open, "prolonged").schedule("patience", due_at, &Event::Closed {}).into()
+            }
+            (State::Open, Event::Closed {}) => {
+                Decision::to(State::Closed(now), "closed").cancel("patience").show().into()
+            }
+            (_, Event::Broken {}) => Decision::reject("broken"),
+            _ => Decision::ignore("nothing to do"),
+        }
+    }
+
+    fn ended_at(&self, state: &State) -> Option<Timestamp> {
+        if let State::Closed(at) = state { Some(*at) } else { None }
+    }
+
+    fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
+        let body = serde_json::to_value(state).ok()?;
+        let ended = self.ended_at(state).is_some();
+        Some(View {
+            partition,
+            revision: 0,
+            ended,
+            list: Uuid::nil(),
+            created_at: Timestamp::UNIX_EPOCH,
+            body: serde_json::json!({ "state": body }),
+        })
+    }
+
+    fn tokens(&self, events: &[&Event]) -> usize {
+        2 * events.len()
+    }
+
+    fn stamp(&self, request: &mut Body, token: &Token) {
+        request.data["stamped"] = token.as_str().into();
+    }
+}
+
+pub(crate) fn id(n: u128) -> MessageId {
+    MessageId::from_uuid(Uuid::from_u128(n))
+}
+
+pub(crate) fn partition() -> PartitionKey {
+    PartitionKey::from_uuid(Uuid::from_u128(1_000))
+}
+
+pub(crate) fn attempt(n: u128) -> AttemptId {
+    AttemptId::from_uuid(Uuid::from_u128(n))
+}
+
+/// The token of an entry point.
+pub(crate) fn token(n: u128) -> Token {
+    Token::minted_at_entry(partition(), Uuid::from_u128(n))
+}
+
+/// One that no claim's answer has.
+pub(crate) fn foreign_token() -> Token {
+    token(0xdead)
+}
+
+pub(crate) fn minted(count: usize) -> Vec<Token> {
+    admission::mint(partition(), &attempt(1), count)
+}
+
+pub(crate) fn listed(tokens: &[Token]) -> Tokens {
+    Tokens::Listed(tokens.iter().cloned().collect())
+}
+
+pub(crate) fn incoming(n: u128, event: Event) -> In {
+    let body = event.body().unwrap();
+    let message = Message::new(id(n), "test", partition(), Timestamp::UNIX_EPOCH, body);
+    with_token(Incoming { message, event }, &token(n))
+}
+
+pub(crate) fn with_token(incoming: In, token: &Token) -> In {
+    Incoming { message: Message { token: Some(token.clone()), ..incoming.message }, ..incoming }
+}
+
+pub(crate) fn untokened(incoming: In) -> In {
+    Incoming { message: Message { token: None, ..incoming.message }, ..incoming }
+}
+
+/// The event of the timer "patience", as the message of this id.
+pub(crate) fn timer_event(n: u128, id: &MessageId) -> In {
+    let incoming = incoming(n, Event::Closed {});
+    Incoming { message: Message { id: *id, timer: Some("patience".into()), ..incoming.message }, ..incoming }
+}
+
+/// What an attempt with enough tokens knows: its own ten, and those of the first messages of entry points.
+pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
+    static MINTED: LazyLock<Vec<Token>> = LazyLock::new(|| minted(10));
+    static TOKENS: LazyLock<Tokens> =
+        LazyLock::new(|| listed(&(1..10).map(token).chain(MINTED.iter().cloned()).collect::<Vec<_>>()));
+    Known {
+        function: "toy",
+        partition: partition(),
+        document,
+        tokens: &TOKENS,
+        fence: 5,
+        attempt: attempt(1),
+        minted: &MINTED,
+        now: Timestamp::UNIX_EPOCH,
+        claim_until: Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5),
+    }
+}
+
+/// The document after a group, as a store has it.
+pub(crate) fn stored(group: &[In]) -> Document<State> {
+    // By an attempt of its own, so that its tokens are others than those of the attempt under test.
+    let minted = admission::mint(partition(), &attempt(2), 10);
+    let tokens = listed(&(1..10).map(token).chain(minted.iter().cloned()).collect::<Vec<_>>());
+    let known = Known { attempt: attempt(2), minted: &minted, tokens: &tokens, ..known(None) };
+    let persist = decide(&Toy, &known, group).unwrap().persist.unwrap();
+    Document { partition: partition(), version: 1, content: persist.content, outbox: persist.add }
+}

@@ -1,0 +1,227 @@
+//! The saga behind its queue: one batch of deliveries, decoded one by one, grouped by partition, attempted until done or
+//! better left to a later delivery.
+//!
+//! Messages of one partition are worked on together and in order, different partitions at the same time. A bad delivery
+//! costs only itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dedup::ClaimPartition;
+use futures::future::join_all;
+use jiff::Timestamp;
+use messages::store::chain;
+use messages::{Backoff, Consumer, Delivery, Disposition, Host, Message, PartitionKey, Reporter, Verdict};
+use outbox::Dispatcher;
+
+use crate::document::{ReadDocuments, WriteDocuments};
+use crate::plan::{Incoming, Judgement};
+use crate::round::Ended;
+use crate::settings::Settings;
+use crate::state_machine::Saga;
+
+/// What a saga runs on.
+#[derive(Clone)]
+pub struct Ports {
+    /// Loads documents.
+    pub read: Arc<dyn ReadDocuments>,
+    /// Stores documents.
+    pub write: Arc<dyn WriteDocuments>,
+    /// Claims partitions.
+    pub ledger: Arc<dyn ClaimPartition>,
+    /// Performs the outbox, and takes notes for the function.
+    pub dispatcher: Dispatcher,
+    /// Time and randomness.
+    pub host: Arc<dyn Host>,
+}
+
+/// The saga behind its queue.
+pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consumer> {
+    Arc::new(Runner { saga, ports, settings })
+}
+
+pub(crate) struct Runner<S> {
+    pub(crate) saga: S,
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+}
+
+/// Messages of one partition, in order.
+pub(crate) struct Group<E> {
+    pub(crate) partition: PartitionKey,
+    pub(crate) messages: Vec<Incoming<E>>,
+    /// How many tokens an attempt has to mint, once that is known.
+    pub(crate) tokens: Option<usize>,
+    /// The place of each message in its batch, and how often it was received.
+    places: Vec<(usize, u32)>,
+}
+
+/// A group that is better left to a later delivery.
+struct Later {
+    backoff: Backoff,
+    why: String,
+}
+
+#[async_trait]
+impl<S: Saga> Consumer for Runner<S> {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
+        let reporter = self.ports.dispatcher.reporter.beginning();
+        let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
+        let mut groups: Vec<Group<S::Event>> = Vec::new();
+        for (place, delivery) in batch.iter().enumerate() {
+            match self.read(delivery, &reporter) {
+                Ok(incoming) => add(&mut groups, incoming, (place, delivery.receive_count)),
+                Err(refused) => answers[place] = Some(refused),
+            }
+        }
+        for part in groups.chunks_mut(self.settings.concurrency.max(1)) {
+            // All groups are attempted together once. The rare ones that meet a conflict or a busy partition are then
+            // attempted again by themselves.
+            let ended = if self.is_late(deadline) {
+                part.iter().map(|_| Err(out_of_time())).collect()
+            } else {
+                self.round(&part.iter().collect::<Vec<_>>()).await.into_iter().map(Ok).collect::<Vec<_>>()
+            };
+            let finished = part.iter_mut().zip(ended).map(async |(group, ended)| match ended {
+                Ok(ended) => self.finish(group, ended, deadline).await,
+                Err(later) => Err(later),
+            });
+            let finished = join_all(finished).await;
+            for (group, done) in part.iter().zip(finished) {
+                answer(&reporter, group, done, &mut answers);
+            }
+        }
+        // Every delivery is either refused or in a group, so every place is filled.
+        answers.into_iter().flatten().collect()
+    }
+}
+
+impl<S: Saga> Runner<S> {
+    /// The event that a delivery brings, or what is to become of one that brings none.
+    fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<Incoming<S::Event>, Disposition> {
+        let message =
+            Message::decode(&delivery.body).map_err(|error| reporter.reject(None, chain(&error)))?;
+        if message.token.is_none() && !self.settings.admit_untokened {
+            let why = "it carries no token, and such messages are refused".to_owned();
+            return Err(reporter.reject(Some(&message), why));
+        }
+        match message.read() {
+            Ok(event) => Ok(Incoming { message, event }),
+            Err(error) if error.awaits_upgrade() => {
+                let after = Backoff::UPGRADE.after(delivery.receive_count);
+                Err(reporter.retry(&message, after, chain(&error)))
+            }
+            Err(error) => Err(reporter.reject(Some(&message), chain(&error))),
+        }
+    }
+
+    /// Attempts a group by itself until it is done or there is a reason to leave it: a conflict as often as the settings
+    /// have delays for, a busy partition a few times. Everything else goes back to the queue at once.
+    async fn finish(
+        &self,
+        group: &mut Group<S::Event>,
+        first: Ended,
+        deadline: Option<Timestamp>,
+    ) -> Result<Vec<Judgement>, Later> {
+        let mut conflicts = self.settings.conflict_delays.iter();
+        let mut busy = 0;
+        let mut ended = first;
+        loop {
+            let wait = match ended {
+                Ended::Done(judgements) => return Ok(judgements),
+                Ended::BrokenOff(why) => {
+                    self.warn(group, &why, "an attempt was broken off");
+                    return Err(self.failed(why));
+                }
+                Ended::Conflict => match conflicts.next() {
+                    Some(delay) => *delay,
+                    None => return Err(self.failed("other workers kept changing the partition".to_owned())),
+                },
+                // A saga that asks for ever more is left to a later delivery, like one that never wins.
+                Ended::TooFewTokens(needed) => match conflicts.next() {
+                    Some(_) => {
+                        group.tokens = Some(needed);
+                        Duration::ZERO
+                    }
+                    None => return Err(self.failed("an event kept needing more tokens".to_owned())),
+                },
+                Ended::Busy if busy < self.settings.busy_tries => {
+                    busy += 1;
+                    self.settings.busy_wait.mul_f64(0.5 + self.ports.host.unit_random() / 2.0)
+                }
+                Ended::Busy => {
+                    let why = "another worker is inside the partition".to_owned();
+                    return Err(Later { backoff: self.settings.busy_visibility, why });
+                }
+            };
+            if !wait.is_zero() {
+                self.ports.host.sleep(wait).await;
+            }
+            if self.is_late(deadline) {
+                return Err(out_of_time());
+            }
+            ended = self.round(&[&*group]).await.pop().unwrap_or(Ended::Busy);
+        }
+    }
+
+    fn is_late(&self, deadline: Option<Timestamp>) -> bool {
+        deadline.is_some_and(|deadline| self.ports.host.now() >= deadline)
+    }
+
+    fn failed(&self, why: String) -> Later {
+        Later { backoff: self.settings.failure_visibility, why }
+    }
+
+    /// Logs what went wrong, with the first of the group's messages.
+    pub(crate) fn warn(&self, group: &Group<S::Event>, error: &str, what: &'static str) {
+        let (function, correlation_id) = (self.ports.dispatcher.reporter.function, group.partition);
+        let message_id = group.messages.first().map(|incoming| incoming.message.id.to_string());
+        tracing::warn!(function, %correlation_id, message_id, error, "{what}");
+    }
+}
+
+fn out_of_time() -> Later {
+    Later { backoff: Backoff::NONE, why: "the function's time is nearly over".to_owned() }
+}
+
+fn add<E>(groups: &mut Vec<Group<E>>, incoming: Incoming<E>, place: (usize, u32)) {
+    let partition = incoming.message.partition;
+    match groups.iter_mut().find(|group| group.partition == partition) {
+        Some(known) => {
+            known.messages.push(incoming);
+            known.places.push(place);
+        }
+        None => groups.push(Group { partition, messages: vec![incoming], tokens: None, places: vec![place] }),
+    }
+}
+
+/// Answers each message of a group, in its place.
+fn answer<E>(
+    reporter: &Reporter,
+    group: &Group<E>,
+    done: Result<Vec<Judgement>, Later>,
+    answers: &mut [Option<Disposition>],
+) {
+    let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
+    match done {
+        Ok(judgements) => {
+            for ((message, (place, _)), judgement) in messages.zip(judgements) {
+                answers[*place] = Some(judged(reporter, message, judgement));
+            }
+        }
+        Err(Later { backoff, why }) => {
+            for (message, (place, receive_count)) in messages {
+                answers[*place] = Some(reporter.retry(message, backoff.after(*receive_count), why.clone()));
+            }
+        }
+    }
+}
+
+fn judged(reporter: &Reporter, message: &Message, judgement: Judgement) -> Disposition {
+    if judgement.verdict == Verdict::Rejected {
+        return reporter.reject(Some(message), judgement.why);
+    }
+    reporter.note(Some(message), judgement.verdict, &judgement.why);
+    Disposition::Acknowledge
+}

@@ -1,0 +1,101 @@
+//! An application's queues and functions as one table. Whatever runs, provisions, checks or simulates the application
+//! reads it here.
+
+use std::sync::Arc;
+
+use messages::{Consumer, Queue, QueueSpec};
+
+/// A service that a function works on, besides queues. Applications add their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Service(pub &'static str);
+
+impl Service {
+    /// The database of documents, views and sessions.
+    pub const DATABASE: Self = Self("database");
+    /// The ledger of partitions, which it claims or grants tokens to.
+    pub const LEDGER: Self = Self("ledger");
+    /// The memory of processed messages.
+    pub const PROCESSED: Self = Self("processed");
+}
+
+/// A service that is not configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{setting} is not set; it is {what}")]
+pub struct Missing {
+    /// The environment variable.
+    pub setting: &'static str,
+    /// What it should name.
+    pub what: &'static str,
+}
+
+/// What has a function begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A queue.
+    Queue(Queue),
+    /// Another service, which invokes the function with each of its notifications; or a queue of them, where there is
+    /// one.
+    Notifications(Queue),
+    /// Requests from outside.
+    Requests,
+}
+
+impl Source {
+    /// The queue that the function may be behind.
+    pub fn queue(&self) -> Option<&Queue> {
+        match self {
+            Self::Queue(queue) | Self::Notifications(queue) => Some(queue),
+            Self::Requests => None,
+        }
+    }
+}
+
+/// Builds what stands behind a function's queue.
+pub type Build<P> = fn(&P) -> Result<Arc<dyn Consumer>, Missing>;
+
+/// One function: what it works on, and how it is built over the ports `P`. Its settings, its role and its queues follow
+/// from this.
+pub struct Function<P: 'static> {
+    /// Its name, in logs and in the messages it sends.
+    pub name: &'static str,
+    /// The services that it uses. It refuses to start without them.
+    pub services: &'static [Service],
+    /// What has it begin. What it gives up of a queue goes to that queue's dead letters.
+    pub source: Source,
+    /// The queues that its messages go to.
+    pub sends: &'static [Queue],
+    /// What stands behind its queue.
+    pub build: Option<Build<P>>,
+}
+
+/// An application.
+pub struct System<P: 'static> {
+    /// Its name, in the types and sources of its messages.
+    pub name: &'static str,
+    /// Its queues.
+    pub queues: &'static [QueueSpec],
+    /// Its functions.
+    pub functions: &'static [&'static Function<P>],
+}
+
+impl<P> Function<P> {
+    /// Every queue whose address it needs: those it sends to, the one it works on, and that one's dead letters.
+    pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
+        let own = if let Source::Queue(queue) = &self.source { Some(queue) } else { None };
+        let dead = own.and_then(|queue| QueueSpec::dead_letters_of(table, queue));
+        let others = self.sends.iter().filter(|queue| Some(*queue) != own);
+        own.into_iter().cloned().chain(dead).chain(others.cloned()).collect()
+    }
+}
+
+impl<P> System<P> {
+    /// The function behind a queue.
+    pub fn behind(&self, queue: &Queue) -> Option<&'static Function<P>> {
+        self.functions.iter().copied().find(|function| function.source.queue() == Some(queue))
+    }
+
+    /// The function of this name.
+    pub fn function(&self, name: &str) -> Option<&'static Function<P>> {
+        self.functions.iter().copied().find(|function| function.name == name)
+    }
+}

@@ -1,0 +1,101 @@
+//! What readers see, as of now.
+//!
+//! Views are written now and then; while the document of a partition is stored, its view is what the document shows,
+//! whether or not that has been written yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::try_join;
+use messages::{Host, PartitionKey, StoreError};
+use outbox::{Cursor, Page, ReadViews, View};
+use uuid::Uuid;
+
+use crate::document::ReadDocuments;
+use crate::state_machine::Saga;
+
+/// Reads the views of a saga.
+#[derive(Clone)]
+pub struct Views<S> {
+    /// The saga, which knows what its documents show.
+    pub saga: S,
+    /// Reads what was written.
+    pub written: Arc<dyn ReadViews>,
+    /// Reads documents.
+    pub documents: Arc<dyn ReadDocuments>,
+    /// Time.
+    pub host: Arc<dyn Host>,
+}
+
+impl<S: Saga> Views<S> {
+    /// The view of a partition.
+    ///
+    /// # Errors
+    /// When a store does not answer, or holds something that this release cannot read.
+    pub async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
+        let (written, mut shown) =
+            try_join(self.written.view(partition), self.shown(std::slice::from_ref(&partition))).await?;
+        Ok(latest(written, shown.remove(&partition).transpose()?))
+    }
+
+    /// Those that have not ended, the oldest first. A partition that began without a session is among them once its
+    /// view has been written.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+        let mut views = self.refresh(self.written.unfinished().await?).await?;
+        views.retain(|view| !view.ended);
+        Ok(views)
+    }
+
+    /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        let Page { items, next } = self.written.list(list, after, limit).await?;
+        Ok(Page { items: self.refresh(items).await?, next })
+    }
+
+    async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
+        let partitions: Vec<PartitionKey> = written.iter().map(|view| view.partition).collect();
+        let mut shown = self.shown(&partitions).await?;
+        let latest = written.into_iter().filter_map(|view| {
+            // One document that cannot be read does not hide the list; what was written of it still stands.
+            let shown = shown.remove(&view.partition).and_then(Result::ok);
+            latest(Some(view), shown)
+        });
+        Ok(latest.collect())
+    }
+
+    /// What the stored documents show.
+    async fn shown(
+        &self,
+        partitions: &[PartitionKey],
+    ) -> Result<BTreeMap<PartitionKey, Result<View, StoreError>>, StoreError> {
+        if partitions.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let loaded = self.documents.load(partitions, self.host.now()).await?;
+        let views = partitions.iter().zip(loaded).filter_map(|(partition, loaded)| {
+            let document = match loaded.transpose()? {
+                Ok(document) => document,
+                Err(error) => return Some((*partition, Err(error))),
+            };
+            let version = document.version;
+            match document.open(&self.saga) {
+                Ok(document) => {
+                    let view = self.saga.view(*partition, &document.content.state)?;
+                    Some((*partition, Ok(view.at_revision(version))))
+                }
+                Err(error) => Some((*partition, Err(error))),
+            }
+        });
+        Ok(views.collect())
+    }
+}
+
+fn latest(written: Option<View>, shown: Option<View>) -> Option<View> {
+    [written, shown].into_iter().flatten().max_by_key(|view| view.revision)
+}

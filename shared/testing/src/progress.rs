@@ -1,0 +1,43 @@
+//! What [`ReportProgress`] and [`ReadProgress`] promise.
+
+use imports::{Progress, ReadProgress, ReportProgress};
+use messages::Host;
+
+use crate::sample::search;
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// Reports.
+    pub report: &'a dyn ReportProgress,
+    /// Reads.
+    pub read: &'a dyn ReadProgress,
+    /// Ids.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_progress_report_replaces_the_one_before(ports).await
+}
+
+/// Each file has one, the latest, in the order of the files; no other search's are among them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_progress_report_replaces_the_one_before(ports: &Ports<'_>) -> Checked {
+    let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
+    let (one, two) = (search::file(ports.host), search::file(ports.host));
+    assert_eq!(ports.read.progress(search).await?, []);
+    let progress = |records| Progress { records, bytes: records * 100 };
+    for (search, file, records) in
+        [(search, two, 5), (search, one, 1), (other, search::file(ports.host), 9), (search, one, 2)]
+    {
+        ports.report.report(search, file, progress(records)).await?;
+    }
+    assert_eq!(ports.read.progress(search).await?, [(one, progress(2)), (two, progress(5))]);
+    Ok(())
+}

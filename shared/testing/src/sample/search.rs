@@ -1,0 +1,67 @@
+//! Things for a search to store.
+
+use imports::messages::ObjectRef;
+use imports::{FileId, Job, JobState, ParsedFile, ProjectId, Quarantined, SearchId, Study, StudyId};
+use messages::Host;
+use references::{Quarantine, Reference};
+use uuid::Uuid;
+
+use super::now;
+
+/// A file that nobody has used.
+pub fn file(host: &dyn Host) -> FileId {
+    FileId::from_uuid(host.fresh_id())
+}
+
+/// A job without files.
+pub fn job(host: &dyn Host, search_id: SearchId, revision: u64, state: JobState) -> Job {
+    Job {
+        search_id,
+        project_id: ProjectId::from_uuid(Uuid::from_u128(1)),
+        name: Some(format!("revision {revision}")),
+        state,
+        reason: None,
+        files: Vec::new(),
+        created_at: now(host),
+        completed_at: state.has_ended().then(|| now(host)),
+        revision,
+    }
+}
+
+/// The study from record `record` of a file.
+pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
+    Study {
+        id: StudyId::of(search_id, file_id, record),
+        project_id: ProjectId::from_uuid(Uuid::from_u128(1)),
+        search_id,
+        file_id,
+        record,
+        line: record * 10,
+        reference: Reference { title: format!("Study {record}: Ärzte"), ..Reference::default() },
+        duplicate: None,
+    }
+}
+
+/// Record `number` of a file, unreadable.
+pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarantined {
+    let record = Quarantine {
+        number,
+        line: number * 10,
+        bytes: 0..10,
+        reason: "no title".to_owned(),
+        excerpt: "TY  - ???".to_owned(),
+    };
+    Quarantined { search_id, file_id, record }
+}
+
+/// A file that was read to its end.
+pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile {
+    let name = format!("file {position}.ris");
+    let object = ObjectRef {
+        bucket: "uploads".to_owned(),
+        key: format!("uploads/{file_id}/{name}"),
+        version: Some("v1".to_owned()),
+        size_bytes: 100,
+    };
+    ParsedFile { search_id, file_id, position, name, object }
+}

@@ -1,0 +1,260 @@
+//! An application's own data: read while a session is open, written with its commit.
+
+use futures::future::join;
+use messages::StoreError;
+use outbox::records::Read;
+use outbox::session::Found;
+use outbox::{Committed, Key, Record, Write};
+use serde_json::{Value, json};
+
+use super::{Ports, Prepared};
+use crate::Checked;
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    an_absent_record_is_none(ports).await?;
+    each_commit_counts_a_records_revision_up(ports).await?;
+    any_json_is_a_body(ports).await?;
+    records_do_not_stand_in_each_others_way(ports).await?;
+    a_commit_is_refused_when_what_it_read_was_changed(ports).await?;
+    a_commit_is_refused_when_what_was_absent_was_created(ports).await?;
+    a_refused_session_leaves_nothing_and_may_be_committed_anew(ports).await?;
+    a_session_that_was_given_up_writes_no_record(ports).await?;
+    a_repeated_commit_writes_no_record_again(ports).await?;
+    of_two_commits_at_once_one_is_refused(ports).await?;
+    of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports).await
+}
+
+/// A record that nobody has used.
+fn fresh(ports: &Ports<'_>) -> Key {
+    Key::new("sample", ports.host.fresh_id().to_string())
+}
+
+fn read(key: &Key, revision: u64) -> Read {
+    Read { key: key.clone(), revision }
+}
+
+fn write(key: &Key, body: Value) -> Write {
+    Write { key: key.clone(), body }
+}
+
+impl Prepared {
+    /// A session with `entries` messages that reads and writes records.
+    fn with_records(
+        ports: &Ports<'_>,
+        entries: usize,
+        reads: Vec<Read>,
+        writes: Vec<Write>,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let mut session = Self::new(ports, entries)?;
+        session.record.reads = reads;
+        session.record.writes = writes;
+        Ok(session)
+    }
+}
+
+/// Writes one record, with or without messages.
+async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> Checked {
+    let session = Prepared::with_records(ports, entries, Vec::new(), vec![write(key, body)])?;
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    Ok(())
+}
+
+async fn revision(ports: &Ports<'_>, key: &Key) -> Result<u64, StoreError> {
+    Ok(ports.records.record(key).await?.map_or(0, |record| record.revision))
+}
+
+/// Neither an error nor empty.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> Checked {
+    assert_eq!(ports.records.record(&fresh(ports)).await?, None);
+    Ok(())
+}
+
+/// From 1, whether or not the session has messages; the body is the latest.
+///
+/// # Errors
+/// When a port fails.
+pub async fn each_commit_counts_a_records_revision_up(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    for (revision, entries) in [(1, 0), (2, 1), (3, 0)] {
+        let body = json!({ "number": revision, revision.to_string(): "only in this one" });
+        put(ports, &key, body.clone(), entries).await?;
+        assert_eq!(ports.records.record(&key).await?, Some(Record { revision, body }));
+    }
+    Ok(())
+}
+
+/// The store reads none of them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
+    for body in [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })] {
+        let key = fresh(ports);
+        put(ports, &key, body.clone(), 0).await?;
+        assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 1, body }));
+    }
+    Ok(())
+}
+
+/// Kind and id together name one, however they are spelt.
+///
+/// # Errors
+/// When a port fails.
+pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
+    let unique = ports.host.fresh_id();
+    let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
+        .map(|(kind, id)| Key::new(format!("{unique}/{kind}"), id));
+    let writes = keys.iter().zip(0..).map(|(key, n)| write(key, json!(n))).collect();
+    let session = Prepared::with_records(ports, 1, Vec::new(), writes)?;
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    for (key, n) in keys.iter().zip(0..) {
+        let expected = Record { revision: 1, body: json!(n) };
+        assert_eq!(ports.records.record(key).await?, Some(expected), "{key}");
+    }
+    Ok(())
+}
+
+/// With or without messages, and whether or not it writes what it has read. What still holds refuses nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>) -> Checked {
+    let (key, steady) = (fresh(ports), fresh(ports));
+    put(ports, &key, json!("first"), 0).await?;
+    put(ports, &steady, json!("steady"), 0).await?;
+    let reads = || vec![read(&steady, 1), read(&key, 1), read(&fresh(ports), 0)];
+    let holds = Prepared::with_records(ports, 1, reads(), vec![write(&key, json!("second"))])?;
+    assert_eq!(holds.commit(ports).await?, Committed::Stored);
+    for entries in [0, 1] {
+        for written in [&key, &steady] {
+            let late = Prepared::with_records(ports, entries, reads(), vec![write(written, json!("late"))])?;
+            assert_eq!(late.commit(ports).await?, Committed::Changed);
+            is_refused(ports, &late).await?;
+        }
+    }
+    assert_eq!((revision(ports, &key).await?, revision(ports, &steady).await?), (2, 1));
+    Ok(())
+}
+
+/// Having found nothing is a reading too.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_commit_is_refused_when_what_was_absent_was_created(ports: &Ports<'_>) -> Checked {
+    let (key, other) = (fresh(ports), fresh(ports));
+    let session = |entries| {
+        Prepared::with_records(ports, entries, vec![read(&key, 0)], vec![write(&other, json!("written"))])
+    };
+    assert_eq!(session(1)?.commit(ports).await?, Committed::Stored, "it is absent");
+    put(ports, &key, json!("created"), 0).await?;
+    for entries in [0, 1] {
+        let late = session(entries)?;
+        assert_eq!(late.commit(ports).await?, Committed::Changed);
+        is_refused(ports, &late).await?;
+    }
+    assert_eq!(revision(ports, &other).await?, 1);
+    Ok(())
+}
+
+async fn is_refused(ports: &Ports<'_>, session: &Prepared) -> Checked {
+    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
+    assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
+    Ok(())
+}
+
+/// Under the same id, with what it has read since.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    put(ports, &key, json!("in between"), 0).await?;
+    let mut session =
+        Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("anew"))])?;
+    assert_eq!(session.commit(ports).await?, Committed::Changed);
+    session.record.reads = vec![read(&key, 1)];
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert!(session.has_view(ports).await? && session.is_due(ports).await?);
+    assert_eq!(revision(ports, &key).await?, 2);
+    Ok(())
+}
+
+/// Although what it has read still holds.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
+    ports.settle.bury(session.record.id, session.record.committed_at).await?;
+    assert_eq!(session.commit(ports).await?, Committed::TooLate);
+    assert_eq!(ports.records.record(&key).await?, None);
+    Ok(())
+}
+
+/// Not even when its own commit, or a later one of somebody else, changed what it has read.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
+    for _ in 0..2 {
+        assert_eq!(session.commit(ports).await?, Committed::Stored);
+        assert_eq!(revision(ports, &key).await?, 1);
+    }
+    put(ports, &key, json!("second"), 0).await?;
+    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    let expected = Record { revision: 2, body: json!("second") };
+    assert_eq!(ports.records.record(&key).await?, Some(expected));
+    Ok(())
+}
+
+/// Whether what both have read was there or not.
+///
+/// # Errors
+/// When a port fails.
+pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    for revision in 0..5 {
+        let session = |body| {
+            Prepared::with_records(ports, 1, vec![read(&key, revision)], vec![write(&key, json!(body))])
+        };
+        let (one, two) = (session("one")?, session("two")?);
+        let winner = match join(one.commit(ports), two.commit(ports)).await {
+            (Ok(Committed::Stored), Ok(Committed::Changed)) => "one",
+            (Ok(Committed::Changed), Ok(Committed::Stored)) => "two",
+            other => panic!("{other:?}"),
+        };
+        let expected = Record { revision: revision + 1, body: json!(winner) };
+        assert_eq!(ports.records.record(&key).await?, Some(expected));
+        let loser = if winner == "one" { &two } else { &one };
+        is_refused(ports, loser).await?;
+    }
+    Ok(())
+}
+
+/// Each would be stored if it only looked at what it writes itself, and then neither has seen the other.
+///
+/// # Errors
+/// When a port fails.
+pub async fn of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports: &Ports<'_>) -> Checked {
+    for _ in 0..5 {
+        let (left, right) = (fresh(ports), fresh(ports));
+        let session = |reads: &Key, writes: &Key| {
+            Prepared::with_records(ports, 1, vec![read(reads, 0)], vec![write(writes, json!(1))])
+        };
+        let (one, two) = (session(&left, &right)?, session(&right, &left)?);
+        let (one, two) = join(one.commit(ports), two.commit(ports)).await;
+        let stored = [one?, two?].into_iter().filter(|committed| *committed == Committed::Stored).count();
+        assert!(stored <= 1, "both are stored");
+    }
+    Ok(())
+}

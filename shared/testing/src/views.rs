@@ -1,0 +1,204 @@
+//! What [`WriteViews`] and [`outbox::ReadViews`] promise, and the [`Views`] that read them together with documents.
+
+use messages::{Host, PartitionKey};
+use outbox::{Page, View, WriteViews};
+use saga::{Views, WriteDocuments};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::sample::Samples;
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// Reads documents, and what was written.
+    pub views: &'a Views<Samples>,
+    /// Writes.
+    pub write: &'a dyn WriteViews,
+    /// Stores documents.
+    pub documents: &'a dyn WriteDocuments,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    an_absent_view_is_none(ports).await?;
+    a_later_revision_replaces_an_earlier_one(ports).await?;
+    an_overtaken_or_repeated_write_changes_nothing(ports).await?;
+    views_of_one_call_are_stored_each_on_its_own(ports).await?;
+    unfinished_ones_are_listed_the_oldest_first(ports).await?;
+    a_list_is_read_in_pages_the_latest_first(ports).await?;
+    a_partition_is_what_its_document_shows(ports).await?;
+    a_document_that_cannot_be_read_hides_no_list(ports).await
+}
+
+/// A partition without a view has none.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_absent_view_is_none(ports: &Ports<'_>) -> Checked {
+    assert_eq!(ports.views.written.view(sample::partition(ports.host)).await?, None);
+    Ok(())
+}
+
+/// The revision decides, and nothing of the earlier one stays.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_later_revision_replaces_an_earlier_one(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    for (revision, ended) in [(0, false), (1, false), (7, true)] {
+        let mut view = sample::view(ports.host, partition, revision, ended);
+        view.body[revision.to_string()] = json!({ "only": ["here", null] });
+        view.list = ports.host.fresh_id();
+        view.created_at = sample::later(view.created_at, -1);
+        ports.write.write(std::slice::from_ref(&view)).await?;
+        assert_eq!(ports.views.written.view(partition).await?, Some(view));
+    }
+    Ok(())
+}
+
+/// Writes may be repeated and may overtake each other.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_overtaken_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    let stored = sample::view(ports.host, partition, 5, true);
+    ports.write.write(std::slice::from_ref(&stored)).await?;
+    for revision in [4, 5] {
+        let late = sample::view(ports.host, partition, revision, false);
+        ports.write.write(&[late]).await?;
+        let found = ports.views.written.view(partition).await?;
+        assert_eq!(found.as_ref(), Some(&stored), "revision {revision} came late");
+    }
+    Ok(())
+}
+
+/// An outdated view in a call does not keep the others back, and two of one partition may be in one call.
+///
+/// # Errors
+/// When a port fails.
+pub async fn views_of_one_call_are_stored_each_on_its_own(ports: &Ports<'_>) -> Checked {
+    let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
+    let view = |partition, revision| sample::view(ports.host, partition, revision, false);
+    ports.write.write(&[view(one, 3)]).await?;
+    ports.write.write(&[view(one, 2), view(two, 1), view(two, 2)]).await?;
+    let revision =
+        async |partition| ports.views.written.view(partition).await.map(|view| view.map(|it| it.revision));
+    assert_eq!((revision(one).await?, revision(two).await?), (Some(3), Some(2)));
+    Ok(())
+}
+
+/// Ended ones are not among them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn unfinished_ones_are_listed_the_oldest_first(ports: &Ports<'_>) -> Checked {
+    let ids: Vec<PartitionKey> = (0..4).map(|_| sample::partition(ports.host)).collect();
+    let mut views = Vec::new();
+    for (n, (id, ended)) in ids.iter().zip([false, false, true, true]).enumerate() {
+        let mut view = sample::view(ports.host, *id, 1, ended);
+        // The second is older than the first.
+        view.created_at = sample::later(view.created_at, -(n as i64));
+        views.push(view);
+    }
+    ports.write.write(&views).await?;
+    let listed = ports.views.written.unfinished().await?;
+    let ours: Vec<View> = listed.into_iter().filter(|view| ids.contains(&view.partition)).collect();
+    assert_eq!(ours, views.into_iter().take(2).rev().collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Page by page, each view once, and no other list's.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_list_is_read_in_pages_the_latest_first(ports: &Ports<'_>) -> Checked {
+    let list = ports.host.fresh_id();
+    let mut views = Vec::new();
+    for n in 0..5 {
+        let partition = sample::partition(ports.host);
+        let mut view = View { list, ..sample::view(ports.host, partition, 1, true) };
+        // Two of them at the same time: then the id decides.
+        view.created_at = sample::later(view.created_at, -(n / 2));
+        views.push(view);
+    }
+    ports.write.write(&views).await?;
+    ports.write.write(&[sample::view(ports.host, sample::partition(ports.host), 1, true)]).await?;
+    views.sort_by_key(|view| std::cmp::Reverse((view.created_at, view.partition)));
+    let (mut listed, mut sizes, mut after) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = ports.views.written.list(list, after, 2).await?;
+        sizes.push(page.items.len());
+        listed.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!((listed, sizes), (views, vec![2, 2, 1]));
+    let nobodys = ports.host.fresh_id();
+    assert_eq!(ports.views.written.list(nobodys, None, 2).await?, Page { items: Vec::new(), next: None });
+    Ok(())
+}
+
+/// Views are written now and then; a document that was stored later is what counts, in a list too, and one that was
+/// stored earlier does not.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_partition_is_what_its_document_shows(ports: &Ports<'_>) -> Checked {
+    let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
+    let seen =
+        async || ports.views.view(partition).await.map(|view| view.map(|view| (view.revision, view.ended)));
+    let created = sample::persist(partition, None, sample::content(ports.host, "documented"));
+    ports.documents.persist(&[created], now).await?;
+    assert_eq!(seen().await?, Some((1, false)), "no view was written yet");
+    let list = ports.host.fresh_id();
+    let written = |revision, ended| View { list, ..sample::view(ports.host, partition, revision, ended) };
+    ports.write.write(&[written(0, false)]).await?;
+    assert_eq!(seen().await?, Some((1, false)), "what was written is older than the document");
+    let ended = sample::persist(partition, Some(1), sample::ended(ports.host, now));
+    ports.documents.persist(&[ended], now).await?;
+    assert_eq!(seen().await?, Some((2, true)));
+    assert_eq!(listed(ports, list).await?, [(partition, 2)], "in a list too");
+    let unfinished = ports.views.unfinished().await?;
+    assert!(!unfinished.iter().any(|view| view.partition == partition), "it has ended, by its document");
+    ports.write.write(&[written(3, true)]).await?;
+    assert_eq!(seen().await?, Some((3, true)), "the document is older than what was written");
+    Ok(())
+}
+
+/// What was written of it stands there; asked for by itself, it is an error.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_document_that_cannot_be_read_hides_no_list(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let list = ports.host.fresh_id();
+    let (foreign, sound) = (sample::partition(ports.host), sample::partition(ports.host));
+    let written = |partition| View { list, ..sample::view(ports.host, partition, 0, false) };
+    ports.write.write(&[written(foreign), written(sound)]).await?;
+    let content = sample::with_state(ports.host, json!("not a state of this saga"));
+    let documents = [
+        sample::persist(foreign, None, content),
+        sample::persist(sound, None, sample::content(ports.host, "sound")),
+    ];
+    ports.documents.persist(&documents, now).await?;
+    assert_eq!(listed(ports, list).await?, [(sound, 1), (foreign, 0)]);
+    let unfinished = ports.views.unfinished().await?;
+    assert_eq!(unfinished.iter().filter(|view| [foreign, sound].contains(&view.partition)).count(), 2);
+    assert!(ports.views.view(foreign).await.is_err());
+    assert_eq!(ports.views.view(sound).await?.map(|view| view.revision), Some(1));
+    Ok(())
+}
+
+async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<(PartitionKey, u64)>, messages::StoreError> {
+    let page = ports.views.list(list, None, 10).await?;
+    Ok(page.items.iter().map(|view| (view.partition, view.revision)).collect())
+}

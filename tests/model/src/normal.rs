@@ -1,0 +1,77 @@
+//! What makes states alike that differ in nothing that matters.
+
+use std::collections::BTreeSet;
+
+use messages::Token;
+use saga::{Content, Saga};
+
+use crate::keyed::{Family, Of, key};
+use crate::system::{Phase, System};
+
+impl<S: Saga> System<S> {
+    /// Makes alike what differs in nothing that matters: workers are interchangeable, and of fences only the order
+    /// counts.
+    pub(crate) fn normalise(&mut self) {
+        let mut fences: Vec<u64> = self.fences().map(|fence| *fence).collect();
+        fences.sort_unstable();
+        fences.dedup();
+        for fence in self.fences() {
+            *fence = fences.iter().position(|known| known == fence).map_or(0, |rank| rank as u64);
+        }
+        self.workers.sort_by_cached_key(key);
+    }
+
+    /// Every fence that anybody still knows of.
+    fn fences(&mut self) -> impl Iterator<Item = &mut u64> {
+        let stored = self.document.iter_mut().map(|stored| &mut stored.fence);
+        stored.chain([&mut self.ledger.fence]).chain(self.workers.iter_mut().filter_map(Phase::fence_mut))
+    }
+
+    /// Every attempt that anybody still knows of, so that its number is not given to another one.
+    pub(crate) fn known_attempts(&self) -> BTreeSet<String> {
+        let mut tokens: BTreeSet<&Token> = self.ledger.tokens.iter().collect();
+        tokens.extend(self.queue.values().filter_map(|queued| queued.incoming.value.message.token.as_ref()));
+        let mut attempts = BTreeSet::new();
+        let mut contents: Vec<&Content<S::State>> = self.content().into_iter().collect();
+        for phase in &self.workers {
+            attempts.extend(phase.attempt().map(|attempt| attempt.to_string()));
+            contents.extend(phase.content());
+        }
+        for content in contents {
+            attempts.insert(content.attempt.to_string());
+            tokens.extend(content.expected.iter().map(|expected| &expected.token));
+            tokens.extend(content.processed.iter().filter_map(|processed| processed.token.as_ref()));
+        }
+        attempts.extend(self.ledger.holder.map(|(attempt, _)| attempt.to_string()));
+        attempts.extend(
+            tokens.into_iter().filter_map(|token| Some(token.as_str().split(':').nth(2)?.to_owned())),
+        );
+        attempts
+    }
+}
+
+impl<F: Family> Phase<F> {
+    fn fence_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::Idle | Self::Again(..) | Self::Released(..) => None,
+            Self::Loaded(_, stored, _) => stored.as_mut().map(|stored| &mut stored.fence),
+            Self::Claimed(_, claimed)
+            | Self::Decided(_, claimed, _)
+            | Self::Conflicted(_, claimed)
+            | Self::Short(_, claimed, _)
+            | Self::Stored(_, claimed, _)
+            | Self::Dispatched(_, claimed, _)
+            | Self::Cleared(_, claimed, _) => Some(&mut claimed.fence),
+        }
+    }
+}
+
+impl<S: Saga> Phase<Of<S>> {
+    fn content(&self) -> Option<&Content<S::State>> {
+        match self {
+            Self::Loaded(_, stored, _) => stored.as_ref().map(|stored| &stored.document.value.content),
+            Self::Decided(_, _, plan) => plan.value.persist.as_ref().map(|persist| &persist.content),
+            _ => None,
+        }
+    }
+}

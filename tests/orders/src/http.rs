@@ -1,0 +1,69 @@
+//! The shop's face: JSON in and out.
+
+use std::num::NonZeroU64;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use messages::store::chain;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::shop::{Refused, Shop};
+
+/// What both requests have to say.
+#[derive(Deserialize)]
+struct Amount {
+    cents: NonZeroU64,
+}
+
+/// The routes.
+pub fn router(shop: Shop) -> Router {
+    Router::new()
+        .route("/orders", get(orders))
+        .route("/orders/{number}", post(place).get(order))
+        .route("/orders/{number}/payments", post(pay))
+        .with_state(shop)
+}
+
+async fn place(
+    State(shop): State<Shop>,
+    Path(number): Path<String>,
+    Json(amount): Json<Amount>,
+) -> Result<StatusCode, Refused> {
+    shop.place(&number, amount.cents.get()).await.map(|()| StatusCode::CREATED)
+}
+
+async fn pay(
+    State(shop): State<Shop>,
+    Path(number): Path<String>,
+    Json(amount): Json<Amount>,
+) -> Result<StatusCode, Refused> {
+    shop.pay(&number, amount.cents.get()).await.map(|()| StatusCode::ACCEPTED)
+}
+
+async fn order(State(shop): State<Shop>, Path(number): Path<String>) -> Result<Json<Value>, Refused> {
+    shop.order(&number).await.map(|view| Json(view.body))
+}
+
+async fn orders(State(shop): State<Shop>) -> Result<Json<Vec<Value>>, Refused> {
+    Ok(Json(shop.orders().await?.items.into_iter().map(|view| view.body).collect()))
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = match &self {
+            Self::Unknown => StatusCode::NOT_FOUND,
+            Self::SoldOut | Self::Differs | Self::Ended => StatusCode::CONFLICT,
+            Self::Stage(_) => StatusCode::BAD_REQUEST,
+            Self::Store(_) | Self::Commit(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let error = if status.is_server_error() { "try again".to_owned() } else { self.to_string() };
+        if status.is_server_error() {
+            tracing::error!(error = chain(&self), "a request failed");
+        }
+        (status, Json(json!({ "error": error }))).into_response()
+    }
+}

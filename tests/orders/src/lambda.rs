@@ -1,0 +1,10 @@
+//! The saga of orders, as a Lambda function.
+
+use orders::{ORDERS_SAGA, SYSTEM};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let observer = telemetry::for_function()?;
+    let backend = backend::engine::for_function(&SYSTEM, ORDERS_SAGA.name, observer).await?;
+    lambda::serve(&backend, &ORDERS_SAGA).await.map_err(anyhow::Error::from_boxed)
+}

@@ -1,0 +1,257 @@
+//! An order: placed, paid and shipped, or given up when nobody pays within an hour.
+//!
+//! This file is what a new saga has to write: its messages, its state machine, the handler that it asks, and one table of
+//! its queues and functions. [`shop`] is where orders and payments come in, [`http`] its face.
+
+pub mod http;
+pub mod shop;
+#[cfg(feature = "simulation")]
+pub mod workload;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dedup::{Asked, Done, Handler, HandlerError};
+use jiff::{SignedDuration, Timestamp};
+use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
+use outbox::View;
+use outbox::session::CONTROL;
+use saga::{Advance, Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The queue of the warehouse.
+pub const WAREHOUSE: Queue = Queue::named("warehouse");
+/// Announcements of how orders ended, for other systems.
+pub const NEWS: Queue = Queue::named("news");
+
+messages! {
+    /// What happens to an order.
+    #[allow(missing_docs, reason = "the names of the fields say it")]
+    pub enum OrderEvent of "orders" to SAGA {
+        /// A customer placed it.
+        Placed { number: String, cents: u64, at: Timestamp } = 1,
+        /// A customer paid.
+        Paid { cents: u64 } = 1,
+        /// The warehouse shipped it.
+        Shipped { carrier: String, tracking: String } = 2,
+        /// Nobody paid in time.
+        PaymentOverdue {} = 1,
+    }
+    upcast shipped_without_carrier
+}
+
+messages! {
+    /// Commands for the warehouse.
+    #[allow(missing_docs, reason = "the names of the fields say it")]
+    pub enum Command of "orders" to WAREHOUSE {
+        /// Ship an order, and say how.
+        Ship { number: String } = 1,
+    }
+}
+
+messages! {
+    /// Announcements to the outside.
+    #[allow(missing_docs, reason = "the names of the fields say it")]
+    pub enum News of "orders" to NEWS {
+        /// Nothing more will happen to an order.
+        OrderEnded { number: String, shipped: bool } = 1,
+    }
+}
+
+/// Version 1 of `Shipped` named no carrier: there was one.
+fn shipped_without_carrier(name: &str, from: u16, mut data: Value) -> Result<Value, String> {
+    if (name, from) != ("Shipped", 1) {
+        return Err(format!("nobody reads version {from} of {name}"));
+    }
+    data["carrier"] = "post".into();
+    Ok(data)
+}
+
+/// What is remembered of an order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Its number; empty until it is placed.
+    pub number: String,
+    /// Its price.
+    pub cents: u64,
+    /// When it was placed.
+    pub placed_at: Timestamp,
+    /// How far it is.
+    #[serde(flatten)]
+    pub step: Step,
+}
+
+/// How far an order is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of the fields say it")]
+pub enum Step {
+    /// Nothing is known of it.
+    #[default]
+    New,
+    /// The payment has overtaken the order.
+    Prepaid { paid: u64 },
+    /// It waits for the payment.
+    Placed,
+    /// It waits for the warehouse.
+    Paid,
+    /// It is on its way: the good end.
+    Shipped { carrier: String, tracking: String, at: Timestamp },
+    /// Nobody paid: the other end.
+    Overdue { at: Timestamp },
+}
+
+/// The list of all orders.
+pub const ALL: Uuid = Uuid::nil();
+/// How long the customer may take to pay.
+pub const TIME_TO_PAY: SignedDuration = SignedDuration::from_hours(1);
+/// The timer of the payment.
+const PAYMENT: &str = "payment";
+
+/// The saga.
+#[derive(Debug, Clone, Copy)]
+pub struct Orders;
+
+impl Saga for Orders {
+    const NAME: &'static str = "orders";
+    type State = Order;
+    type Event = OrderEvent;
+
+    fn transition(&self, order: &Order, event: &Event<'_, OrderEvent>, now: Timestamp) -> Decision<Order> {
+        use OrderEvent::{Paid, PaymentOverdue, Placed, Shipped};
+        match (&order.step, event.body) {
+            (Step::New, Placed { number, cents, at }) => placed(number, *cents, *at, 0, now).into(),
+            (Step::Prepaid { paid }, Placed { number, cents, at }) => {
+                placed(number, *cents, *at, *paid, now).into()
+            }
+            // Queues keep no order.
+            (Step::New, Paid { cents }) => prepaid(*cents),
+            (Step::Prepaid { paid }, Paid { cents }) if cents > paid => prepaid(*cents),
+            (Step::Placed, Paid { cents }) if *cents >= order.cents => {
+                ship(order.clone()).cancel(PAYMENT).into()
+            }
+            (Step::Placed, Paid { .. }) => Decision::reject("paid too little"),
+            (Step::Placed, PaymentOverdue {}) => end(order, Step::Overdue { at: now }, "nobody paid in time"),
+            (Step::Paid, Shipped { carrier, tracking }) => {
+                let (carrier, tracking) = (carrier.clone(), tracking.clone());
+                end(order, Step::Shipped { carrier, tracking, at: now }, "it is on its way")
+            }
+            (Step::Shipped { .. } | Step::Overdue { .. }, _) => Decision::ignore("the order has ended"),
+            (Step::New | Step::Prepaid { .. } | Step::Placed | Step::Paid, _) => Decision::ignore("not now"),
+        }
+    }
+
+    fn ended_at(&self, order: &Order) -> Option<Timestamp> {
+        match &order.step {
+            Step::Shipped { at, .. } | Step::Overdue { at } => Some(*at),
+            Step::New | Step::Prepaid { .. } | Step::Placed | Step::Paid => None,
+        }
+    }
+
+    fn view(&self, partition: PartitionKey, order: &Order) -> Option<View> {
+        if order.number.is_empty() {
+            return None;
+        }
+        let (ended, list, created_at) = (self.ended_at(order).is_some(), ALL, order.placed_at);
+        let body = serde_json::to_value(order).ok()?;
+        Some(View { partition, revision: 0, ended, list, created_at, body })
+    }
+}
+
+fn placed(number: &str, cents: u64, placed_at: Timestamp, paid: u64, now: Timestamp) -> Advance<Order> {
+    let order = Order { number: number.to_owned(), cents, placed_at, step: Step::Placed };
+    if paid >= cents {
+        return ship(order);
+    }
+    let due_at = now.saturating_add(TIME_TO_PAY).unwrap_or(Timestamp::MAX);
+    Decision::to(order, "waiting for the payment")
+        .schedule(PAYMENT, due_at, &OrderEvent::PaymentOverdue {})
+        .show()
+}
+
+fn prepaid(paid: u64) -> Decision<Order> {
+    let order = Order { step: Step::Prepaid { paid }, ..Order::default() };
+    Decision::to(order, "paid; waiting for the order itself").into()
+}
+
+fn ship(order: Order) -> Advance<Order> {
+    let ship = Command::Ship { number: order.number.clone() };
+    Decision::to(Order { step: Step::Paid, ..order }, "paid; the warehouse is to ship it").ask(&ship).show()
+}
+
+fn end(order: &Order, step: Step, why: &str) -> Decision<Order> {
+    let shipped = matches!(step, Step::Shipped { .. });
+    let news = News::OrderEnded { number: order.number.clone(), shipped };
+    Decision::to(Order { step, ..order.clone() }, why).send(&news).show().into()
+}
+
+/// Ships orders. It has no state, and shipping one twice under one tracking number does no harm.
+pub struct Warehouse;
+
+#[async_trait]
+impl Handler for Warehouse {
+    type Command = Command;
+
+    async fn handle(
+        &self,
+        asked: &Asked<Command>,
+        _: &Reporter,
+        _: Option<Timestamp>,
+    ) -> Result<Done, HandlerError> {
+        let Command::Ship { number } = &asked.command;
+        let tracking = format!("1Z-{number}");
+        Done::because(format!("shipped as {tracking}"))
+            .reply(&OrderEvent::Shipped { carrier: "dhl".into(), tracking })
+    }
+}
+
+const SAGA_DEAD: Queue = Queue::named("saga-dead");
+const WAREHOUSE_DEAD: Queue = Queue::named("warehouse-dead");
+const CONTROL_DEAD: Queue = Queue::named("control-dead");
+
+/// What is agreed about each queue.
+pub static QUEUES: [QueueSpec; 7] = [
+    QueueSpec::worked(SAGA, SAGA_DEAD, 20, 30, 10, 2),
+    QueueSpec::kept(SAGA_DEAD),
+    QueueSpec::worked(WAREHOUSE, WAREHOUSE_DEAD, 8, 30, 10, 1),
+    QueueSpec::kept(WAREHOUSE_DEAD),
+    QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, 60, 10, 1),
+    QueueSpec::kept(CONTROL_DEAD),
+    QueueSpec::kept(NEWS),
+];
+
+/// What runs the saga.
+pub static ORDERS_SAGA: Function<Engine> = Function {
+    name: "orders-saga",
+    services: &[Service::DATABASE, Service::LEDGER],
+    source: Source::Queue(SAGA),
+    sends: &[SAGA, WAREHOUSE, NEWS],
+    build: Some(|engine| engine.run("orders-saga", Orders)),
+};
+
+/// What runs the warehouse.
+pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
+    name: "warehouse",
+    services: &[Service::PROCESSED],
+    source: Source::Queue(WAREHOUSE),
+    sends: &[SAGA],
+    build: Some(|engine| engine.guard("warehouse", Warehouse)),
+};
+
+/// What leaves nothing unsent. The timer's events and what a crash left undone go to any queue.
+pub static DISPATCH_OUTBOX: Function<Engine> = Function {
+    name: "dispatch-outbox",
+    services: &[Service::DATABASE],
+    source: Source::Queue(CONTROL),
+    sends: &[CONTROL, SAGA, WAREHOUSE, NEWS],
+    build: Some(|engine| Ok(Arc::new(engine.dispatch_outbox("dispatch-outbox")?))),
+};
+
+/// The application: whatever runs it, provisions it or simulates it reads this table.
+pub static SYSTEM: System<Engine> = System {
+    name: "orders",
+    queues: &QUEUES,
+    functions: &[&ORDERS_SAGA, &WAREHOUSE_FUNCTION, &DISPATCH_OUTBOX],
+};

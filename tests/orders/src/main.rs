@@ -1,0 +1,154 @@
+//! orders: a few orders on SQLite, from the first request to the end, with everything delivered as often as one likes.
+
+mod clock;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use backend::Config;
+use clap::Parser;
+use comfy_table::Table;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use embedded::{Settings, Store};
+use local::{Home, Runner, Trial, output};
+use messages::{Observation, Verdict};
+use orders::shop::{Refused, Shop, partition};
+use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
+use outbox::View;
+use saga::Engine;
+
+use crate::clock::MovedHost;
+
+/// How long to wait for something that should happen at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Places three orders: one is paid, one is paid too little, one is not paid; and a fourth when everything is sold out.
+#[derive(Parser)]
+struct Args {
+    /// Where to keep them; else in a temporary folder.
+    #[arg(long)]
+    data_dir: Option<PathBuf>,
+    /// How often each message is delivered.
+    #[arg(long, default_value_t = 1)]
+    duplicate: u32,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    telemetry::start(telemetry::Audience::Person);
+    let args = Args::parse();
+    let done = match &args.data_dir {
+        Some(dir) => run(dir, args.duplicate).await,
+        None => match tempfile::tempdir() {
+            Ok(dir) => run(dir.path(), args.duplicate).await,
+            Err(error) => Err(error.into()),
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
+    let host = Arc::new(MovedHost::default());
+    let lock = Arc::new(Store::lock(dir)?);
+    let store = Arc::new(Store::open(dir, host.clone(), Settings::new(&QUEUES))?);
+    store.recover(&lock).await?;
+    let (clock, observer) = (Arc::clone(&host), Arc::clone(&store));
+    let ports = move |store: &Arc<Store>| -> Engine {
+        backend::engine::embedded(&SYSTEM, store, clock.clone(), observer.clone(), Config::default()).ports
+    };
+    let engine = ports(&store);
+    let home = Home { store: Arc::clone(&store), lock, ports: Arc::new(ports) };
+    let runner = Runner::new(&SYSTEM, engine, Some(home), Trial { copies, ..Trial::default() });
+    let shop = Shop::over(&runner.ports())?;
+    let numbers = runner.run_until(play(&shop, &host, &runner)).await??;
+    print(&shop, &store, &numbers).await
+}
+
+/// What the customers do.
+async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow::Result<[String; 3]> {
+    let before = shop.orders().await?.items.len();
+    let numbers = [1, 2, 3].map(|n| format!("A-{}", before + n));
+    shop.restock(numbers.len() as u64).await?;
+    for number in &numbers {
+        shop.place(number, 1_000).await?;
+        // Once more, as by a second click.
+        shop.place(number, 1_000).await?;
+    }
+    match shop.place("late", 1_000).await {
+        Err(Refused::SoldOut) => output::line("order late was refused: everything is sold out")?,
+        other => anyhow::bail!("order late should have been refused: {other:?}"),
+    }
+    shop.pay(&numbers[0], 1_000).await?;
+    shop.pay(&numbers[1], 999).await?;
+    until(async || Ok(runner.is_idle().await? == Some(true))).await?;
+    host.advance(TIME_TO_PAY);
+    until(async || Ok(shop.orders().await?.items.iter().all(|view| view.ended))).await?;
+    until(async || Ok(runner.is_idle().await? == Some(true))).await?;
+    Ok(numbers)
+}
+
+async fn until(holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while !holds().await? {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "the orders have not come to rest");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+async fn print(shop: &Shop, store: &Store, numbers: &[String; 3]) -> anyhow::Result<()> {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header([
+        "order",
+        "state",
+        "handled",
+        "duplicates",
+        "what was decided",
+    ]);
+    let mut states = Vec::new();
+    for number in numbers {
+        let (view, mut decisions) = (shop.order(number).await?, store.decisions(partition(number)).await?);
+        // What is said about the sessions of requests is of no interest here.
+        decisions.retain(|decision| decision.function != DISPATCH_OUTBOX.name);
+        let count =
+            |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count().to_string();
+        let state = state(&view);
+        table.add_row([
+            number.clone(),
+            state.clone(),
+            count(Verdict::Handled),
+            count(Verdict::Duplicate),
+            decided(&decisions),
+        ]);
+        states.push(state);
+    }
+    output::line(&table.to_string())?;
+    anyhow::ensure!(states == ["shipped", "overdue", "overdue"], "the orders should have ended otherwise");
+    Ok(())
+}
+
+fn state(view: &View) -> String {
+    view.body["state"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The decisions that changed something or refused it, each once.
+fn decided(decisions: &[Observation]) -> String {
+    let told = |decision: &&Observation| matches!(decision.verdict, Verdict::Handled | Verdict::Rejected);
+    let mut lines: Vec<String> = Vec::new();
+    for decision in decisions.iter().filter(told) {
+        let line = format!("{}: {}", decision.message, decision.why);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,153 @@
+//! Where orders and payments come in.
+
+use messages::{PartitionKey, SessionId, StoreError};
+use outbox::session::CommitError;
+use outbox::{Key, Page, StageError, View};
+use saga::engine::Opened;
+use saga::{Engine, EntryPoint, Missing, Saga, Views};
+use serde_json::json;
+
+use crate::{ALL, Order, OrderEvent, Orders, Step};
+
+/// How often an order is tried again that meets another one.
+const TRIES: usize = 20;
+/// The most orders of a page.
+const PAGE: usize = 100;
+
+/// Takes orders and payments, and shows what became of them.
+#[derive(Clone)]
+pub struct Shop {
+    /// Opens sessions.
+    pub entry: EntryPoint,
+    /// Reads orders.
+    pub views: Views<Orders>,
+}
+
+/// Why a request was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Nothing is left.
+    #[error("everything is sold out")]
+    SoldOut,
+    /// Two orders of one number.
+    #[error("there is an order of this number with another price")]
+    Differs,
+    /// Nothing is known of it.
+    #[error("there is no order of this number")]
+    Unknown,
+    /// It is paid and shipped, or was given up.
+    #[error("the order has ended")]
+    Ended,
+    /// A store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An event cannot be written.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A session was not committed, or its outcome is unknown.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// The partition of an order.
+pub fn partition(number: &str) -> PartitionKey {
+    PartitionKey::named(Orders::NAME, number)
+}
+
+impl Shop {
+    /// The shop over an engine.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn over(engine: &Engine) -> Result<Self, Missing> {
+        Ok(Self { entry: engine.entry_point("shop")?, views: engine.views(Orders)? })
+    }
+
+    /// Places an order, once: placing it again changes nothing.
+    ///
+    /// # Errors
+    /// When nothing is left, the number is taken, or a store does not answer. After the last, the order may be placed
+    /// again to find out.
+    pub async fn place(&self, number: &str, cents: u64) -> Result<(), Refused> {
+        let mut tries = 1..TRIES;
+        loop {
+            match self.try_to_place(number, cents).await {
+                // Somebody else was faster with the stock: what this request has read of it no longer holds.
+                Err(Refused::Commit(CommitError::Changed)) if tries.next().is_some() => {}
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_to_place(&self, number: &str, cents: u64) -> Result<(), Refused> {
+        let (order, stock) = (Key::new("order", number), stock());
+        let mut session = self.session(number);
+        if let Some(placed) = session.read(order.clone()).await? {
+            return if placed.body == json!(cents) { Ok(()) } else { Err(Refused::Differs) };
+        }
+        let items = session.read(stock.clone()).await?.and_then(|stock| stock.body.as_u64());
+        let Some(left) = items.unwrap_or(0).checked_sub(1) else { return Err(Refused::SoldOut) };
+        session.write(order, json!(cents));
+        session.write(stock, json!(left));
+        let (number, at) = (number.to_owned(), self.views.host.now());
+        session.send(&OrderEvent::Placed { number: number.clone(), cents, at })?;
+        let placed = Order { number, cents, placed_at: at, step: Step::Placed };
+        if let Some(view) = Orders.view(partition(&placed.number), &placed) {
+            session.show(view);
+        }
+        session.commit().await?;
+        Ok(())
+    }
+
+    /// Takes a payment.
+    ///
+    /// # Errors
+    /// When there is no such order or it has ended, or a store does not answer.
+    pub async fn pay(&self, number: &str, cents: u64) -> Result<(), Refused> {
+        if self.order(number).await?.ended {
+            return Err(Refused::Ended);
+        }
+        let mut session = self.session(number);
+        session.send(&OrderEvent::Paid { cents })?;
+        session.commit().await?;
+        Ok(())
+    }
+
+    /// Adds to the stock, and returns how much there is now.
+    ///
+    /// # Errors
+    /// When somebody else changes it at the same time, or a store does not answer.
+    pub async fn restock(&self, items: u64) -> Result<u64, Refused> {
+        let mut session = self.session("");
+        let found = session.read(stock()).await?.and_then(|stock| stock.body.as_u64());
+        let now = found.unwrap_or(0).saturating_add(items);
+        session.write(stock(), json!(now));
+        session.commit().await?;
+        Ok(now)
+    }
+
+    /// An order, as of now.
+    ///
+    /// # Errors
+    /// When there is no such order, or a store does not answer.
+    pub async fn order(&self, number: &str) -> Result<View, Refused> {
+        self.views.view(partition(number)).await?.ok_or(Refused::Unknown)
+    }
+
+    /// The latest orders.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn orders(&self) -> Result<Page, StoreError> {
+        self.views.list(ALL, None, PAGE).await
+    }
+
+    /// A session of its own for each request. What makes a request repeatable is what it reads.
+    fn session(&self, number: &str) -> Opened<'_> {
+        self.entry.session(SessionId::from_uuid(self.views.host.fresh_id()), partition(number))
+    }
+}
+
+fn stock() -> Key {
+    Key::new("stock", "items")
+}

@@ -1,0 +1,124 @@
+//! Orders in the simulator: the functions as shipped, customers, and what must hold when everything has come to rest.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use messages::PartitionKey;
+use saga::{Engine, System};
+use simulation::{Access, Checked, Invariant, Rest, Rng, Violation, Workload};
+
+use crate::shop::{Shop, partition};
+use crate::{Order, Orders, SYSTEM, Step};
+
+/// What an order costs.
+const CENTS: u64 = 100;
+/// Just before and after an order is overdue.
+const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
+
+/// Orders.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Customers;
+
+/// What the customers know.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    orders: BTreeMap<PartitionKey, Wish>,
+    /// Items that were delivered to the shop, or may have been.
+    items: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Wish {
+    /// Whether the shop has said that it is placed.
+    placed: bool,
+    /// Whether it was paid, or may have been. Nobody pays too little: such a payment ends in the dead letters, which have
+    /// to be empty at rest.
+    paid: bool,
+}
+
+impl Workload for Customers {
+    type Saga = Orders;
+    type Ports = Engine;
+    type World = Known;
+
+    fn saga(&self) -> Orders {
+        Orders
+    }
+
+    fn system(&self) -> &'static System<Engine> {
+        &SYSTEM
+    }
+
+    fn ports(&self, engine: Engine, _: Access<Known>) -> Engine {
+        engine
+    }
+
+    fn client(&self, engine: Engine, access: Access<Known>, rng: Rng) -> BoxFuture<'static, ()> {
+        Box::pin(customer(engine, access, rng))
+    }
+
+    fn succeeded(&self, order: &Order) -> bool {
+        matches!(order.step, Step::Shipped { .. })
+    }
+
+    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+        let placed = rest.orders.keys().filter(|order| rest.is_committed(**order)).count() as u64;
+        if placed > rest.items {
+            return broken(Invariant::SessionIsAtomic, format!("{placed} of {} items were sold", rest.items));
+        }
+        rest.orders.iter().try_for_each(|(order, wish)| ended(rest, *order, wish))
+    }
+}
+
+/// Delivers an item or two, and wants one or two. Whatever fails is tried once more, as people do.
+async fn customer(engine: Engine, access: Access<Known>, mut rng: Rng) {
+    let Ok(shop) = Shop::over(&engine) else { return };
+    let items = rng.between(1, 2);
+    access.with(|scene| scene.items += items);
+    let _ = shop.restock(items).await;
+    for _ in 0..rng.between(1, 2) {
+        let number = format!("{:x}", rng.draw());
+        access.with(|scene| scene.orders.insert(partition(&number), Wish::default()));
+        if shop.place(&number, CENTS).await.is_err() && shop.place(&number, CENTS).await.is_err() {
+            continue;
+        }
+        access.with(|scene| scene.orders.entry(partition(&number)).or_default().placed = true);
+        pay(&shop, &access, &mut rng, &number).await;
+    }
+}
+
+async fn pay(shop: &Shop, access: &Access<Known>, rng: &mut Rng, number: &str) {
+    if rng.one_in(5) {
+        return;
+    }
+    if rng.one_in(2) {
+        let (from, to) = if rng.one_in(3) { LATE_MS } else { (0, 1_000) };
+        access.sleep(Duration::from_millis(rng.between(from, to))).await;
+    }
+    for _ in 0..rng.between(1, 2) {
+        access.with(|scene| scene.orders.entry(partition(number)).or_default().paid = true);
+        let _ = shop.pay(number, CENTS).await;
+    }
+}
+
+/// An order that was placed is shipped if it was paid, or given up.
+fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> Checked {
+    if wish.placed && !rest.is_committed(order) {
+        return broken(Invariant::SessionIsAtomic, format!("order {order} was placed, but is not stored"));
+    }
+    match rest.state(order).map(|order| &order.step) {
+        None if rest.is_committed(order) => {
+            broken(Invariant::Quiescence, format!("order {order} was placed, but has not begun"))
+        }
+        Some(Step::Shipped { .. }) if !wish.paid => {
+            broken(Invariant::Application, format!("order {order} was shipped without a payment"))
+        }
+        None | Some(Step::Shipped { .. } | Step::Overdue { .. }) => Ok(()),
+        Some(step) => broken(Invariant::Quiescence, format!("order {order} has not ended: {step:?}")),
+    }
+}
+
+fn broken(invariant: Invariant, detail: String) -> Checked {
+    Err(Violation { invariant, detail })
+}

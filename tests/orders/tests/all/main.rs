@@ -1,0 +1,11 @@
+//! Orders on every store: from the first request to the end, and the contract suites with the queues of orders.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+mod http;
+mod model;
+mod page;
+mod scenarios;
+mod services;
+mod shop;
+mod suites;
+mod world;

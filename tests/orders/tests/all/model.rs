@@ -1,0 +1,66 @@
+//! One order in every interleaving: what goes wrong in each configuration, and that nothing comes of it.
+
+use jiff::Timestamp;
+use messages::Message;
+use model::{Budget, Check, Property, Protocol, always, check, input, reply, sometimes};
+use orders::{Command, OrderEvent, Orders, Step};
+
+/// An order that is placed and paid, in any order.
+fn protocol(budget: Budget) -> Protocol<Orders> {
+    let placed = OrderEvent::Placed { number: "4711".into(), cents: 100, at: Timestamp::UNIX_EPOCH };
+    let inputs = vec![input(0, &placed), input(1, &OrderEvent::Paid { cents: 100 })];
+    Protocol { saga: Orders, inputs, replies, budget }
+}
+
+fn replies(message: &Message) -> Vec<Message> {
+    match message.read() {
+        Ok(Command::Ship { number }) => {
+            let shipped = OrderEvent::Shipped { carrier: "dhl".into(), tracking: format!("1Z-{number}") };
+            vec![reply(message, &shipped)]
+        }
+        // For the world outside.
+        Err(_) => Vec::new(),
+    }
+}
+
+fn properties() -> Vec<Property<Check<Orders>>> {
+    vec![
+        always("an order that is at rest has ended", |_, system| {
+            !system.is_at_rest() || system.has_ended() || system.has_expired()
+        }),
+        sometimes("an order is shipped", |_, system| {
+            system.state().is_some_and(|order| matches!(order.step, Step::Shipped { .. }))
+        }),
+        sometimes("a payment overtakes its order", |_, system| {
+            system.state().is_some_and(|order| matches!(order.step, Step::Prepaid { .. }))
+        }),
+    ]
+}
+
+#[test]
+fn a_crash_and_a_lost_lease_break_no_invariant() {
+    let budget = Budget { crashes: 1, expiries: 1, ..Budget::NONE };
+    check("a crash and a lost lease", protocol(budget), properties());
+}
+
+#[test]
+fn duplicates_and_a_lost_lease_break_no_invariant() {
+    let budget = Budget { copies: 1, expiries: 1, ..Budget::NONE };
+    check("duplicates and a lost lease", protocol(budget), properties());
+}
+
+#[test]
+fn a_sweep_beside_the_workers_breaks_no_invariant() {
+    let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
+    check("a crash and a sweep beside the workers", protocol(budget), properties());
+}
+
+#[test]
+fn a_payment_that_meets_the_timer_breaks_no_invariant() {
+    let mut properties = properties();
+    properties.push(sometimes("an order is given up", |_, system| {
+        system.state().is_some_and(|order| matches!(order.step, Step::Overdue { .. }))
+    }));
+    let budget = Budget { crashes: 1, timers: 1, ..Budget::NONE };
+    check("a crash and the timer", protocol(budget), properties);
+}

@@ -1,0 +1,179 @@
+//! From the first request to the end.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use messages::{Backoff, Body, Disposition, Message, Queue, Verdict, send_one};
+use orders::shop::{Refused, partition};
+use orders::{NEWS, News, OrderEvent, Step, TIME_TO_PAY, WAREHOUSE};
+use saga::SAGA;
+use serde_json::json;
+
+use crate::world::{Tested, World, messages};
+
+const SAGA_DEAD: Queue = Queue::named("saga-dead");
+
+#[tokio::test]
+async fn a_paid_order_is_shipped() -> Tested {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    assert_eq!(world.state("4711").await, "placed");
+    world.run().await;
+    world.shop.pay("4711", 100).await?;
+    world.run().await;
+    let order = world.order("4711").await;
+    assert!(matches!(&order.step, Step::Shipped { carrier, .. } if carrier == "dhl"), "{order:?}");
+    let news = messages(&world.take(&NEWS).await);
+    let told = News::OrderEnded { number: "4711".into(), shipped: true };
+    assert_eq!(news.iter().map(|news| news.read().unwrap()).collect::<Vec<News>>(), [told]);
+    assert!(matches!(world.shop.pay("4711", 100).await, Err(Refused::Ended)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> Tested {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    world.run().await;
+    world.pass(TIME_TO_PAY.unsigned_abs() - Duration::from_secs(1)).await;
+    assert_eq!(world.state("4711").await, "placed");
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(world.state("4711").await, "overdue");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_timer_of_a_paid_order_does_nothing() -> Tested {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    world.run().await;
+    world.shop.pay("4711", 100).await?;
+    let batch = world.take(&SAGA).await;
+    world.deliver(&SAGA, &batch).await;
+    world.pass(2 * TIME_TO_PAY.unsigned_abs()).await;
+    assert_eq!(world.state("4711").await, "shipped");
+    assert_eq!(world.verdicts("4711", "PaymentOverdue").await, [], "it was cancelled");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> Tested {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    world.run().await;
+    world.shop.pay("4711", 99).await?;
+    world.run().await;
+    assert_eq!(world.state("4711").await, "placed");
+    let dead = world.store.dead_letters(&SAGA_DEAD).await?;
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].reason.as_deref(), Some("paid too little"));
+    world.shop.pay("4711", 100).await?;
+    world.run().await;
+    assert_eq!(world.state("4711").await, "shipped");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_may_overtake_its_order() -> Tested {
+    for (paid, then) in [(100, "shipped"), (99, "placed")] {
+        let world = World::with_stock(1).await;
+        world.shop.place("4711", 100).await?;
+        world.shop.pay("4711", paid).await?;
+        let batch = world.take(&SAGA).await;
+        let names: Vec<_> = messages(&batch).into_iter().map(|message| message.body.name).collect();
+        assert_eq!(names, ["Placed", "Paid"]);
+        for received in batch.iter().rev() {
+            world.deliver(&SAGA, std::slice::from_ref(received)).await;
+        }
+        world.run().await;
+        assert_eq!(world.state("4711").await, then);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_delivered_three_times_takes_effect_once() -> Tested {
+    let world = World::with_copies(2, 3).await;
+    world.shop.place("4711", 100).await?;
+    world.shop.place("4712", 100).await?;
+    world.run().await;
+    world.shop.pay("4711", 100).await?;
+    world.run().await;
+    world.pass(TIME_TO_PAY.unsigned_abs()).await;
+    assert_eq!((world.state("4711").await, world.state("4712").await), (json!("shipped"), json!("overdue")));
+    for (number, name) in [
+        ("4711", "Placed"),
+        ("4711", "Paid"),
+        ("4711", "Shipped"),
+        ("4711", "Ship"),
+        ("4712", "PaymentOverdue"),
+    ] {
+        let verdicts = world.verdicts(number, name).await;
+        let handled = verdicts.iter().filter(|verdict| **verdict == Verdict::Handled).count();
+        assert_eq!(handled, 1, "{name}: {verdicts:?}");
+        assert!(verdicts.len() >= 3, "{name}: {verdicts:?}");
+    }
+    let news = messages(&world.take(&NEWS).await);
+    let ids: BTreeSet<_> = news.iter().map(|news| news.id).collect();
+    assert_eq!((news.len(), ids.len()), (6, 2), "copies share their id");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> Tested {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    world.shop.pay("4711", 100).await?;
+    let batch = world.take(&SAGA).await;
+    world.deliver(&SAGA, &batch).await;
+    let asked = messages(&world.take(&WAREHOUSE).await).remove(0);
+    let body = Body {
+        system: "orders".into(),
+        name: "Shipped".into(),
+        version: 1,
+        data: json!({ "tracking": "1Z" }),
+    };
+    let reply = asked.causes(asked.id.derive(0), "warehouse", world.engine.host.now(), body);
+    let reply = Message { token: asked.reply_token, ..reply };
+    send_one(world.engine.send.as_ref(), &reply, SAGA, Duration::ZERO).await?;
+    world.run().await;
+    let step = world.order("4711").await.step;
+    assert!(matches!(step, Step::Shipped { carrier, tracking, .. } if carrier == "post" && tracking == "1Z"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_later_release_says_waits_for_it() -> Tested {
+    let world = World::with_stock(1).await;
+    let paid = json!({ "cents": 100, "currency": "EUR" });
+    world.event(partition("4711"), "Paid", 9, paid).await;
+    for receives in 1..=5 {
+        let batch = world.take(&SAGA).await;
+        let said = world.deliver(&SAGA, &batch).await;
+        let expected = Backoff::UPGRADE.after(receives);
+        assert!(
+            matches!(said.as_slice(), [Disposition::Retry { after, .. }] if *after == expected),
+            "{receives}: {said:?}"
+        );
+        assert_eq!(world.take(&SAGA).await, [], "it is held back");
+        world.host.advance(expected);
+    }
+    assert_eq!(world.store.dead_letters(&SAGA_DEAD).await?, []);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_malformed_does_not_wait() -> Tested {
+    let world = World::with_stock(1).await;
+    world.event(partition("4711"), "Paid", 1, json!({ "cents": "many" })).await;
+    world.run().await;
+    assert_eq!(world.store.dead_letters(&SAGA_DEAD).await?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn an_event_has_the_version_of_its_name() {
+    use messages::Payload;
+    let versions: Vec<_> = OrderEvent::KINDS.iter().map(|kind| (kind.name, kind.version)).collect();
+    assert_eq!(versions, [("Placed", 1), ("Paid", 1), ("Shipped", 2), ("PaymentOverdue", 1)]);
+}

@@ -1,0 +1,258 @@
+//! Orders on MongoDB, DynamoDB and SQS, and the contract suites with the queues of orders there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+};
+use aws_sdk_sqs::types::QueueAttributeName;
+use backend::config::{Secret, Services};
+use backend::{BackendKind, Config, SystemHost};
+use futures::future::join_all;
+use local::{Runner, Trial};
+use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Queue, QueueSpec, Token};
+use orders::shop::{Refused, Shop, partition};
+use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
+use saga::{Engine, SAGA, Views};
+use serde_json::json;
+use servers::amazon::{self, Service};
+use servers::mongo::{Scratch, Setup, uri};
+use servers::{cleaned_up, unique};
+use testing::sample::Samples;
+use uuid::Uuid;
+
+use crate::world::Tested;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Tables and queues of one test's own, as a template would create them.
+struct Cloud {
+    dynamo: aws_sdk_dynamodb::Client,
+    sqs: aws_sdk_sqs::Client,
+    name: String,
+    urls: BTreeMap<Queue, String>,
+}
+
+impl Cloud {
+    async fn create() -> Self {
+        let dynamo = aws_sdk_dynamodb::Client::new(&amazon::config(Service::DynamoDb).await);
+        let sqs = aws_sdk_sqs::Client::new(&amazon::config(Service::Sqs).await);
+        let mut cloud = Self { dynamo, sqs, name: unique("orders"), urls: BTreeMap::new() };
+        for key in [aws::ledger::LEDGER_KEY, aws::ledger::PROCESSED_KEY] {
+            cloud.create_table(key).await;
+        }
+        // In reverse: a queue refers to its dead-letter queue, which is listed after it.
+        for spec in QUEUES.iter().rev() {
+            let url = cloud.create_queue(spec).await;
+            cloud.urls.insert(spec.queue.clone(), url);
+        }
+        cloud
+    }
+
+    fn table(&self, key: &str) -> String {
+        format!("{}-{key}", self.name)
+    }
+
+    async fn create_table(&self, key: &str) {
+        let attribute = AttributeDefinition::builder().attribute_name(key);
+        let schema = KeySchemaElement::builder().attribute_name(key).key_type(KeyType::Hash);
+        let request = self.dynamo.create_table().table_name(self.table(key));
+        request
+            .attribute_definitions(attribute.attribute_type(ScalarAttributeType::S).build().unwrap())
+            .key_schema(schema.build().unwrap())
+            .billing_mode(BillingMode::PayPerRequest)
+            .send()
+            .await
+            .unwrap();
+    }
+
+    async fn create_queue(&self, spec: &QueueSpec) -> String {
+        let mut request = self.sqs.create_queue().queue_name(format!("{}-{}", self.name, spec.queue));
+        if let (Some(dead), Some(limit)) = (&spec.dead_letters, spec.receive_limit) {
+            let name = QueueAttributeName::QueueArn;
+            let asked =
+                self.sqs.get_queue_attributes().queue_url(&self.urls[dead]).attribute_names(name.clone());
+            let arn = asked.send().await.unwrap().attributes.unwrap().remove(&name).unwrap();
+            let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": limit });
+            request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
+        }
+        request.send().await.unwrap().queue_url.unwrap()
+    }
+
+    /// The settings that lead to it, and to a database.
+    fn config(&self, database: &str) -> Config {
+        let urls = self.urls.iter().map(|(queue, url)| (backend::queue_setting(queue), url.clone()));
+        let services = Services {
+            mongodb_uri: Some(Secret::new(uri())),
+            mongodb_database: database.to_owned(),
+            ledger_table: Some(self.table(aws::ledger::LEDGER_KEY)),
+            processed_table: Some(self.table(aws::ledger::PROCESSED_KEY)),
+            queue_urls: urls.collect(),
+            ..Services::default()
+        };
+        Config { backend: BackendKind::Aws, services, ..Config::default() }
+    }
+
+    fn queues(&self) -> aws::queues::Sqs {
+        let urls = self.urls.clone().into_iter().collect();
+        aws::queues::Sqs::new(self.sqs.clone(), urls, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
+    }
+
+    async fn remove(&self) {
+        for key in [aws::ledger::LEDGER_KEY, aws::ledger::PROCESSED_KEY] {
+            self.dynamo.delete_table().table_name(self.table(key)).send().await.unwrap();
+        }
+        for url in self.urls.values() {
+            self.sqs.delete_queue().queue_url(url).send().await.unwrap();
+        }
+    }
+}
+
+/// Runs a test with a cloud of its own.
+async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> Tested) -> Tested {
+    let cloud = Cloud::create().await;
+    cleaned_up(test(&cloud), cloud.remove()).await
+}
+
+/// Runs a test with an engine of its own on services.
+async fn on_engine(test: impl AsyncFnOnce(Engine) -> Tested) -> Tested {
+    in_cloud(async |cloud| {
+        // The engine creates the indexes.
+        let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
+        let config = cloud.config(scratch.database.name());
+        let backend = backend::engine::services(&SYSTEM, config, Arc::new(SystemHost), Arc::new(())).await?;
+        let tested = test(backend.ports).await;
+        scratch.end().await?;
+        tested
+    })
+    .await
+}
+
+async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, Refused>) -> Result<(), Refused> {
+    let began = Instant::now();
+    while !holds().await? {
+        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> Tested {
+    on_engine(async |engine| {
+        let runner = Runner::new(&SYSTEM, engine, None, Trial { copies: 2, ..Trial::default() });
+        let shop = Shop::over(&runner.ports())?;
+        let state = async |number: &str| Ok::<_, Refused>(shop.order(number).await?.body["state"].clone());
+        let customers = async {
+            shop.restock(2).await?;
+            shop.place("1", 100).await?;
+            shop.place("1", 100).await?;
+            shop.pay("1", 100).await?;
+            until("order 1 is shipped", async || Ok(state("1").await? == json!("shipped"))).await?;
+            // For the last item.
+            let placed = join_all(["2", "3"].map(|number| shop.place(number, 100))).await;
+            let lost = placed.iter().filter(|placed| matches!(placed, Err(Refused::SoldOut))).count();
+            assert!(lost == 1 && placed.iter().any(Result::is_ok), "{placed:?}");
+            let won = if placed[0].is_ok() { "2" } else { "3" };
+            shop.pay(won, 99).await?;
+            shop.pay(won, 100).await?;
+            until("the last order is shipped", async || Ok(state(won).await? == json!("shipped"))).await?;
+            Ok::<_, Refused>(shop.orders().await?.items)
+        };
+        let items = runner.run_until(customers).await??;
+        assert_eq!(items.len(), 2);
+        assert!(items.iter().all(|view| view.ended));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_a_later_release_says_waits_for_it() -> Tested {
+    on_engine(async |engine| {
+        let order = partition("4711");
+        let body = |version| Body {
+            system: "orders".into(),
+            name: "Paid".into(),
+            version,
+            data: json!({ "cents": 100 }),
+        };
+        let saga = ORDERS_SAGA.build.unwrap()(&engine)?;
+        let unique = Uuid::from_u128(1);
+        let message = |version| {
+            let id = MessageId::from_uuid(unique);
+            let message = Message::new(id, "test", order, engine.host.now(), body(version));
+            Message { token: Some(Token::minted_at_entry(order, unique)), ..message }
+        };
+        let delivery = Delivery { record_id: "1".into(), body: message(9).encode()?, receive_count: 3 };
+        let said = saga.consume(&[delivery], None).await;
+        let expected = Backoff::UPGRADE.after(3);
+        assert!(matches!(&said[..], [Disposition::Retry { after, .. }] if *after == expected), "{said:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn sagas_sessions_and_views() -> Tested {
+    let scratch = Scratch::new().await?;
+    let store = &scratch.mongo;
+    let (sweep, retention) = (store.saga_outbox(), scratch.settings.saga_retention);
+    let ports = testing::saga::Ports {
+        read: store,
+        write: store,
+        sweep: &sweep,
+        host: &SystemHost,
+        retention,
+        damage: None,
+    };
+    testing::saga::all(&ports).await?;
+    let sweep = store.session_outbox();
+    let ports = testing::sessions::Ports {
+        commit: store,
+        settle: store,
+        sweep: &sweep,
+        views: store,
+        records: store,
+        host: &SystemHost,
+    };
+    testing::sessions::all(&ports).await?;
+    let shared = Arc::new(store.clone());
+    let views =
+        Views { saga: Samples, written: shared.clone(), documents: shared, host: Arc::new(SystemHost) };
+    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    testing::views::all(&ports).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn ledger_and_processed() -> Tested {
+    in_cloud(async |cloud| {
+        let ledger = aws::ledger::Ledger::new(cloud.dynamo.clone(), cloud.table(aws::ledger::LEDGER_KEY));
+        let ports = testing::ledger::Ports { claim: &ledger, grant: &ledger, host: &SystemHost };
+        testing::ledger::all(&ports).await?;
+        let store =
+            aws::ledger::Processed::new(cloud.dynamo.clone(), cloud.table(aws::ledger::PROCESSED_KEY));
+        testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn queues() -> Tested {
+    in_cloud(async |cloud| {
+        let queues = cloud.queues();
+        let ports = testing::queues::Ports {
+            send: &queues,
+            receive: &queues,
+            host: &SystemHost,
+            queues: &QUEUES,
+            queue: WAREHOUSE,
+            other: SAGA,
+        };
+        testing::queues::all(&ports).await
+    })
+    .await
+}

@@ -1,0 +1,131 @@
+//! Orders in a temporary folder, whose every delivery a test decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::Config;
+use embedded::{Settings, Store};
+use local::Copying;
+use messages::{
+    Body, Consumer, Delivery, Disposition, Message, MessageId, PartitionKey, Queue, ReceiveMessages,
+    Received, Token, Verdict, send_one,
+};
+use orders::shop::{Shop, partition};
+use orders::{Order, QUEUES, SYSTEM};
+use outbox::DispatchOutbox;
+use outbox::session::CONTROL;
+use saga::{Engine, SAGA};
+use serde_json::Value;
+use tempfile::TempDir;
+use testing::ManualHost;
+use uuid::Uuid;
+
+pub(crate) type Tested = testing::Checked;
+
+pub(crate) struct World {
+    pub(crate) host: Arc<ManualHost>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) engine: Engine,
+    pub(crate) shop: Shop,
+    behind: BTreeMap<Queue, Arc<dyn Consumer>>,
+    sweeper: DispatchOutbox,
+    /// Removed with the world.
+    _dir: TempDir,
+}
+
+impl World {
+    /// With `items` items in stock.
+    pub(crate) async fn with_stock(items: u64) -> Self {
+        Self::with_copies(items, 1).await
+    }
+
+    /// The same with every message sent several times.
+    pub(crate) async fn with_copies(items: u64, copies: u32) -> Self {
+        let (dir, host) = (TempDir::new().unwrap(), Arc::new(ManualHost::seeded(1)));
+        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES)).unwrap());
+        let backend =
+            backend::engine::embedded(&SYSTEM, &store, host.clone(), store.clone(), Config::default());
+        let engine =
+            Engine { send: Arc::new(Copying { inner: backend.ports.send.clone(), copies }), ..backend.ports };
+        let shop = Shop::over(&engine).unwrap();
+        if items > 0 {
+            shop.restock(items).await.unwrap();
+        }
+        let functions = SYSTEM.functions.iter();
+        let behind = functions
+            .map(|function| {
+                let queue = function.source.queue().unwrap().clone();
+                (queue, function.build.unwrap()(&engine).unwrap())
+            })
+            .collect();
+        let sweeper = engine.dispatch_outbox("dispatch-outbox").unwrap();
+        Self { host, store, engine, shop, behind, sweeper, _dir: dir }
+    }
+
+    /// What a queue has to deliver now, up to a batch.
+    pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
+        self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap()
+    }
+
+    pub(crate) async fn deliver(&self, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
+        let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
+        let said = self.behind[queue].consume(&deliveries, None).await;
+        for (received, disposition) in batch.iter().zip(&said) {
+            self.store.answer(queue, &received.receipt, disposition).await.unwrap();
+        }
+        said
+    }
+
+    /// Delivers until nothing is left to deliver now.
+    pub(crate) async fn run(&self) {
+        loop {
+            let mut delivered = 0;
+            for queue in [CONTROL, SAGA, orders::WAREHOUSE] {
+                let batch = self.take(&queue).await;
+                self.deliver(&queue, &batch).await;
+                delivered += batch.len();
+            }
+            if delivered == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Moves the clock and does what a sweep does.
+    pub(crate) async fn pass(&self, time: Duration) {
+        self.host.advance(time);
+        self.sweeper.sweep().await.unwrap();
+        self.run().await;
+    }
+
+    /// Sends an event to an order, as it is given.
+    pub(crate) async fn event(&self, order: PartitionKey, name: &str, version: u16, data: Value) {
+        let id = MessageId::from_uuid(Uuid::from_u128(99));
+        let body = Body { system: "orders".into(), name: name.into(), version, data };
+        let message = Message::new(id, "test", order, self.engine.host.now(), body);
+        let token = Some(Token::minted_at_entry(order, Uuid::from_u128(99)));
+        let message = Message { token, ..message };
+        send_one(self.engine.send.as_ref(), &message, SAGA, Duration::ZERO).await.unwrap();
+    }
+
+    pub(crate) async fn state(&self, number: &str) -> Value {
+        self.shop.order(number).await.unwrap().body["state"].clone()
+    }
+
+    pub(crate) async fn order(&self, number: &str) -> Order {
+        serde_json::from_value(self.shop.order(number).await.unwrap().body).unwrap()
+    }
+
+    /// What was decided about the deliveries of a message.
+    pub(crate) async fn verdicts(&self, number: &str, message: &str) -> Vec<Verdict> {
+        let decisions = self.store.decisions(partition(number)).await.unwrap();
+        let of_it = decisions.iter().filter(|seen| seen.message == message);
+        of_it.map(|seen| seen.verdict).filter(|verdict| *verdict != Verdict::Dispatched).collect()
+    }
+}
+
+/// The messages of a batch.
+pub(crate) fn messages(batch: &[Received]) -> Vec<Message> {
+    batch.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()
+}

@@ -1,0 +1,79 @@
+//! One search of two files, as the model of the delivery protocol takes it.
+
+use ::model::{Budget, Check, Property, Protocol, always, input, reply, sometimes};
+use imports::messages::{ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted};
+use imports::{
+    Counts, FileId, Manifest, ManifestFile, ParseCommand, ProjectId, SearchEvent, SearchImport,
+    UploadMetadata,
+};
+use messages::Message;
+use uuid::Uuid;
+
+/// How many files the search has.
+pub const FILES: u32 = 2;
+
+/// The search, announced by its manifest or known from its files alone.
+pub fn protocol(announced: bool, budget: Budget) -> Protocol<SearchImport> {
+    let files = (0..FILES).map(|n| input(1 + n, &saved(n)));
+    let inputs = announced.then(|| input(0, &started())).into_iter().chain(files).collect();
+    Protocol { saga: SearchImport, inputs, replies, budget }
+}
+
+/// What holds of a search beyond what holds of any saga.
+pub fn properties() -> Vec<Property<Check<SearchImport>>> {
+    vec![
+        always("one parse command takes effect for each file", |_, system| {
+            system.requests() <= FILES as usize
+        }),
+        always("a search that is at rest has ended", |_, system| {
+            !system.is_at_rest() || system.has_ended() || system.has_expired()
+        }),
+        sometimes("a search completes", |_, system| {
+            system.state().is_some_and(|state| state.name() == "Completed")
+        }),
+    ]
+}
+
+fn id(n: u32) -> Uuid {
+    Uuid::from_u128(u128::from(n))
+}
+
+fn project() -> ProjectId {
+    ProjectId::from_uuid(id(2))
+}
+
+fn file(n: u32) -> FileId {
+    FileId::from_uuid(id(100 + n))
+}
+
+fn started() -> SearchEvent {
+    let files =
+        (0..FILES).map(|n| ManifestFile { file_id: file(n), name: format!("{n}.ris"), size_bytes: 1 });
+    let manifest = Manifest { name: "search".into(), files: files.collect() };
+    SearchEvent::SearchUploadStarted(SearchUploadStarted { project_id: project(), manifest })
+}
+
+fn saved(n: u32) -> SearchEvent {
+    let metadata = UploadMetadata { search_name: "search".into(), expected_files: FILES as usize };
+    SearchEvent::SearchUploadSaved(SearchUploadSaved {
+        project_id: project(),
+        file_id: file(n),
+        file_name: format!("{n}.ris"),
+        object: ObjectRef { bucket: "b".into(), key: n.to_string(), version: None, size_bytes: 1 },
+        metadata: metadata.to_map(),
+    })
+}
+
+/// What the parser answers to a command. How the import ended is for the world outside.
+fn replies(message: &Message) -> Vec<Message> {
+    let Ok(ParseCommand::StartParsing(parse)) = message.read() else { return Vec::new() };
+    let counts = Counts {
+        format: "RIS".into(),
+        encoding: "UTF-8".into(),
+        records: 1,
+        studies: 1,
+        ..Counts::default()
+    };
+    let completed = ReferenceFileParsingCompleted { file_id: parse.file_id, counts };
+    vec![reply(message, &SearchEvent::ReferenceFileParsingCompleted(completed))]
+}

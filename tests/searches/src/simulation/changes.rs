@@ -1,0 +1,92 @@
+//! Each change of a search: its effects are those of the change.
+
+use std::collections::BTreeSet;
+
+use imports::saga::{Import, State};
+use imports::{FileId, ImportEvent, ParseCommand, SearchEvent, SearchImport};
+use messages::MessageId;
+use simulation::Change;
+use simulation::access::short;
+
+/// What a change adds to the outbox, by meaning.
+#[derive(Default)]
+struct Added {
+    parse: BTreeSet<FileId>,
+    ended: Vec<&'static str>,
+    timeouts: Vec<MessageId>,
+}
+
+/// Whether the effects are those of the change.
+pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
+    let added = added(change)?;
+    let (before, after) = (change.before, change.after);
+    let mut files = BTreeSet::new();
+    if let State::Parsing(import) = after
+        && !matches!(before, Some(State::Parsing(_)))
+    {
+        files.extend(import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id));
+    }
+    if added.parse != files {
+        return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
+    }
+    let ended = match after {
+        _ if before.is_some_and(|state| state.completed_at().is_some()) => None,
+        State::Completed(_) => Some("SearchImportCompleted"),
+        State::Error(_) => Some("SearchImportFailed"),
+        State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,
+    };
+    if added.ended.iter().copied().ne(ended) {
+        return Err(format!("{} is told by {:?}", after.name(), added.ended));
+    }
+    let shown = before.is_none() || ended.is_some();
+    let loaded = change.write.loaded;
+    let revisions = shown.then_some(loaded.unwrap_or(0) + 1);
+    if change.views.iter().map(|view| view.revision).ne(revisions) {
+        return Err(format!("{} views are written over {loaded:?}", change.views.len()));
+    }
+    timeouts(change, &added)
+}
+
+fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
+    let mut added = Added::default();
+    for message in change.messages {
+        if let Ok(ParseCommand::StartParsing(command)) = message.read() {
+            added.parse.insert(command.file_id);
+        } else if let Ok(SearchEvent::UploadTimeout(_)) = message.read() {
+            added.timeouts.push(message.id);
+        } else if let Ok(event) = message.read::<ImportEvent>() {
+            added.ended.push(messages::Payload::kind(&event).name);
+        } else {
+            return Err(format!("{} is no effect of a search", message.body.name));
+        }
+    }
+    Ok(added)
+}
+
+/// Whether the running timeout is scheduled, and one that runs no longer is cancelled.
+fn timeouts(change: &Change<'_, SearchImport>, added: &Added) -> Result<(), String> {
+    let timeout = |state: &State| {
+        let id = import(state)?.timeout?;
+        Some(MessageId::from_uuid(id.as_uuid()))
+    };
+    let (ran, runs) = (change.before.and_then(timeout), timeout(change.after));
+    let scheduled = runs.filter(|id| ran != Some(*id));
+    if added.timeouts.iter().copied().ne(scheduled) {
+        return Err(format!("timeouts {:?} are scheduled, not {scheduled:?}", added.timeouts));
+    }
+    if let Some(id) = ran.filter(|id| runs != Some(*id)) {
+        let fired = change.write.content.processed.iter().any(|processed| processed.id == id);
+        if !fired && !change.write.cancel.contains(&id) {
+            return Err(format!("timeout {} is not cancelled", short(&id)));
+        }
+    }
+    Ok(())
+}
+
+fn import(state: &State) -> Option<&Import> {
+    match state {
+        State::Initial => None,
+        State::Uploading(import) | State::Uploaded(import) | State::Parsing(import) => Some(import),
+        State::Completed(ended) | State::Error(ended) => Some(&ended.import),
+    }
+}

@@ -1,0 +1,136 @@
+//! What outlives the workers besides what the engine stores: objects, studies, and the truth about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use imports::messages::ObjectRef;
+use imports::queues::UPLOADS;
+use imports::{FileId, Identity, ObjectKey, ParsedFile, SearchId};
+use messages::MessageId;
+use simulation::Scene;
+use simulation::access::short;
+
+use super::KEY_PREFIX;
+
+/// Where uploads go.
+const BUCKET: &str = "bucket";
+
+const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
+const NO_RECORD: &[u8] = b"no reference at all";
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quality {
+    /// Two records.
+    Good,
+    /// Nothing that can be parsed.
+    Bad,
+    /// Whoever reads it gets an error, always.
+    Unreadable,
+}
+
+/// What really happens to a search.
+#[derive(Debug, Clone, Default)]
+pub struct Truth {
+    /// Its files.
+    pub files: BTreeMap<FileId, Quality>,
+    /// How many objects were stored.
+    pub uploads: usize,
+    /// Whether the client received the confirmation that it is announced.
+    pub announced: bool,
+    /// Whether the client asked for its withdrawal.
+    pub withdrawn: bool,
+}
+
+/// An uploaded object.
+#[derive(Debug, Clone)]
+pub struct StoredObject {
+    /// Where it is.
+    pub object: ObjectRef,
+    /// Its user metadata.
+    pub metadata: BTreeMap<String, String>,
+    /// None when it cannot be read at all.
+    pub bytes: Option<&'static [u8]>,
+}
+
+/// Everything that is stored outside the engine, and what really happens.
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    /// The truth about each search.
+    pub truth: BTreeMap<SearchId, Truth>,
+    /// Uploaded files.
+    pub objects: Vec<StoredObject>,
+    /// The files that were read to their end.
+    pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
+    /// What the studies of each file are recognised by.
+    pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
+    /// The position and the record of the study that one repeats.
+    pub marks: BTreeMap<(SearchId, FileId, u64), (u32, u64)>,
+    /// The parse commands that took effect.
+    pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
+    /// Files whose parse command was given up.
+    pub given_up: BTreeSet<(SearchId, FileId)>,
+}
+
+/// One file that is about to be stored.
+#[derive(Debug, Clone)]
+pub(super) struct Upload {
+    pub(super) search: SearchId,
+    pub(super) file: FileId,
+    pub(super) key: String,
+    pub(super) version: Option<String>,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) quality: Quality,
+}
+
+impl Outside {
+    /// The files of a search that were read to their end, in their order.
+    pub fn files_of(&self, search: SearchId) -> Vec<ParsedFile> {
+        let mut files: Vec<_> =
+            self.files.values().filter(|file| file.search_id == search).cloned().collect();
+        files.sort_by_key(|file| file.position);
+        files
+    }
+
+    /// An object.
+    pub fn object(&self, key: &str, version: Option<&str>) -> Option<&StoredObject> {
+        let is =
+            |stored: &&StoredObject| stored.object.key == key && stored.object.version.as_deref() == version;
+        self.objects.iter().find(is)
+    }
+
+    /// How many parse commands took effect on files that were not given up.
+    pub(super) fn commands(&self) -> usize {
+        let kept = self.parsed.iter().filter(|(file, _)| !self.given_up.contains(file));
+        kept.map(|(_, commands)| commands.len()).sum()
+    }
+
+    /// How many studies there are of each file that was not given up.
+    pub(super) fn counts(&self) -> BTreeMap<(SearchId, FileId), usize> {
+        let kept = self.studies.iter().filter(|(file, _)| !self.given_up.contains(file));
+        kept.map(|(file, studies)| (*file, studies.len())).collect()
+    }
+}
+
+/// Stores an object, and notifies.
+pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
+    let Upload { search, file, key, version, metadata, quality } = upload;
+    scene.note(|| format!("file {} of search {} is stored", short(&file), short(&search)));
+    debug_assert!(ObjectKey::parse(KEY_PREFIX, &key).is_ok());
+    if let Some(truth) = scene.truth.get_mut(&search) {
+        truth.uploads += 1;
+    }
+    let version_field =
+        version.as_ref().map_or_else(String::new, |version| format!(r#","versionId":"{version}""#));
+    let event = format!(
+        r#"{{"Records":[{{"eventName":"ObjectCreated:Post","s3":{{"bucket":{{"name":"{BUCKET}"}},"object":{{"key":"{key}"{version_field}}}}}}}]}}"#
+    );
+    let bytes = match quality {
+        Quality::Good => Some(TWO_RECORDS),
+        Quality::Bad => Some(NO_RECORD),
+        Quality::Unreadable => None,
+    };
+    let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes: 100 };
+    scene.objects.retain(|stored| stored.object != object);
+    scene.objects.push(StoredObject { object, metadata, bytes });
+    scene.post(&UPLOADS, &event);
+}

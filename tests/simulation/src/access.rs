@@ -1,0 +1,123 @@
+//! What a workload's ports and clients have of the simulation.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use messages::{Message, MessageId, PartitionKey, Queue, StoreError};
+
+use crate::coverage::{Call, Phase};
+use crate::options::Mode;
+use crate::point::{Gate, Kind};
+use crate::port::Port;
+use crate::rng::Rng;
+use crate::world::{Occasion, World, span};
+
+/// The simulation, as one worker of a workload with the world `A` has it.
+pub struct Access<A> {
+    port: Port,
+    world: PhantomData<fn() -> A>,
+}
+
+impl<A> Clone for Access<A> {
+    fn clone(&self) -> Self {
+        Self::new(&self.port)
+    }
+}
+
+impl<A> Access<A> {
+    pub(crate) fn new(port: &Port) -> Self {
+        Self { port: port.clone(), world: PhantomData }
+    }
+}
+
+impl<A: Send + 'static> Access<A> {
+    /// Makes a call of one of the workload's own ports: it may fail, lie, be late or never return, as the engine's own
+    /// calls do. What it performs is performed in one piece.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub async fn call<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut Scene<'_, A>) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.port.call(call, move |world| perform(&mut Scene::new(world))).await
+    }
+
+    /// Does something at once, as something that happens outside and cannot fail.
+    pub fn with<T>(&self, act: impl FnOnce(&mut Scene<'_, A>) -> T) -> T {
+        self.port.perform(|world| act(&mut Scene::new(world)))
+    }
+
+    /// Waits. Somebody who waits may crash.
+    pub async fn sleep(&self, duration: Duration) {
+        let until = self.port.universe.with(|world| world.now.saturating_add(span(duration)));
+        Gate::new(&self.port, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
+    }
+
+    /// How the functions tell duplicates.
+    pub fn mode(&self) -> Mode {
+        self.port.universe.with(|world| world.config.mode)
+    }
+}
+
+/// The world at one moment, at which nothing else happens. It stands for the workload's own world, `A`.
+pub struct Scene<'a, A> {
+    world: &'a mut World,
+    own: PhantomData<A>,
+}
+
+impl<'a, A: 'static> Scene<'a, A> {
+    pub(crate) fn new(world: &'a mut World) -> Self {
+        Self { world, own: PhantomData }
+    }
+
+    /// Makes choices.
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.world.rng
+    }
+
+    /// Writes a line of the trace, if there is one.
+    pub fn note(&mut self, what: impl FnOnce() -> String) {
+        self.world.note(what);
+    }
+
+    /// Puts a message into a queue, which is not one of the engine's own messages, such as the notification of a store.
+    pub fn post(&mut self, queue: &Queue, body: &str) {
+        self.world.post_from_outside(queue, body);
+    }
+
+    /// Has something happen later.
+    pub fn later(&mut self, after: Duration, act: impl FnOnce(&mut Scene<'_, A>) + Send + 'static) {
+        let at = self.world.now.saturating_add(span(after));
+        self.world.at(at, Occasion::Act(Box::new(move |world| act(&mut Scene::new(world)))));
+    }
+
+    /// The message of a stored effect.
+    pub fn effect(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
+        self.world.checks.message(partition, id)
+    }
+}
+
+impl<A: 'static> Deref for Scene<'_, A> {
+    type Target = A;
+
+    #[allow(clippy::expect_used, reason = "a world is made for its workload, and never changed for another")]
+    fn deref(&self) -> &A {
+        self.world.outside.downcast_ref().expect("the world is this workload's")
+    }
+}
+
+impl<A: 'static> DerefMut for Scene<'_, A> {
+    #[allow(clippy::expect_used, reason = "a world is made for its workload, and never changed for another")]
+    fn deref_mut(&mut self) -> &mut A {
+        self.world.outside.downcast_mut().expect("the world is this workload's")
+    }
+}
+
+/// The end of an id, enough to tell it from others in a trace.
+pub fn short(id: &impl ToString) -> String {
+    let text = id.to_string();
+    text.get(text.len().saturating_sub(5)..).unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,324 @@
+//! The workload without its types, so that everything else is compiled once and not for each workload.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dedup::ledger::NoLedger;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use messages::{Body, Consumer, Message, MessageId, Observation, PartitionKey, Queue, QueueSpec, Token};
+use outbox::session::Options;
+use outbox::{Policy, SessionRecord, View};
+use saga::{Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores};
+
+use crate::access::{Access, Scene};
+use crate::coverage::Call;
+use crate::options::Mode;
+use crate::port::Port;
+use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
+use crate::rng::Rng;
+use crate::workload::{Bounds, Change, Checked, Rest, Workload};
+use crate::world::World;
+
+/// A state whose type only the workload knows.
+pub(crate) type State = Arc<dyn Any + Send + Sync>;
+
+/// A function behind a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Station {
+    pub(crate) function: &'static str,
+    pub(crate) queue: Queue,
+}
+
+/// What a write has to contain, as the saga's transitions say.
+pub(crate) struct Wanted {
+    /// The state as stored.
+    pub(crate) state: serde_json::Value,
+    /// The messages, by their ids.
+    pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
+    /// The id of the last view.
+    pub(crate) shown: Option<MessageId>,
+    /// The timers that run afterwards.
+    pub(crate) timers: BTreeMap<String, MessageId>,
+    /// The messages of timers that ran before and run no more.
+    pub(crate) cancelled: Vec<MessageId>,
+}
+
+/// One message that a write has to contain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WantedMessage {
+    pub(crate) queue: Queue,
+    pub(crate) name: String,
+    /// Whether it is to be answered.
+    pub(crate) asks: bool,
+    /// Whether a timer sends it.
+    pub(crate) is_timer: bool,
+}
+
+/// One write, states read.
+pub(crate) struct Written<'a> {
+    pub(crate) write: &'a Persist,
+    pub(crate) before: Option<&'a State>,
+    pub(crate) after: &'a State,
+    pub(crate) messages: &'a [Message],
+    pub(crate) views: &'a [View],
+}
+
+/// A workload.
+pub(crate) trait Application: Send + Sync {
+    fn system(&self) -> &'static str;
+    fn queues(&self) -> &'static [QueueSpec];
+    fn stations(&self) -> Vec<Station>;
+    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
+    fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
+    fn world(&self) -> Box<dyn Any + Send>;
+    fn world_of(&self, world: &World) -> Box<dyn Any + Send>;
+    fn calls(&self) -> &'static [Call];
+    fn unused(&self) -> &'static [Call];
+
+    fn read(&self, content: &Content) -> Result<State, String>;
+    fn succeeded(&self, state: &State) -> bool;
+    fn stamp(&self, request: &mut Body, reply_token: &Token);
+    fn follow(
+        &self,
+        base: Option<(&Content, &State)>,
+        messages: &[&Message],
+        now: Timestamp,
+    ) -> Result<Wanted, String>;
+
+    fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
+    fn changed(&self, written: &Written<'_>) -> Checked;
+    fn committed(&self, session: &SessionRecord) -> Checked;
+    fn observed(&self, world: &mut World, observation: &Observation) -> Checked;
+    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message);
+    fn check(&self, world: &World) -> Checked;
+    fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
+}
+
+/// The workload without its types.
+pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
+    Arc::new(Erased { saga: workload.saga(), workload: workload.clone() })
+}
+
+struct Erased<W: Workload> {
+    saga: W::Saga,
+    workload: W,
+}
+
+impl<W: Workload> Erased<W> {
+    fn ports(&self, port: &Port) -> W::Ports {
+        self.workload.ports(engine(self.system(), port), Access::new(port))
+    }
+
+    fn state<'a>(&self, state: &'a State) -> Result<&'a <W::Saga as Saga>::State, String> {
+        state.downcast_ref().ok_or_else(|| "it is another saga's state".to_owned())
+    }
+}
+
+impl<W: Workload> Application for Erased<W> {
+    fn system(&self) -> &'static str {
+        self.workload.system().name
+    }
+
+    fn queues(&self) -> &'static [QueueSpec] {
+        self.workload.system().queues
+    }
+
+    fn stations(&self) -> Vec<Station> {
+        let functions = self.workload.system().functions.iter().filter(|function| function.build.is_some());
+        functions
+            .filter_map(|function| {
+                Some(Station { function: function.name, queue: function.source.queue()?.clone() })
+            })
+            .collect()
+    }
+
+    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing> {
+        let build = self.workload.system().function(function).and_then(|function| function.build);
+        match build {
+            Some(build) => build(&self.ports(port)),
+            // The engine's own, of a system that does not name it.
+            None => Ok(Arc::new(engine(self.system(), port).dispatch_outbox(SETTLES)?)),
+        }
+    }
+
+    fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
+        self.workload.client(self.ports(port), Access::new(port), rng)
+    }
+
+    fn world(&self) -> Box<dyn Any + Send> {
+        Box::new(W::World::default())
+    }
+
+    fn world_of(&self, world: &World) -> Box<dyn Any + Send> {
+        Box::new(W::World::clone(&Rest::<W>::new(world)))
+    }
+
+    fn calls(&self) -> &'static [Call] {
+        self.workload.calls()
+    }
+
+    fn unused(&self) -> &'static [Call] {
+        self.workload.unused()
+    }
+
+    fn read(&self, content: &Content) -> Result<State, String> {
+        let state = serde_json::from_value::<<W::Saga as Saga>::State>(content.state.clone());
+        state.map(|state| Arc::new(state) as State).map_err(|error| error.to_string())
+    }
+
+    fn succeeded(&self, state: &State) -> bool {
+        self.state(state).is_ok_and(|state| self.workload.succeeded(state))
+    }
+
+    fn stamp(&self, request: &mut Body, reply_token: &Token) {
+        self.saga.stamp(request, reply_token);
+    }
+
+    fn follow(
+        &self,
+        base: Option<(&Content, &State)>,
+        messages: &[&Message],
+        now: Timestamp,
+    ) -> Result<Wanted, String> {
+        let (mut state, timers) = match base {
+            Some((content, state)) => (self.state(state)?.clone(), content.timers.clone()),
+            None => Default::default(),
+        };
+        let timers = if timers.is_empty() { self.saga.timers(&state) } else { timers };
+        let mut wanted = Draft::new(&self.saga, now, timers);
+        for message in messages {
+            wanted.follow(&mut state, message)?;
+        }
+        let stored = serde_json::to_value(&state).map_err(|error| error.to_string())?;
+        let Draft { messages, shown, timers, cancelled, .. } = wanted;
+        Ok(Wanted { state: stored, messages, shown, timers, cancelled })
+    }
+
+    fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds {
+        self.workload.bounds(&Rest::<W>::new(world), partition)
+    }
+
+    fn changed(&self, written: &Written<'_>) -> Checked {
+        let Written { write, before, after, messages, views } = *written;
+        let before = before.map(|state| self.state(state)).transpose()?;
+        let after = self.state(after)?;
+        self.workload.changed(&Change { write, before, after, messages, views })
+    }
+
+    fn committed(&self, session: &SessionRecord) -> Checked {
+        self.workload.committed(session)
+    }
+
+    fn observed(&self, world: &mut World, observation: &Observation) -> Checked {
+        self.workload.observed(&mut Scene::new(world), observation)
+    }
+
+    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message) {
+        self.workload.given_up(&mut Scene::new(world), queue, message);
+    }
+
+    fn check(&self, world: &World) -> Checked {
+        self.workload.check(&Rest::new(world))
+    }
+
+    fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String> {
+        let Some(before) = before.downcast_ref() else { return Ok(()) };
+        self.workload.unchanged(before, &Rest::<W>::new(world))
+    }
+}
+
+/// What messages lead to, followed without the engine.
+struct Draft<'a, S> {
+    saga: &'a S,
+    now: Timestamp,
+    messages: BTreeMap<MessageId, WantedMessage>,
+    shown: Option<MessageId>,
+    timers: BTreeMap<String, MessageId>,
+    cancelled: Vec<MessageId>,
+}
+
+impl<'a, S: Saga> Draft<'a, S> {
+    fn new(saga: &'a S, now: Timestamp, timers: BTreeMap<String, MessageId>) -> Self {
+        Self { saga, now, messages: BTreeMap::new(), shown: None, timers, cancelled: Vec::new() }
+    }
+
+    fn follow(&mut self, state: &mut S::State, message: &Message) -> Result<(), String> {
+        let body = message.read::<S::Event>().map_err(|error| error.to_string())?;
+        let event = Event { id: message.id, partition: message.partition, body: &body };
+        let advance = match self.saga.transition(state, &event, self.now) {
+            saga::Decision::Advance(advance) => advance,
+            saga::Decision::Ignore { why } | saga::Decision::Reject { why } => {
+                return Err(format!("{} changed the state, but: {why}", message.body.name));
+            }
+        };
+        self.timers.retain(|_, id| *id != message.id);
+        for (index, effect) in advance.effects.into_iter().enumerate() {
+            self.add(message, &advance.next, index, effect);
+        }
+        *state = *advance.next;
+        Ok(())
+    }
+
+    fn add(&mut self, message: &Message, next: &S::State, index: usize, effect: Effect) {
+        let id = message.id.derive(index);
+        match effect {
+            Effect::Send { to, body } => self.send(id, to, body, false, false),
+            Effect::Ask { to, body } => self.send(id, to, body, true, false),
+            Effect::Schedule { timer, due_at: _, to, body } => {
+                self.cancel(&timer);
+                let id = message.id.named(&timer);
+                self.timers.insert(timer, id);
+                self.send(id, to, body, false, true);
+            }
+            Effect::Cancel { timer } => self.cancel(&timer),
+            Effect::Show if self.saga.view(message.partition, next).is_some() => self.shown = Some(id),
+            Effect::Show | Effect::Broken(_) => {}
+        }
+    }
+
+    fn send(&mut self, id: MessageId, queue: Queue, body: Body, asks: bool, is_timer: bool) {
+        self.messages.insert(id, WantedMessage { queue, name: body.name, asks, is_timer });
+    }
+
+    fn cancel(&mut self, timer: &str) {
+        let Some(id) = self.timers.remove(timer) else { return };
+        if self.messages.remove(&id).is_none() {
+            self.cancelled.push(id);
+        }
+    }
+}
+
+/// The function that settles sessions and sweeps, where a system names none.
+pub(crate) const SETTLES: &str = "dispatch-outbox";
+
+/// The engine of one worker.
+pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
+    let mode = port.universe.with(|world| world.config.mode);
+    let shared = Arc::new(port.clone());
+    let stores = Stores::of(&shared, SagaOutboxes(port.clone()), SessionOutboxes(port.clone()));
+    let partitions = match mode {
+        Mode::Ledger => Partitions::of(shared.clone()),
+        Mode::Optimistic => Partitions::of(Arc::new(NoLedger)),
+    };
+    Engine {
+        system,
+        stores: Ok(stores),
+        partitions: Ok(partitions),
+        processed: Ok(shared.clone()),
+        send: shared.clone(),
+        receive: shared.clone(),
+        host: shared.clone(),
+        observer: shared,
+        policy: Policy::default(),
+        session: Options::default(),
+        runner: Settings { admit_untokened: mode == Mode::Optimistic, ..Settings::default() },
+        earlier_view: |_| None,
+    }
+}
+
+/// The function behind the saga's queue.
+pub(crate) fn saga_of(stations: &[Station]) -> Option<&'static str> {
+    stations.iter().find(|station| station.queue == SAGA).map(|station| station.function)
+}

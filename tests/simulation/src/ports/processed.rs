@@ -1,0 +1,27 @@
+//! The memory of processed messages.
+
+use async_trait::async_trait;
+use dedup::RememberProcessed;
+use jiff::Timestamp;
+use messages::StoreError;
+
+use crate::coverage::Call;
+use crate::port::Port;
+use crate::world::World;
+
+#[async_trait]
+impl RememberProcessed for Port {
+    async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
+        let key = key.to_owned();
+        let look = move |world: &mut World| world.processed.get(&key).is_some_and(|until| *until > now);
+        self.call(Call::PROCESSED_LOOK, look).await
+    }
+
+    async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError> {
+        let key = key.to_owned();
+        self.call(Call::PROCESSED_REMEMBER, move |world| {
+            world.processed.insert(key, expires_at);
+        })
+        .await
+    }
+}

@@ -1,0 +1,76 @@
+//! Views, and an application's records.
+
+use async_trait::async_trait;
+use messages::{PartitionKey, StoreError};
+use outbox::{Cursor, Key, Page, ReadRecords, ReadViews, Record, View, WriteViews};
+use uuid::Uuid;
+
+use crate::access::short;
+use crate::coverage::Call;
+use crate::port::Port;
+use crate::world::World;
+
+#[async_trait]
+impl WriteViews for Port {
+    async fn write(&self, views: &[View]) -> Result<(), StoreError> {
+        let views = views.to_vec();
+        self.call(Call::VIEWS_WRITE, move |world| views.iter().for_each(|view| world.write_view(view))).await
+    }
+}
+
+impl World {
+    fn write_view(&mut self, view: &View) {
+        self.note(|| {
+            let ended = if view.ended { ", ended" } else { "" };
+            format!("views.write      {} revision {}{ended}", short(&view.partition), view.revision)
+        });
+        self.check_view(view);
+        let stored = self.views.get(&view.partition);
+        if stored.is_none_or(|stored| stored.revision < view.revision) {
+            self.views.insert(view.partition, view.clone());
+        }
+    }
+
+    /// The views that are so, the latest first.
+    fn views_that(&self, are: impl Fn(&View) -> bool) -> Vec<View> {
+        let mut views: Vec<View> = self.views.values().filter(|view| are(view)).cloned().collect();
+        views.sort_by_key(|view| std::cmp::Reverse((view.created_at, view.partition)));
+        views
+    }
+}
+
+#[async_trait]
+impl ReadViews for Port {
+    async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
+        self.call(Call::VIEWS_READ, move |world| world.views.get(&partition).cloned()).await
+    }
+
+    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+        let unfinished = |world: &mut World| {
+            let mut views = world.views_that(|view| !view.ended);
+            views.reverse();
+            views
+        };
+        self.call(Call::VIEWS_READ, unfinished).await
+    }
+
+    async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        let page = move |world: &mut World| {
+            let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
+            let follows = |view: &View| after.is_none_or(|after| place(view.place()) < place(after));
+            let mut items = world.views_that(|view| view.list == list && follows(view));
+            let more = items.len() > limit;
+            items.truncate(limit);
+            Page { next: items.last().filter(|_| more).map(View::place), items }
+        };
+        self.call(Call::VIEWS_READ, page).await
+    }
+}
+
+#[async_trait]
+impl ReadRecords for Port {
+    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        let key = key.clone();
+        self.call(Call::RECORDS_READ, move |world| world.records.get(&key).cloned()).await
+    }
+}

@@ -1,0 +1,36 @@
+//! The engine violates nothing, whatever befalls it.
+
+use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, run_many, simulate};
+
+use crate::desk::Questions;
+
+const SEEDS: u64 = 10_000;
+
+fn run(mode: Mode) -> Summary {
+    let config = Config::new(mode);
+    let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
+    let summary = run_many(&Questions::default(), &config, &range, &|_| ());
+    if let Some((seed, violation)) = &summary.first {
+        let outcome = simulate(&Questions::default(), &Config { trace: true, ..config }, *seed);
+        panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
+    }
+    assert!(summary.stats.completed > SEEDS / 2 && summary.stats.failed > 0, "{:?}", summary.stats);
+    summary
+}
+
+#[test]
+fn a_small_saga_violates_nothing_and_every_fault_was_met_everywhere() {
+    let mut coverage: Coverage = run(Mode::Ledger).coverage;
+    coverage.add(&run(Mode::Optimistic).coverage);
+    for fault in Fault::ALL {
+        assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
+    }
+}
+
+#[test]
+fn the_calls_of_a_workload_are_told_apart() {
+    assert!(Questions::default().calls().is_empty());
+    let own = [Call::own(0, "shelf.look"), Call::own(1, "shelf.put")];
+    assert!(own[0] != own[1] && !Call::ENGINE.contains(&own[0]));
+    assert_eq!(own[1].name(), "shelf.put");
+}
