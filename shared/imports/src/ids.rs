@@ -3,6 +3,9 @@
 use messages::{MessageId, PartitionKey, SessionId, uuid_ids};
 use uuid::Uuid;
 
+/// The timer under which the files of a search are awaited.
+pub const TIMEOUT: &str = "timeout";
+
 /// One import of one or more reference files into a project: a partition of the engine. Used once and never again.
 pub type SearchId = PartitionKey;
 
@@ -37,6 +40,6 @@ impl FileId {
 impl TimeoutId {
     /// The timeout that the handling of message `cause` schedules: the id of its timer's message.
     pub fn caused_by(cause: &MessageId) -> Self {
-        Self::from_uuid(cause.named(crate::saga::TIMEOUT).as_uuid())
+        Self::from_uuid(cause.named(TIMEOUT).as_uuid())
     }
 }

@@ -89,7 +89,8 @@ pub enum Committed {
     Stored,
     /// The session was given up before; nothing is stored.
     TooLate,
-    /// A record that the session has read has changed since; nothing is stored.
+    /// A record that the session has read has changed since; nothing is stored. Another try needs a session of another
+    /// id: this one's control message is on its way, and gives the id up when it finds no record.
     Changed,
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use saga::Advance;
 
+use super::decision::{Decision, UPLOAD_TIMEOUT, fail};
 use super::event::Event;
 use super::state::{File, Import, State};
-use super::transition::{Decision, TIMEOUT, UPLOAD_TIMEOUT, fail};
+use crate::ids::TIMEOUT;
 use crate::manifest::{MAX_FILE_BYTES, MAX_FILES, MetadataError};
 use crate::messages::{
     ParseCommand, SearchEvent, SearchUploadSaved, SearchUploadStarted, SearchWithdrawn, StartParsing,

@@ -8,10 +8,11 @@
 //! - [`state`]: the six states and what is remembered in each;
 //! - [`event`]: the seven events, and the tokens that handling one may need;
 //! - [`transition()`]: one arm for every pair of state and event;
-//! - `collect`: how files and announcements come together;
+//! - `collect`: how files and announcements come together; `decision`: how a search ends;
 //! - [`table`]: the table and the diagram of all this, drawn by running it.
 
 mod collect;
+mod decision;
 pub mod event;
 pub mod state;
 pub mod table;
@@ -24,10 +25,12 @@ use messages::{Body, MessageId, PartitionKey, Token};
 use outbox::View;
 use saga::Saga;
 
+pub use decision::{Decision, UPLOAD_TIMEOUT};
 pub use event::Event;
 pub use state::{Ended, File, Import, State};
-pub use transition::{Decision, TIMEOUT, UPLOAD_TIMEOUT, transition};
+pub use transition::transition;
 
+use crate::ids::TIMEOUT;
 use crate::messages::SearchEvent;
 
 /// The saga of a search.

@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use messages::{MessageId, Payload};
 use saga::Effect;
 
+use super::decision::Decision;
 use super::event::Event;
 use super::state::State;
-use super::transition::{Decision, transition};
+use super::transition::transition;
 use crate::messages::{
     ObjectRef, ParseCommand, ReferenceFileFaulted, ReferenceFileParsingCompleted, SearchEvent,
     SearchUploadSaved, SearchUploadStarted, SearchWithdrawn, StartParsingFaulted, UploadTimeout,

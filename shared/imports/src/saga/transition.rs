@@ -1,21 +1,13 @@
 //! The function itself: one arm for every pair of state and event, no catch-all.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::collect::{self, announced};
+use super::decision::{Decision, complete, fail};
 use super::event::Event;
-use super::state::{Ended, Import, State};
-use crate::messages::{ImportEvent, SearchEvent, SearchImportEnded};
+use super::state::{Import, State};
+use crate::messages::SearchEvent;
 use crate::{FileId, Outcome, TimeoutId};
-
-/// What becomes of an event of a search.
-pub type Decision = saga::Decision<State>;
-
-/// The timer under which files are awaited.
-pub const TIMEOUT: &str = "timeout";
-
-/// How long the files of a search may take to arrive, counted from its first message: one hour.
-pub const UPLOAD_TIMEOUT: SignedDuration = SignedDuration::from_mins(60);
 
 /// What `event` changes in a search that is in `state`, and what is to be done about it.
 #[rustfmt::skip] // one line per pair reads as the table it is
@@ -139,37 +131,4 @@ fn record(event: &Event<'_>, import: &Import, file: FileId, outcome: Outcome, no
         let reason = format!("{failures} of {} files could not be read", import.files.len());
         fail(event, import, reason, now)
     }
-}
-
-fn complete(event: &Event<'_>, import: Import, now: Timestamp) -> Decision {
-    let next = State::Completed(Ended { import, at: now, reason: None });
-    end(event, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
-}
-
-/// Ends the search in `Error`, whatever was running.
-pub(super) fn fail(event: &Event<'_>, import: Import, reason: String, now: Timestamp) -> Decision {
-    let why = format!("search failed: {reason}");
-    let next = State::Error(Ended { import, at: now, reason: Some(reason) });
-    end(event, next, ImportEvent::SearchImportFailed, why)
-}
-
-/// Shows readers the end, cancels what is running, and tells the world.
-fn end(
-    event: &Event<'_>,
-    mut next: State,
-    publish: fn(SearchImportEnded) -> ImportEvent,
-    why: String,
-) -> Decision {
-    let job = next.job(event.partition);
-    let running = match &mut next {
-        State::Completed(ended) | State::Error(ended) => ended.import.timeout.take(),
-        State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,
-    };
-    let mut advance = Decision::to(next, why).show();
-    if running.is_some() {
-        advance = advance.cancel(TIMEOUT);
-    }
-    let Some(job) = job else { return advance.into() };
-    let (project_id, studies) = (job.project_id, job.studies());
-    advance.send(&publish(SearchImportEnded { project_id, studies, reason: job.reason })).into()
 }
