@@ -158,12 +158,16 @@ pub(crate) fn agreed(template: &Template) -> Vec<Finding> {
 /// How a queue that invokes a function differs from what is agreed about it.
 fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
     let queue = &source.queue;
-    let longest = source.window().map_or(0, |_| LONGEST_WINDOW);
-    let visibility = spec.visibility.as_secs() + longest;
+    let (visibility, agreed) = (queue.visibility(), spec.visibility.as_secs());
+    // Where there may be a window, the template leaves room for the longest; what is deployed says only which there is.
+    let with_window = source.window().map(|_| agreed + LONGEST_WINDOW);
     let mut findings = Vec::new();
     let mut differs = |what: String| findings.push(Finding::new(queue.id, what));
-    if queue.visibility() != visibility {
-        differs(format!("hides a message for {} s, but {visibility} s are agreed", queue.visibility()));
+    if visibility != agreed && Some(visibility) != with_window {
+        differs(format!(
+            "hides a message for {visibility} s, but {} s are agreed",
+            with_window.unwrap_or(agreed)
+        ));
     }
     if queue.receive_limit() != spec.receive_limit.map(u64::from) {
         let limit = |limit: Option<u64>| limit.map_or("any number of".to_owned(), |limit| limit.to_string());
