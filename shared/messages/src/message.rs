@@ -149,11 +149,7 @@ impl Message {
         if text.len() > MAX_BODY_BYTES {
             return Err(DecodeError::TooLarge(text.len()));
         }
-        let value: Value = serde_json::from_str(text).map_err(DecodeError::NotJson)?;
-        if value.get("specversion").and_then(Value::as_str) != Some(SPEC_VERSION) {
-            return Err(DecodeError::NotCloudEvent);
-        }
-        let wire: Wire = serde_json::from_value(value).map_err(DecodeError::Envelope)?;
+        let wire = wire(text)?;
         let (system, name, version) =
             type_parts(&wire.kind).ok_or_else(|| DecodeError::UnknownType(shorten(&wire.kind)))?;
         let own = |text: Option<String>| {
@@ -180,6 +176,20 @@ impl Message {
             body: Body { system: system.to_owned(), name: name.to_owned(), version, data: wire.data },
         })
     }
+}
+
+/// The envelope. What is not one is looked at again, slowly, to say what is wrong with it.
+fn wire(text: &str) -> Result<Wire, DecodeError> {
+    if let Ok(wire) = serde_json::from_str::<Wire>(text)
+        && wire.specversion == SPEC_VERSION
+    {
+        return Ok(wire);
+    }
+    let value: Value = serde_json::from_str(text).map_err(DecodeError::NotJson)?;
+    if value.get("specversion").and_then(Value::as_str) != Some(SPEC_VERSION) {
+        return Err(DecodeError::NotCloudEvent);
+    }
+    serde_json::from_value(value).map_err(DecodeError::Envelope)
 }
 
 /// System, name and version of a type.
