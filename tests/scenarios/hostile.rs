@@ -138,7 +138,7 @@ async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
 fn of_a_later_release(message: &Message) -> Message {
     let mut later = message.clone();
     later.body.version = 2;
-    later.body.data["since"] = json!("version 2");
+    later.body.data = later.body.data.with("since", json!("version 2"));
     later
 }
 

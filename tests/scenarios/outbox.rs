@@ -89,7 +89,7 @@ async fn control(world: &World) -> SettleSession {
     let said = body(only);
     assert_eq!(said.name, "SettleSession");
     world.deliver(&CONTROL, &received).await;
-    serde_json::from_value(said.data).unwrap()
+    said.data.read().unwrap()
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::OpenError;
@@ -72,6 +73,9 @@ pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, OpenError> {
 fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(PREPARED);
+    // A plan stays what it was when its statement was prepared. Otherwise SQLite, as it is compiled here, prepares a
+    // statement anew for each value bound to a column of an index; that took a tenth of all time, for no better plan.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 

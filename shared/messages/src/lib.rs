@@ -7,6 +7,7 @@
 //! In reading order:
 //! - [`ids`]: who and what things are, tokens included;
 //! - [`message`]: the envelope, and what a message says;
+//! - [`json`]: data that is passed on unread;
 //! - [`payload`]: an application's messages, their versions, and reading them;
 //! - [`queue`]: queues, what is agreed about each, and the ports to send and receive;
 //! - [`delivery`]: one received copy of a message, what is to become of it, and who decides that;
@@ -23,6 +24,7 @@ extern crate self as messages;
 pub mod delivery;
 pub mod host;
 pub mod ids;
+pub mod json;
 pub mod message;
 pub mod observe;
 pub mod payload;
@@ -33,6 +35,7 @@ pub mod trace;
 pub use delivery::{Backoff, Consumer, Delivery, Disposition};
 pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
+pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{Measure, Observation, Observe, Reporter, Verdict};
 pub use payload::{Kind, Payload, ReadError};

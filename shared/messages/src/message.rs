@@ -7,9 +7,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::ids::{MessageId, PartitionKey, Token};
+use crate::json::Json;
 use crate::trace::Traceparent;
 
 /// The largest body read, in bytes: what an SQS message may hold
@@ -54,7 +54,7 @@ pub struct Body {
     /// The version of its data, from 1.
     pub version: u16,
     /// Its data.
-    pub data: Value,
+    pub data: Json,
 }
 
 /// The envelope as it is on the wire.
@@ -78,7 +78,7 @@ struct Wire {
     timer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
-    data: Value,
+    data: Json,
 }
 
 impl Message {
@@ -185,8 +185,8 @@ fn wire(text: &str) -> Result<Wire, DecodeError> {
     {
         return Ok(wire);
     }
-    let value: Value = serde_json::from_str(text).map_err(DecodeError::NotJson)?;
-    if value.get("specversion").and_then(Value::as_str) != Some(SPEC_VERSION) {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(DecodeError::NotJson)?;
+    if value.get("specversion").and_then(|version| version.as_str()) != Some(SPEC_VERSION) {
         return Err(DecodeError::NotCloudEvent);
     }
     serde_json::from_value(value).map_err(DecodeError::Envelope)
@@ -249,8 +249,12 @@ mod tests {
 
     fn message() -> Message {
         let partition = PartitionKey::from_uuid(Uuid::from_u128(2));
-        let body =
-            Body { system: "shop".into(), name: "Paid".into(), version: 3, data: json!({ "cents": 100 }) };
+        let body = Body {
+            system: "shop".into(),
+            name: "Paid".into(),
+            version: 3,
+            data: json!({ "cents": 100 }).into(),
+        };
         Message {
             causation_id: Some(MessageId::from_uuid(Uuid::from_u128(3))),
             token: Some(Token::minted_at_entry(partition, Uuid::from_u128(4))),
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_envelope_has_the_attributes_that_cloudevents_requires() {
-        let wire: Value = serde_json::from_str(&message().encode().unwrap()).unwrap();
+        let wire: serde_json::Value = serde_json::from_str(&message().encode().unwrap()).unwrap();
         assert_eq!(wire["specversion"], "1.0");
         assert_eq!(wire["type"], "shop.Paid.v3");
         assert_eq!(wire["source"], "/shop/run-saga");

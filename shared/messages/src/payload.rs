@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::json::Json;
 use crate::message::{Body, EncodeError, Message};
 use crate::queue::Queue;
 
@@ -43,11 +44,18 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// # Errors
     /// When it cannot be written as JSON.
     fn body(&self) -> Result<Body, EncodeError> {
-        let mut tagged = serde_json::to_value(self)?;
-        let data = tagged.get_mut("data").map(Value::take).unwrap_or(Value::Null);
+        let tagged: Tagged = serde_json::from_str(&serde_json::to_string(self)?)?;
+        let data = tagged.data;
         let kind = self.kind();
         Ok(Body { system: Self::SYSTEM.to_owned(), name: kind.name.to_owned(), version: kind.version, data })
     }
+}
+
+/// A message as its enum is written.
+#[derive(Deserialize)]
+struct Tagged {
+    #[serde(default)]
+    data: Json,
 }
 
 /// Why a message cannot be read by a handler.
@@ -108,11 +116,16 @@ impl Message {
             return Err(ReadError::Newer { name: name.clone(), found: *version, known: kind.version });
         }
         let malformed = |why: String| ReadError::Data { name: name.clone(), why };
-        let data = (*version..kind.version)
-            .try_fold(data.clone(), |data, from| P::upcast(name, from, data))
-            .map_err(malformed)?;
-        serde_json::from_value(json!({ "type": name, "data": data }))
-            .map_err(|error| malformed(error.to_string()))
+        let read = |data: &str| {
+            let tagged = format!(r#"{{"type":"{}","data":{data}}}"#, kind.name);
+            serde_json::from_str(&tagged).map_err(|error| malformed(error.to_string()))
+        };
+        if *version == kind.version {
+            return read(data.text());
+        }
+        let upcast =
+            (*version..kind.version).try_fold(data.value(), |data, from| P::upcast(name, from, data));
+        read(&upcast.map_err(malformed)?.to_string())
     }
 }
 
@@ -191,6 +204,7 @@ macro_rules! messages {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -218,7 +232,7 @@ mod tests {
     }
 
     fn message(name: &str, version: u16, data: Value) -> Message {
-        let body = Body { system: "shop".into(), name: name.into(), version, data };
+        let body = Body { system: "shop".into(), name: name.into(), version, data: data.into() };
         let id = Uuid::from_u128(1);
         let partition = PartitionKey::from_uuid(id);
         Message::new(MessageId::from_uuid(id), "test", partition, Timestamp::UNIX_EPOCH, body)
@@ -229,7 +243,7 @@ mod tests {
         let event = Event::Shipped { carrier: "dhl".into(), tracking: "1Z".into() };
         let body = event.body().unwrap();
         assert_eq!((body.name.as_str(), body.version), ("Shipped", 3));
-        assert_eq!(message("Shipped", 3, body.data).read::<Event>().unwrap(), event);
+        assert_eq!(message("Shipped", 3, body.data.value()).read::<Event>().unwrap(), event);
         assert_eq!(Event::Overdue {}.body().unwrap().data, json!({}));
     }
 

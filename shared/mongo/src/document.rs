@@ -2,12 +2,13 @@
 
 use messages::{AttemptId, PartitionKey};
 use mongodb::bson::{Bson, DateTime, Document};
-use saga::Document as Saga;
+use saga::{Content, Document as Saga};
+use serde_json::Value;
 
 use crate::entry;
 use crate::fault::Fault;
 use crate::names::{collections, record};
-use crate::value::{count_field, serde_field, uuid_field};
+use crate::value::{count_field, serde_field, to_bson, uuid_field};
 
 /// Reads a stored document.
 pub(crate) fn decode(stored: &Document) -> Result<Saga, Fault> {
@@ -19,9 +20,20 @@ fn read(stored: &Document) -> Result<Saga, String> {
     Ok(Saga {
         partition: partition(stored)?,
         version: count_field(stored, record::VERSION)?,
-        content: serde_field(stored, record::CONTENT)?,
+        content: read_content(stored)?,
         outbox: entry::decode_all(stored, record::OUTBOX)?,
     })
+}
+
+/// A saga's content in the form that JSON has, its state included.
+pub(crate) fn content(content: &Content) -> Result<Bson, Fault> {
+    to_bson(&serde_json::to_value(content).map_err(Fault::encode)?)
+}
+
+/// The inverse of [`content`].
+fn read_content(stored: &Document) -> Result<Content, String> {
+    let content: Value = serde_field(stored, record::CONTENT)?;
+    serde_json::from_value(content).map_err(|error| format!("its {}: {error}", record::CONTENT))
 }
 
 fn partition(stored: &Document) -> Result<PartitionKey, String> {
@@ -45,9 +57,8 @@ pub(crate) fn author(stored: &Document) -> Result<(PartitionKey, AttemptId), Fau
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Key, date, to_bson};
+    use crate::value::{Key, date};
     use mongodb::bson::doc;
-    use saga::Content;
     use testing::{ManualHost, sample};
 
     fn stored() -> (Content, Document) {
@@ -56,7 +67,7 @@ mod tests {
         let document = doc! {
             "_id": sample::partition(&host).key(),
             "Version": 4_i64,
-            "Content": to_bson(&content).unwrap(),
+            "Content": super::content(&content).unwrap(),
             "CompletedAt": date(sample::now(&host)),
             "Outbox": [],
         };

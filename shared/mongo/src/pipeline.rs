@@ -10,10 +10,11 @@ use mongodb::bson::{Bson, Document, doc};
 use outbox::Settlement;
 use saga::Persist;
 
+use crate::document;
 use crate::entry;
 use crate::fault::Fault;
 use crate::names::record;
-use crate::value::{Key, date, expired_until, int, literal, nanos, to_bson};
+use crate::value::{Key, date, expired_until, int, literal, nanos};
 
 /// One statement of an `update` command.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +63,7 @@ pub(crate) fn persist(
     } };
     let set = doc! { "$set": {
         record::VERSION: int(write.loaded.unwrap_or(0).saturating_add(1)),
-        record::CONTENT: literal(to_bson(&write.content)?),
+        record::CONTENT: literal(document::content(&write.content)?),
         record::COMPLETED_AT: write.content.ended_at.map_or(removed(), |at| literal(date(at))),
         record::OUTBOX: { "$concatArrays": [staying, entry::literals(&write.add)?] },
     } };

@@ -130,7 +130,7 @@ fn read(message: &Message, reporter: &Reporter, receive_count: u32) -> Result<Se
         let reason = format!("{} has version {}, which this release does not know", body.name, body.version);
         return Err(reporter.retry(message, Backoff::UPGRADE.after(receive_count), reason));
     }
-    serde_json::from_value(body.data.clone()).map_err(|error| {
+    body.data.read().map_err(|error| {
         reporter.reject(Some(message), format!("the data of {} is malformed: {error}", body.name))
     })
 }

@@ -100,11 +100,11 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use messages::{Body, Message, PartitionKey, Queue};
+    use messages::{Body, Json, Message, PartitionKey, Queue};
     use uuid::Uuid;
 
     fn entry() -> Entry {
-        let body = Body { system: "shop".into(), name: "Paid".into(), version: 1, data: 1.into() };
+        let body = Body { system: "shop".into(), name: "Paid".into(), version: 1, data: Json::default() };
         let (id, partition) =
             (MessageId::from_uuid(Uuid::from_u128(1)), PartitionKey::from_uuid(Uuid::nil()));
         let message = Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body);

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::{Body, Message, MessageId, PartitionKey, Queue, SendError, SessionId, StoreError, send_one};
+use messages::{
+    Body, Json, Message, MessageId, PartitionKey, Queue, SendError, SessionId, StoreError, send_one,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Dispatcher;
@@ -290,7 +292,7 @@ pub fn control_message(
         name: SETTLE_SESSION.to_owned(),
         version: SETTLE_SESSION_VERSION,
         // Ids, numbers and texts are always JSON.
-        data: serde_json::to_value(look).unwrap_or_default(),
+        data: Json::of(look).unwrap_or_default(),
     };
     let id = MessageId::from_uuid(look.session_id.as_uuid());
     Message { traceparent: None, ..Message::new(id, "session", partition, now, body) }

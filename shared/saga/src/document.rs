@@ -7,17 +7,16 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::{AttemptId, MessageId, PartitionKey, StoreError, Token};
+use messages::{AttemptId, Json, MessageId, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::state_machine::Saga;
 
 /// One partition as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document<S = Value> {
+pub struct Document<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
     /// Counts the writes; the condition of the next one.
@@ -30,7 +29,7 @@ pub struct Document<S = Value> {
 
 /// What a write replaces as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Content<S = Value> {
+pub struct Content<S = Json> {
     /// The state.
     pub state: S,
     /// The version of the state's form.
@@ -93,7 +92,7 @@ pub enum Awaited {
 
 /// One conditional write of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Persist<S = Value> {
+pub struct Persist<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
     /// The version that was loaded; none when there was no document. The stored one becomes one larger, and
@@ -129,19 +128,24 @@ impl Document {
     /// # Errors
     /// When the state was written by a later release, or is not a state of this saga.
     pub fn open<S: Saga>(self, saga: &S) -> Result<Document<S::State>, StoreError> {
-        let Self { partition, version, mut content, outbox } = self;
+        let Self { partition, version, content, outbox } = self;
         let doing = || format!("reading the state of partition {partition}");
         let found = content.state_version;
         if found > S::STATE_VERSION {
             let why = format!("it has version {found}, and this release knows up to {}", S::STATE_VERSION);
             return Err(StoreError::unavailable(doing(), why));
         }
-        let state = (found..S::STATE_VERSION)
-            .try_fold(content.state.take(), |state, from| saga.upcast_state(from, state))
-            .map_err(|why| StoreError::unusable(doing(), why))?;
-        let state = serde_json::from_value(state).map_err(|error| StoreError::unusable(doing(), error))?;
+        let state = if found == S::STATE_VERSION {
+            content.state.read()
+        } else {
+            let upcast = (found..S::STATE_VERSION)
+                .try_fold(content.state.value(), |state, from| saga.upcast_state(from, state));
+            serde_json::from_value(upcast.map_err(|why| StoreError::unusable(doing(), why))?)
+        };
+        let state = state.map_err(|error| StoreError::unusable(doing(), error))?;
+        let mut content = content.with_state(state);
         content.state_version = S::STATE_VERSION;
-        Ok(Document { partition, version, content: content.with_state(state), outbox })
+        Ok(Document { partition, version, content, outbox })
     }
 }
 
@@ -152,7 +156,7 @@ impl<S: Serialize> Persist<S> {
     /// When the state cannot be written as JSON.
     pub fn close(self) -> Result<Persist, serde_json::Error> {
         let Self { partition, loaded, content, add, cancel } = self;
-        let state = serde_json::to_value(&content.state)?;
+        let state = Json::of(&content.state)?;
         Ok(Persist { partition, loaded, content: content.with_state(state), add, cancel })
     }
 }

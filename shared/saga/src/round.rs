@@ -164,20 +164,25 @@ impl<S: Saga> Runner<S> {
     /// Makes all writes in one call. Returns the attempts whose plan now holds.
     async fn store<'a>(
         &self,
-        planned: Vec<Planned<'a, S::Event, S::State>>,
+        mut planned: Vec<Planned<'a, S::Event, S::State>>,
         ended: &mut [Option<Ended>],
     ) -> Vec<Planned<'a, S::Event, S::State>> {
-        let writes: Result<Vec<Persist>, _> =
-            planned.iter().filter_map(|planned| planned.plan.persist.clone()).map(Persist::close).collect();
-        let mut answers = match writes {
-            Ok(writes) => self.persist(&writes).await.into_iter(),
-            Err(error) => vec![Err(format!("a state cannot be written: {error}")); planned.len()].into_iter(),
-        };
+        let mut writes = Vec::new();
+        // What each one waits for: an answer of the store, or none.
+        let waiting: Vec<Result<bool, String>> = planned
+            .iter_mut()
+            .map(|planned| match planned.plan.persist.take().map(Persist::close).transpose() {
+                Ok(write) => Ok(write.map(|write| writes.push(write)).is_some()),
+                Err(error) => Err(format!("the state cannot be written: {error}")),
+            })
+            .collect();
+        let mut answers = self.persist(&writes).await.into_iter();
         let mut stored = Vec::new();
-        for planned in planned {
-            let answer = match planned.plan.persist {
-                Some(_) => answers.next().unwrap_or_else(|| Err("the store gave no answer".to_owned())),
-                None => Ok(Persisted::Stored),
+        for (planned, waits) in planned.into_iter().zip(waiting) {
+            let answer = match waits {
+                Ok(true) => answers.next().unwrap_or_else(|| Err("the store gave no answer".to_owned())),
+                Ok(false) => Ok(Persisted::Stored),
+                Err(why) => Err(why),
             };
             match answer {
                 Ok(Persisted::Stored) => stored.push(planned),

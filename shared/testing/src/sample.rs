@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use messages::{AttemptId, Body, Host, Message, MessageId, PartitionKey, messages};
+use messages::{AttemptId, Body, Host, Json, Message, MessageId, PartitionKey, messages};
 use outbox::{Entry, StageError, View};
 use saga::{Content, Decision, Persist, SAGA};
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,12 @@ pub fn attempt(host: &dyn Host) -> AttemptId {
 
 /// A small message of a partition.
 pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
-    let body = Body { system: SYSTEM.to_owned(), name: "Happened".to_owned(), version: 1, data: json!({}) };
+    let body = Body {
+        system: SYSTEM.to_owned(),
+        name: "Happened".to_owned(),
+        version: 1,
+        data: Json::from(json!({})),
+    };
     let id = MessageId::from_uuid(host.fresh_id());
     Message { traceparent: None, ..Message::new(id, "testing", partition, now(host), body) }
 }
@@ -118,7 +123,7 @@ pub fn ended(host: &dyn Host, at: Timestamp) -> Content {
 /// The content of a partition with any state.
 pub fn with_state(host: &dyn Host, state: Value) -> Content {
     Content {
-        state,
+        state: state.into(),
         state_version: 1,
         ended_at: None,
         processed: Vec::new(),

@@ -244,7 +244,7 @@ impl<S: Saga> System<S> {
             } else {
                 if let Some(token) = &message.reply_token {
                     let said =
-                        (queue, &message.body.name, without(token, message.body.data.clone()).to_string());
+                        (queue, &message.body.name, without(token, message.body.data.value()).to_string());
                     self.seen.asked.entry(key(&said)).or_default().insert(message.id);
                 }
                 (protocol.replies)(&message)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use messages::{Message, MessageId, PartitionKey, Queue, StoreError};
 
 use crate::coverage::{Call, Phase};
-use crate::options::Mode;
+use crate::options::{Mode, Mutant};
 use crate::point::{Gate, Kind};
 use crate::port::Port;
 use crate::rng::Rng;
@@ -54,6 +54,11 @@ impl<A: Send + 'static> Access<A> {
     pub async fn sleep(&self, duration: Duration) {
         let until = self.port.universe.with(|world| world.now.saturating_add(span(duration)));
         Gate::new(&self.port, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
+    }
+
+    /// Whether this defect of the workload's own is planted.
+    pub fn has(&self, defect: &'static str) -> bool {
+        self.port.has(Mutant::Own(defect))
     }
 
     /// How the functions tell duplicates.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use messages::{Body, Consumer, Message, MessageId, Observation, PartitionKey, Queue, QueueSpec, Token};
+use messages::{
+    Body, Consumer, Json, Message, MessageId, Observation, PartitionKey, Queue, QueueSpec, Token,
+};
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord, View};
 use saga::{Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores};
@@ -34,7 +36,7 @@ pub(crate) struct Station {
 /// What a write has to contain, as the saga's transitions say.
 pub(crate) struct Wanted {
     /// The state as stored.
-    pub(crate) state: serde_json::Value,
+    pub(crate) state: Json,
     /// The messages, by their ids.
     pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
     /// The id of the last view.
@@ -164,7 +166,7 @@ impl<W: Workload> Application for Erased<W> {
     }
 
     fn read(&self, content: &Content) -> Result<State, String> {
-        let state = serde_json::from_value::<<W::Saga as Saga>::State>(content.state.clone());
+        let state = content.state.read::<<W::Saga as Saga>::State>();
         state.map(|state| Arc::new(state) as State).map_err(|error| error.to_string())
     }
 
@@ -191,7 +193,7 @@ impl<W: Workload> Application for Erased<W> {
         for message in messages {
             wanted.follow(&mut state, message)?;
         }
-        let stored = serde_json::to_value(&state).map_err(|error| error.to_string())?;
+        let stored = Json::of(&state).map_err(|error| error.to_string())?;
         let Draft { messages, shown, timers, cancelled, .. } = wanted;
         Ok(Wanted { state: stored, messages, shown, timers, cancelled })
     }

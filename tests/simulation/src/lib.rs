@@ -49,7 +49,7 @@ mod world;
 
 pub use access::{Access, Scene};
 pub use coverage::{Call, Coverage, Fault, Phase};
-pub use many::{Range, Summary, run_many, simulate};
+pub use many::{Range, Summary, run_many, simulate, survivors};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 pub use rng::Rng;
 pub use workload::{Bounds, Change, Checked, Rest, Workload};

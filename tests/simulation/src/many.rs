@@ -10,7 +10,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::application::{self, Application};
 use crate::coverage::Coverage;
-use crate::options::{Config, Invariant, Outcome, Stats, Violation};
+use crate::options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 use crate::schedule::Schedule;
 use crate::workload::Workload;
 
@@ -102,6 +102,22 @@ pub fn run_many<W: Workload>(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Summary {
     run_all(&application::of(workload), config, range, progress)
+}
+
+/// Plants every defect of the engine and of the workload, each by itself, and returns those that this many schedules did
+/// not find. What the others violated is printed.
+pub fn survivors<W: Workload>(workload: &W, schedules: u64) -> Vec<(Mutant, Mode)> {
+    let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
+    let all = Mutant::ENGINE.into_iter().map(|mutant| (mutant, mutant.modes())).chain(own);
+    let cases = all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode)));
+    let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
+    let survives = |(mutant, mode): &(Mutant, Mode)| {
+        let config = Config { mutant: Some(*mutant), ..Config::new(*mode) };
+        let Some((seed, violation)) = run_many(workload, &config, &range, &|_| ()).first else { return true };
+        println!("{mutant:?} in {mode:?} mode: seed {seed} violates {violation}");
+        false
+    };
+    cases.filter(survives).collect()
 }
 
 fn run_all(

@@ -13,6 +13,11 @@ pub enum Mode {
     Optimistic,
 }
 
+impl Mode {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Ledger, Self::Optimistic];
+}
+
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -36,7 +41,8 @@ impl Config {
     }
 }
 
-/// A defect that can be planted between the functions and their ports.
+/// A defect that can be planted between the functions and their ports. Each one of [`Mutant::ENGINE`] is to be found on
+/// every application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mutant {
     /// The write of a saga document ignores the version.
@@ -61,6 +67,36 @@ pub enum Mutant {
     ReadThenMarkClaim,
     /// Every failure is tried again in place, and not conflicts alone.
     RetryOnEveryError,
+    /// One that the application plants in its own ports, by its name.
+    Own(&'static str),
+}
+
+impl Mutant {
+    /// Those of the engine.
+    pub const ENGINE: [Self; 11] = [
+        Self::NoVersionCheck,
+        Self::OutboxInMemory,
+        Self::ClearedBeforeSending,
+        Self::SentBeforePersisted,
+        Self::TokensMintedAgain,
+        Self::TokenRemovedAtClaim,
+        Self::GarbageWithoutPersist,
+        Self::ReleaseWithoutFence,
+        Self::RandomEffectIds,
+        Self::ReadThenMarkClaim,
+        Self::RetryOnEveryError,
+    ];
+
+    /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
+    pub fn modes(self) -> &'static [Mode] {
+        match self {
+            Self::TokensMintedAgain
+            | Self::TokenRemovedAtClaim
+            | Self::GarbageWithoutPersist
+            | Self::ReleaseWithoutFence => &[Mode::Ledger],
+            _ => &Mode::ALL,
+        }
+    }
 }
 
 /// What must hold.

@@ -11,7 +11,7 @@ use saga::{Content, Document, Engine, Persist, Saga, System};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::options::Violation;
+use crate::options::{Mode, Violation};
 use crate::rng::Rng;
 use crate::world::World;
 
@@ -47,6 +47,12 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The engine's calls that it never makes.
     fn unused(&self) -> &'static [Call] {
+        &[]
+    }
+
+    /// Defects that can be planted in its own ports, which ask [`Access::has`] for them, and the modes in which they are
+    /// to be found.
+    fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
         &[]
     }
 

@@ -67,6 +67,7 @@ impl Saga for SearchImport {
     }
 
     fn stamp(&self, request: &mut Body, reply_token: &Token) {
-        request.data["reply_token"] = reply_token.as_str().into();
+        let data = std::mem::take(&mut request.data);
+        request.data = data.with("reply_token", reply_token.as_str().into());
     }
 }

@@ -117,7 +117,7 @@ mod tests {
         let messages = staged(&[toy::incoming(1, Event::Opened {})]);
         let [request, timer] = messages.as_slice() else { panic!("{messages:?}") };
         assert!(request.reply_token.is_some() && request.token.is_none() && request.timer.is_none());
-        assert_eq!(request.body.data["stamped"], request.reply_token.as_ref().unwrap().as_str());
+        assert_eq!(request.body.data.value()["stamped"], request.reply_token.as_ref().unwrap().as_str());
         assert!(timer.token.is_some() && timer.reply_token.is_none());
         assert_eq!(timer.timer.as_deref(), Some("patience"));
         assert_ne!(timer.token, request.reply_token);

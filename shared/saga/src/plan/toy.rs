@@ -98,7 +98,8 @@ impl Saga for Toy {
     }
 
     fn stamp(&self, request: &mut Body, token: &Token) {
-        request.data["stamped"] = token.as_str().into();
+        let data = std::mem::take(&mut request.data);
+        request.data = data.with("stamped", token.as_str().into());
     }
 }
 

@@ -131,7 +131,7 @@ async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> Tested {
         system: "orders".into(),
         name: "Shipped".into(),
         version: 1,
-        data: json!({ "tracking": "1Z" }),
+        data: json!({ "tracking": "1Z" }).into(),
     };
     let reply = asked.causes(asked.id.derive(0), "warehouse", world.engine.host.now(), body);
     let reply = Message { token: asked.reply_token, ..reply };

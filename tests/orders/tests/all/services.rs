@@ -177,7 +177,7 @@ async fn what_a_later_release_says_waits_for_it() -> Tested {
             system: "orders".into(),
             name: "Paid".into(),
             version,
-            data: json!({ "cents": 100 }),
+            data: json!({ "cents": 100 }).into(),
         };
         let saga = ORDERS_SAGA.build.unwrap()(&engine)?;
         let unique = Uuid::from_u128(1);

@@ -102,7 +102,7 @@ impl World {
     /// Sends an event to an order, as it is given.
     pub(crate) async fn event(&self, order: PartitionKey, name: &str, version: u16, data: Value) {
         let id = MessageId::from_uuid(Uuid::from_u128(99));
-        let body = Body { system: "orders".into(), name: name.into(), version, data };
+        let body = Body { system: "orders".into(), name: name.into(), version, data: data.into() };
         let message = Message::new(id, "test", order, self.engine.host.now(), body);
         let token = Some(Token::minted_at_entry(order, Uuid::from_u128(99)));
         let message = Message { token, ..message };

@@ -59,7 +59,7 @@ impl World {
 
     fn control_sent(&mut self, outgoing: &Outgoing) {
         let sent = self.checks.sent.get(&outgoing.id).and_then(|sent| sent.message.as_ref());
-        let look = sent.map(|message| serde_json::from_value::<SettleSession>(message.body.data.clone()));
+        let look = sent.map(|message| message.body.data.read::<SettleSession>());
         if let Some(Ok(look)) = look {
             self.checks.sessions.insert(look.session_id, outgoing.partition);
         }

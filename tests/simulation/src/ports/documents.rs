@@ -93,7 +93,7 @@ impl World {
                 format!(
                     "saga.load        {} -> version {version}, {}",
                     short(&partition),
-                    name(&content.state)
+                    name(&content.state.value())
                 )
             }
             None => format!("saga.load        {} -> none", short(&partition)),
@@ -113,7 +113,8 @@ impl World {
             false => Persisted::Conflict,
         };
         self.note(|| {
-            let (partition, state) = (short(&write.partition), name(&write.content.state));
+            let (partition, state) = (short(&write.partition), write.content.state.value());
+            let state = name(&state);
             format!("saga.persist     {partition} over {:?}, {state} -> {answer:?}", write.loaded)
         });
         if answer == Persisted::Stored {
