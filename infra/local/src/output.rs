@@ -12,7 +12,7 @@ pub fn line(text: &str) -> io::Result<()> {
 
 /// Prints an error on standard error, as one line.
 pub fn complain(text: &str) {
-    // Should this fail too, there is nowhere left to report it.
+    // An error that cannot be printed either is lost; the exit code still says it.
     let _ = writeln!(io::stderr().lock(), "error: {}", text.replace('\n', " "));
 }
 

@@ -36,7 +36,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
         State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,
     };
     if added.ended.iter().copied().ne(ended) {
-        return Err(format!("{} is told by {:?}", after.name(), added.ended));
+        return Err(format!("{} is announced by {:?}", after.name(), added.ended));
     }
     let shown = before.is_none() || ended.is_some();
     let loaded = change.write.loaded;
