@@ -27,5 +27,5 @@ fn every_invariant_holds(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {
 
 #[test]
 fn every_planted_defect_is_found() {
-    assert_eq!(survivors(&Customers, MUTANT_SEEDS), []);
+    assert_eq!(survivors(&Customers, MUTANT_SEEDS, |found| println!("{found}")), []);
 }

@@ -105,8 +105,8 @@ pub fn run_many<W: Workload>(
 }
 
 /// Plants every defect of the engine and of the workload, each by itself, and returns those that this many schedules did
-/// not find. What the others violated is printed.
-pub fn survivors<W: Workload>(workload: &W, schedules: u64) -> Vec<(Mutant, Mode)> {
+/// not find. `found` hears what the others violated.
+pub fn survivors<W: Workload>(workload: &W, schedules: u64, found: impl Fn(String)) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
     let all = Mutant::ENGINE.into_iter().map(|mutant| (mutant, mutant.modes())).chain(own);
     let cases = all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode)));
@@ -114,7 +114,7 @@ pub fn survivors<W: Workload>(workload: &W, schedules: u64) -> Vec<(Mutant, Mode
     let survives = |(mutant, mode): &(Mutant, Mode)| {
         let config = Config { mutant: Some(*mutant), ..Config::new(*mode) };
         let Some((seed, violation)) = run_many(workload, &config, &range, &|_| ()).first else { return true };
-        println!("{mutant:?} in {mode:?} mode: seed {seed} violates {violation}");
+        found(format!("{mutant:?} in {mode:?} mode: seed {seed} violates {violation}"));
         false
     };
     cases.filter(survives).collect()
