@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use jiff::Timestamp;
-use messages::{Delivery, Disposition, Received};
+use jiff::{SignedDuration, Timestamp};
+use messages::{Delivery, Disposition, Host, Received};
 use outbox::session::CONTROL;
 use saga::SAGA;
 
@@ -15,7 +15,7 @@ use crate::options::Invariant;
 use crate::point::{Gate, Kind};
 use crate::port::Port;
 use crate::rng::Rng;
-use crate::world::{World, timestamp};
+use crate::world::World;
 
 /// A sweep starts on the minute, so that two of them meet.
 const SWEEP_EVERY_MS: u64 = 60_000;
@@ -121,10 +121,11 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
 /// When the time of a call is nearly over: the functions know it on Lambda, and nowhere else.
 fn deadline(port: &Port) -> Option<Timestamp> {
     let left_ms = port.universe.with(|world| match world.rng.below(3) {
-        0 => Some(world.now + world.rng.between(500, 50_000)),
+        0 => Some(world.rng.between(500, 50_000)),
         _ => None,
     });
-    left_ms.map(timestamp)
+    let left = SignedDuration::from_millis(i64::try_from(left_ms?).ok()?);
+    port.now().checked_add(left).ok()
 }
 
 /// Answers the deliveries of a batch. A message without an answer becomes visible again by itself.

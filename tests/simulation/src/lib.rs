@@ -18,7 +18,7 @@
 //! - [`many`]: one schedule, and many of them; the entrance;
 //! - `schedule`, `choice`: the executor, and the choice of what happens next;
 //! - `point`, `port`: where a worker stops, and what it holds in its hands;
-//! - `fault`: which faults befall a schedule;
+//! - `fault`, `clocks`: which faults befall a schedule, and how far its clocks are off;
 //! - `world`, `ports`: everything that outlives a worker;
 //! - `application`, `actors`: the workload without its types, and the workers that are built of it;
 //! - `checks`: what must hold;
@@ -33,6 +33,7 @@ mod actors;
 mod application;
 mod checks;
 mod choice;
+mod clocks;
 pub mod coverage;
 mod fault;
 pub mod many;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
 use jiff::Timestamp;
 use messages::{
@@ -19,13 +20,15 @@ use uuid::Uuid;
 use crate::coverage::Call;
 use crate::options::Mutant;
 use crate::port::Port;
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 /// What the mutants remember.
 #[derive(Default)]
 pub(crate) struct Notes {
     /// The tokens in the answer to each attempt's claim.
     answers: BTreeMap<AttemptId, BTreeSet<Token>>,
+    /// The ends of leases, by the clocks of those who took them.
+    leases: BTreeMap<AttemptId, Timestamp>,
     /// The attempts that stored something.
     persisted: BTreeSet<AttemptId>,
     /// What a partition expected when a worker last loaded it.
@@ -71,6 +74,11 @@ impl World {
         {
             item.tokens.remove(token);
         }
+        if self.has(Mutant::LeaseByOwnClock)
+            && let (Admission::Admitted(_), Ok(until)) = (answer, claim.now.checked_add(claim.lease))
+        {
+            self.mutants.leases.insert(claim.attempt, until);
+        }
         if self.has(Mutant::GarbageWithoutPersist)
             && let Admission::Admitted(Admitted { tokens: Tokens::Listed(tokens), .. }) = answer
         {
@@ -91,11 +99,23 @@ impl World {
         }
     }
 
+    fn is_within_own_lease(&self, release: &Release) -> bool {
+        let now = self.acting.map_or_else(|| timestamp(self.now), |worker| self.time_of(worker));
+        self.mutants.leases.get(&release.attempt).is_some_and(|until| *until > now)
+    }
+
+    pub(crate) fn forget_early(&self, item: &mut Item) {
+        if self.has(Mutant::ItemForgottenEarly) {
+            let early = ITEM_LIFETIME - Settings::default().lease;
+            item.expires_at = item.expires_at.checked_sub(early).unwrap_or(item.expires_at);
+        }
+    }
+
     /// The release as it is carried out.
     pub(crate) fn mutated(&self, release: &Release) -> Release {
         let mut release = release.clone();
         let item = self.items.get(&release.partition);
-        if self.has(Mutant::ReleaseWithoutFence)
+        if (self.has(Mutant::ReleaseWithoutFence) || self.is_within_own_lease(&release))
             && let Some(item) = item
         {
             release.fence = item.fence;

@@ -61,6 +61,10 @@ pub enum Mutant {
     GarbageWithoutPersist,
     /// A release does not ask whether the partition is still the caller's.
     ReleaseWithoutFence,
+    /// A release asks whether its lease lasts by the worker's own clock, and not for the fence.
+    LeaseByOwnClock,
+    /// A ledger item is forgotten when a lease would be over, and not when no message can come any more.
+    ItemForgottenEarly,
     /// Messages have other ids each time they are sent.
     RandomEffectIds,
     /// The outbox is read first and its entries are marked in a second step.
@@ -73,7 +77,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 11] = [
+    pub const ENGINE: [Self; 13] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -82,6 +86,8 @@ impl Mutant {
         Self::TokenRemovedAtClaim,
         Self::GarbageWithoutPersist,
         Self::ReleaseWithoutFence,
+        Self::LeaseByOwnClock,
+        Self::ItemForgottenEarly,
         Self::RandomEffectIds,
         Self::ReadThenMarkClaim,
         Self::RetryOnEveryError,
@@ -93,7 +99,9 @@ impl Mutant {
             Self::TokensMintedAgain
             | Self::TokenRemovedAtClaim
             | Self::GarbageWithoutPersist
-            | Self::ReleaseWithoutFence => &[Mode::Ledger],
+            | Self::ReleaseWithoutFence
+            | Self::LeaseByOwnClock
+            | Self::ItemForgottenEarly => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

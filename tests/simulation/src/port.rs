@@ -106,7 +106,7 @@ pub(crate) fn failed(call: Call) -> StoreError {
 #[async_trait]
 impl Host for Port {
     fn now(&self) -> Timestamp {
-        self.universe.with(|world| timestamp(world.now))
+        self.universe.with(|world| world.time_of(self.process))
     }
 
     fn fresh_id(&self) -> Uuid {

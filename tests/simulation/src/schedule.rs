@@ -43,6 +43,7 @@ impl Schedule {
         for (index, role) in roles.iter().enumerate() {
             let first = index == 0 || roles[index - 1].name() != role.name();
             count = if first { 1 } else { count + 1 };
+            world.clocks.add(&mut world.rng);
             world.names.push(format!("{} {count}", role.name()));
             world.restarts.push(role.restarts());
             world.runs_saga.push(world.saga == Some(role.name()));

@@ -15,6 +15,7 @@ use saga::{Document, SAGA};
 use crate::access::short;
 use crate::application::{self, Application, SETTLES, State, Station};
 use crate::checks::Checks;
+use crate::clocks::Clocks;
 use crate::coverage::{Call, Coverage};
 use crate::fault::Plan;
 use crate::mutants::Notes;
@@ -84,6 +85,9 @@ pub(crate) struct World {
     pub(crate) points: Points,
     pub(crate) occasions: Vec<(u64, Occasion)>,
     pub(crate) plan: Plan,
+    pub(crate) clocks: Clocks,
+    /// Whether the stores delete at once what has expired, or some other day.
+    pub(crate) deletes_at_once: bool,
     /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
     /// and doubled, again and again.
     pub(crate) spare_copies: u64,
@@ -128,6 +132,8 @@ impl World {
         queues.limit(&SAGA, config.saga_receives);
         Self {
             plan: Plan::draw(&mut rng, &calls),
+            clocks: Clocks::draw(&mut rng),
+            deletes_at_once: rng.one_in(2),
             spare_copies: rng.below(16),
             config,
             now: 0,

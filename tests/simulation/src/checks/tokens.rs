@@ -8,7 +8,7 @@ use messages::{PartitionKey, Token};
 use crate::access::short;
 use crate::options::{Invariant, Mode};
 use crate::workload::Bounds;
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 impl World {
     /// An entry point granted tokens.
@@ -36,11 +36,13 @@ impl World {
         if self.config.mode == Mode::Optimistic {
             return;
         }
-        let Some(item) = self.items.get(&partition) else { return };
+        // An expired item admits nobody, whether or not it is still there.
+        let now = timestamp(self.now);
+        let item = self.items.get(&partition).filter(|item| item.expires_at > now);
         let lost = self.documents.get(&partition).and_then(|stored| {
             let content = &stored.document.content;
             let mut expected = content.expected.iter().filter(|_| content.ended_at.is_none());
-            expected.find(|expected| !item.tokens.contains(&expected.token)).cloned()
+            expected.find(|expected| !item.is_some_and(|item| item.tokens.contains(&expected.token))).cloned()
         });
         if let Some(lost) = lost {
             self.violate(Invariant::TokensAreKept, || {
@@ -48,6 +50,7 @@ impl World {
             });
             return;
         }
+        let Some(item) = item else { return };
         // Each claim that was not given back leaves at most what it minted.
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
         let left: usize =

@@ -9,7 +9,7 @@ use messages::{PartitionKey, StoreError, Token};
 use crate::access::short;
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 #[async_trait]
 impl ClaimPartition for Port {
@@ -40,10 +40,10 @@ impl GrantTokens for Port {
         let tokens = tokens.to_vec();
         let grant = move |world: &mut World| {
             // An expired item is absent, and its tokens stay so.
-            let stored = world.items.remove(&partition).filter(|item| item.expires_at > now);
+            let stored = world.item(partition).filter(|item| item.expires_at > now);
             let mut item = stored.unwrap_or_else(|| Item::new(now));
             item.grant(&tokens, now);
-            world.items.insert(partition, item);
+            world.keep(partition, item);
             world.granted(partition, &tokens);
             world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
         };
@@ -52,10 +52,25 @@ impl GrantTokens for Port {
 }
 
 impl World {
+    /// The item of a partition. The store deletes it some time after it has expired.
+    fn item(&mut self, partition: PartitionKey) -> Option<Item> {
+        let now = timestamp(self.now);
+        if self.deletes_at_once && self.items.get(&partition).is_some_and(|item| item.expires_at <= now) {
+            self.note(|| format!("the item of {} is deleted", short(&partition)));
+            self.items.remove(&partition);
+        }
+        self.items.get(&partition).cloned()
+    }
+
+    fn keep(&mut self, partition: PartitionKey, mut item: Item) {
+        self.forget_early(&mut item);
+        self.items.insert(partition, item);
+    }
+
     fn claim(&mut self, claim: &Claim) -> Admission {
-        let (answer, next) = Item::claim(self.items.get(&claim.partition).cloned(), claim);
+        let (answer, next) = Item::claim(self.item(claim.partition), claim);
         if let Some(item) = next {
-            self.items.insert(claim.partition, item);
+            self.keep(claim.partition, item);
             self.claimed(claim);
         }
         if matches!(answer, Admission::Admitted(_)) {
@@ -78,11 +93,11 @@ impl World {
     fn release(&mut self, release: &Release) -> bool {
         self.leave(release);
         let release = &self.mutated(release);
-        let stored = self.items.get(&release.partition).cloned();
+        let stored = self.item(release.partition);
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();
         if let Some(item) = next {
-            self.items.insert(release.partition, item);
+            self.keep(release.partition, item);
             self.released(release);
         }
         self.note(|| {

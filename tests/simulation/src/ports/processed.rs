@@ -7,13 +7,13 @@ use messages::StoreError;
 
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 #[async_trait]
 impl RememberProcessed for Port {
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let key = key.to_owned();
-        let look = move |world: &mut World| world.processed.get(&key).is_some_and(|until| *until > now);
+        let look = move |world: &mut World| world.is_processed(&key, now);
         self.call(Call::PROCESSED_LOOK, look).await
     }
 
@@ -23,5 +23,15 @@ impl RememberProcessed for Port {
             world.processed.insert(key, expires_at);
         })
         .await
+    }
+}
+
+impl World {
+    fn is_processed(&mut self, key: &str, now: Timestamp) -> bool {
+        if self.deletes_at_once {
+            let now = timestamp(self.now);
+            self.processed.retain(|_, until| *until > now);
+        }
+        self.processed.get(key).is_some_and(|until| *until > now)
     }
 }

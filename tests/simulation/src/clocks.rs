@@ -1,0 +1,39 @@
+//! The workers' clocks. Each stands ahead of the world's or behind it, by as much as a machine's clock may be off before
+//! AWS refuses the requests that it signs.
+
+use jiff::Timestamp;
+
+use crate::rng::Rng;
+use crate::world::{World, timestamp};
+
+/// How far the clocks of a schedule are off at most: not at all, by seconds, or by the five minutes that AWS accepts
+/// (<https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html>).
+const SKEWS_MS: [u64; 4] = [0, 0, 5_000, 300_000];
+
+/// The clocks of one schedule.
+pub(crate) struct Clocks {
+    most_ms: u64,
+    /// By worker.
+    ahead_ms: Vec<i64>,
+}
+
+impl Clocks {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        Self { most_ms: rng.pick(&SKEWS_MS), ahead_ms: Vec::new() }
+    }
+
+    /// Gives the next worker its clock.
+    pub(crate) fn add(&mut self, rng: &mut Rng) {
+        let ahead = i64::try_from(rng.between(0, 2 * self.most_ms)).unwrap_or(0);
+        self.ahead_ms.push(ahead - i64::try_from(self.most_ms).unwrap_or(0));
+    }
+}
+
+impl World {
+    /// What a worker takes the time to be.
+    pub(crate) fn time_of(&self, worker: usize) -> Timestamp {
+        let ahead = self.clocks.ahead_ms.get(worker).copied().unwrap_or(0);
+        let ahead = jiff::SignedDuration::from_millis(ahead);
+        timestamp(self.now).checked_add(ahead).unwrap_or(Timestamp::MAX)
+    }
+}
