@@ -44,6 +44,11 @@ impl Role {
         }
     }
 
+    /// The place of the queue that it receives from.
+    pub(crate) fn queue(&self) -> Option<usize> {
+        if let Self::Station(_, place) = self { Some(*place) } else { None }
+    }
+
     /// Whether a crashed one is started again.
     pub(crate) fn restarts(&self) -> bool {
         !matches!(self, Self::Client(_))
@@ -90,7 +95,7 @@ async fn client(port: Port, application: Arc<dyn Application>, mut rng: Rng) {
 
 async fn work(port: Port, application: Arc<dyn Application>, station: Station, queue: usize) {
     let consumer = match application.consumer(&port, station.function) {
-        Ok(consumer) => mutants::insisting(&port, consumer),
+        Ok(consumer) => mutants::around(&port, consumer),
         Err(missing) => {
             let detail = || format!("{} cannot be built: {missing}", station.function);
             return port.perform(|world| world.violate(Invariant::Answers, detail));
@@ -103,6 +108,7 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
         let batch = port.receive_some(queue, most).await;
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let answers = consumer.consume(&deliveries, deadline(&port)).await;
+        port.perform(|world| world.check_neighbours(&batch, &answers));
         answer(&port, queue, &batch, answers).await;
     }
 }

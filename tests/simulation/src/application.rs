@@ -12,7 +12,9 @@ use messages::{
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord, View};
-use saga::{Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores};
+use saga::{
+    Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Source, Stores,
+};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
@@ -71,6 +73,8 @@ pub(crate) struct Written<'a> {
 pub(crate) trait Application: Send + Sync {
     fn system(&self) -> &'static str;
     fn queues(&self) -> &'static [QueueSpec];
+    /// Queues that stand for a service which may invoke the function itself.
+    fn invoked(&self) -> Vec<Queue>;
     fn stations(&self) -> Vec<Station>;
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
@@ -81,6 +85,8 @@ pub(crate) trait Application: Send + Sync {
 
     fn read(&self, content: &Content) -> Result<State, String>;
     fn succeeded(&self, state: &State) -> bool;
+    fn may_wait(&self, state: &State) -> bool;
+    fn refuses(&self, message: &Message) -> bool;
     fn stamp(&self, request: &mut Body, reply_token: &Token);
     fn follow(
         &self,
@@ -121,6 +127,15 @@ impl<W: Workload> Erased<W> {
 impl<W: Workload> Application for Erased<W> {
     fn system(&self) -> &'static str {
         self.workload.system().name
+    }
+
+    fn invoked(&self) -> Vec<Queue> {
+        let functions = self.workload.system().functions.iter();
+        let invoked = functions.filter_map(|function| match &function.source {
+            Source::Notifications(queue) => Some(queue.clone()),
+            _ => None,
+        });
+        invoked.collect()
     }
 
     fn queues(&self) -> &'static [QueueSpec] {
@@ -172,6 +187,14 @@ impl<W: Workload> Application for Erased<W> {
 
     fn succeeded(&self, state: &State) -> bool {
         self.state(state).is_ok_and(|state| self.workload.succeeded(state))
+    }
+
+    fn may_wait(&self, state: &State) -> bool {
+        self.state(state).is_ok_and(|state| self.workload.may_wait(state))
+    }
+
+    fn refuses(&self, message: &Message) -> bool {
+        self.workload.refuses(message)
     }
 
     fn stamp(&self, request: &mut Body, reply_token: &Token) {

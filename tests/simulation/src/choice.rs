@@ -96,7 +96,7 @@ impl World {
             Fault::Fail => Next::Poll(process, self.points.grant(index, Grant::Fail)),
             Fault::Late => Next::Poll(process, self.points.grant(index, Grant::Late)),
             Fault::Delay => {
-                let until = self.now + self.plan.delay_ms(&mut self.rng);
+                let until = self.now + self.plan.delay_ms(&mut self.rng, self.hides_ms[process]);
                 self.points.hold(index, until);
                 Next::Nothing
             }

@@ -3,12 +3,14 @@
 use crate::coverage::{Call, Fault, Phase, possible};
 use crate::rng::Rng;
 
-/// How long a call may be held back: a moment, some time, longer than a lease (30 s), longer than a visibility
-/// timeout (60 s), longer than an outbox claim (5 min).
-const DELAYS_MS: [u64; 8] = [50, 1_000, 8_000, 31_000, 31_000, 65_000, 65_000, 310_000];
+/// How long a call may be held back: a moment, some time, longer than a lease (30 s), longer than an outbox claim
+/// (5 min); none for longer than what its worker has received is hidden from others.
+const DELAYS_MS: [Option<u64>; 8] =
+    [Some(50), Some(1_000), Some(8_000), Some(31_000), Some(31_000), None, None, Some(310_000)];
 
-/// Delays long enough for another worker to take the partition over and, with the longer ones, the message.
-const OVERTAKEN_MS: [u64; 6] = [30_500, 31_000, 33_000, 40_000, 62_000, 95_000];
+/// Delays long enough for another worker to take the partition over and, with the longest, the message.
+const OVERTAKEN_MS: [Option<u64>; 6] =
+    [Some(30_500), Some(31_000), Some(33_000), Some(40_000), Some(62_000), None];
 
 /// How long after its caller gave up a call may arrive.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
@@ -67,10 +69,10 @@ impl Plan {
         self.left = 0;
     }
 
-    /// How long a delay lasts.
-    pub(crate) fn delay_ms(&self, rng: &mut Rng) -> u64 {
+    /// How long a delay lasts for a worker whose messages are hidden so long.
+    pub(crate) fn delay_ms(&self, rng: &mut Rng, hides_ms: u64) -> u64 {
         let base = if self.focused { rng.pick(&OVERTAKEN_MS) } else { rng.pick(&DELAYS_MS) };
-        base + rng.below(500)
+        base.unwrap_or(hides_ms + 1_000) + rng.below(500)
     }
 
     /// What befalls this point.

@@ -10,14 +10,16 @@ use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
 use jiff::Timestamp;
 use messages::{
-    AttemptId, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Token,
+    AttemptId, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, StoreError,
+    Token,
 };
 use outbox::session::CONTROL;
 use outbox::{Entry, Kind};
-use saga::{Document, Persist, Settings};
+use saga::{Document, Loaded, Persist, Settings};
 use uuid::Uuid;
 
 use crate::coverage::Call;
+use crate::damage::is_of_later_release;
 use crate::options::Mutant;
 use crate::port::Port;
 use crate::world::{World, timestamp};
@@ -133,6 +135,14 @@ impl World {
 }
 
 impl Port {
+    /// What was loaded; nothing at all of it if one document cannot be read and that is the defect.
+    pub(crate) fn all_or_nothing(&self, loaded: Vec<Loaded>) -> Result<Vec<Loaded>, StoreError> {
+        if self.has(Mutant::UnreadableFailsBatch) {
+            return loaded.into_iter().map(|one| one.map(Ok)).collect();
+        }
+        Ok(loaded)
+    }
+
     pub(crate) fn has(&self, mutant: Mutant) -> bool {
         self.universe.with(|world| world.has(mutant))
     }
@@ -184,12 +194,33 @@ impl Port {
     }
 }
 
-/// A consumer, and one that insists in its place if that is the defect.
-pub(crate) fn insisting(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
-    if !port.has(Mutant::RetryOnEveryError) {
-        return consumer;
+/// A consumer, and around it one that insists, or refuses what it does not know, if that is the defect.
+pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
+    if port.has(Mutant::RetryOnEveryError) {
+        Arc::new(Insisting { port: port.clone(), consumer })
+    } else if port.has(Mutant::LaterVersionRefused) {
+        Arc::new(Refusing { consumer })
+    } else {
+        consumer
     }
-    Arc::new(Insisting { port: port.clone(), consumer })
+}
+
+/// Gives up messages of a later version.
+struct Refusing {
+    consumer: Arc<dyn Consumer>,
+}
+
+#[async_trait]
+impl Consumer for Refusing {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
+        let mut answers = self.consumer.consume(batch, deadline).await;
+        for (delivery, answer) in batch.iter().zip(&mut answers) {
+            if is_of_later_release(&delivery.body) {
+                *answer = Disposition::DeadLetter { reason: "nobody knows it".to_owned() };
+            }
+        }
+        answers
+    }
 }
 
 /// Tries whatever went wrong again in place, and not conflicts alone.

@@ -27,9 +27,6 @@ pub struct Config {
     pub mutant: Option<Mutant>,
     /// Whether to write down what happens.
     pub trace: bool,
-    /// After how many receipts the saga queue gives a message up, so that its partition waits for an operator;
-    /// none for never. With a limit every schedule shows whether it is large enough.
-    pub saga_receives: Option<u32>,
     /// The most steps of one schedule; one that needs more has not come to rest.
     pub max_steps: u64,
 }
@@ -37,7 +34,7 @@ pub struct Config {
 impl Config {
     /// A plain simulation.
     pub fn new(mode: Mode) -> Self {
-        Self { mode, mutant: None, trace: false, saga_receives: None, max_steps: 30_000 }
+        Self { mode, mutant: None, trace: false, max_steps: 30_000 }
     }
 }
 
@@ -65,6 +62,12 @@ pub enum Mutant {
     LeaseByOwnClock,
     /// A ledger item is forgotten when a lease would be over, and not when no message can come any more.
     ItemForgottenEarly,
+    /// A document that cannot be read fails everything that is loaded with it.
+    UnreadableFailsBatch,
+    /// A message of a later version is given up at its first delivery.
+    LaterVersionRefused,
+    /// A dead letter that an operator puts back gets an id of its own.
+    RedrivenAsNew,
     /// Messages have other ids each time they are sent.
     RandomEffectIds,
     /// The outbox is read first and its entries are marked in a second step.
@@ -77,7 +80,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 13] = [
+    pub const ENGINE: [Self; 16] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -88,6 +91,9 @@ impl Mutant {
         Self::ReleaseWithoutFence,
         Self::LeaseByOwnClock,
         Self::ItemForgottenEarly,
+        Self::UnreadableFailsBatch,
+        Self::LaterVersionRefused,
+        Self::RedrivenAsNew,
         Self::RandomEffectIds,
         Self::ReadThenMarkClaim,
         Self::RetryOnEveryError,
@@ -124,6 +130,12 @@ pub enum Invariant {
     Bounded,
     /// I7: everything comes to rest.
     Quiescence,
+    /// I8: nothing waits without a deadline that is stored.
+    WaitsHaveDeadlines,
+    /// I9: a record that cannot be read costs nothing but itself.
+    BadRecordsStayAlone,
+    /// I10: what an operator may repeat does no harm.
+    RepeatsDoNoHarm,
     /// The transactional session: data stored and message sent, or neither.
     SessionIsAtomic,
     /// Only a conflict is tried again in place; everything else goes back to its queue.
@@ -147,6 +159,9 @@ impl Invariant {
             Self::DuplicatesChangeNothing => "I5",
             Self::Bounded => "I6",
             Self::Quiescence => "I7",
+            Self::WaitsHaveDeadlines => "I8",
+            Self::BadRecordsStayAlone => "I9",
+            Self::RepeatsDoNoHarm => "I10",
             Self::SessionIsAtomic => "session",
             Self::RetriesAreScoped => "retries",
             Self::OneInside => "partition",
@@ -202,6 +217,8 @@ pub struct Stats {
     pub failed: u64,
     /// Stale duplicates delivered after the end.
     pub stale: u64,
+    /// Dead letters that an operator put back.
+    pub redriven: u64,
 }
 
 impl Stats {
@@ -215,6 +232,7 @@ impl Stats {
         self.completed += other.completed;
         self.failed += other.failed;
         self.stale += other.stale;
+        self.redriven += other.redriven;
     }
 }
 

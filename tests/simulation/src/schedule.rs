@@ -14,6 +14,9 @@ use crate::options::{Config, Invariant, Outcome};
 use crate::port::{Port, Universe};
 use crate::world::{Occasion, World};
 
+/// How often an operator puts dead letters back.
+const REDRIVES: usize = 3;
+
 /// One schedule.
 pub(crate) struct Schedule {
     universe: Universe,
@@ -45,6 +48,7 @@ impl Schedule {
             count = if first { 1 } else { count + 1 };
             world.clocks.add(&mut world.rng);
             world.names.push(format!("{} {count}", role.name()));
+            world.hides_ms.push(world.queues.hides_ms(role.queue()));
             world.restarts.push(role.restarts());
             world.runs_saga.push(world.saga == Some(role.name()));
         }
@@ -62,10 +66,16 @@ impl Schedule {
                 world.plan.stop();
                 world.acting = None;
                 world.note(|| "everything is at rest".to_owned());
-                world.check_rest();
-                world.count_partitions();
+                world.damage.stop();
+                world.check_dead_letters();
             });
-            self.repeat_after_the_end();
+            if self.redrive() {
+                self.universe.with(|world| {
+                    world.check_rest();
+                    world.count_partitions();
+                });
+                self.repeat_after_the_end();
+            }
         }
         // Workers take their leave of the world one by one, so it must not be borrowed meanwhile.
         self.workers.clear();
@@ -77,7 +87,23 @@ impl Schedule {
         })
     }
 
-    /// Some schedules get duplicates of one age after the end, some of another.
+    /// An operator puts dead letters back; what fails once more, once more. `false` after a violation.
+    fn redrive(&mut self) -> bool {
+        for _ in 0..REDRIVES {
+            if self.universe.with(|world| world.violation.is_some()) {
+                return false;
+            }
+            if !self.universe.with(World::redrive) {
+                return true;
+            }
+            if !self.come_to_rest() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Some schedules get duplicates of one age after the end, some of another; some an operator who repeats himself.
     fn repeat_after_the_end(&mut self) {
         let age = self.universe.with(|world| {
             let ages = ages(world.config.mode);
@@ -85,16 +111,21 @@ impl Schedule {
             age.filter(|_| world.violation.is_none())
         });
         let Some(age) = age else { return };
-        let before = self.universe.with(|world| {
+        let (before, again) = self.universe.with(|world| {
             world.now += age;
             let before = world.snapshot();
-            world.send_stale();
-            before
+            let again = !world.redriven.is_empty() && world.rng.one_in(2);
+            if again {
+                world.redrive_again()
+            } else {
+                world.send_stale()
+            }
+            (before, again)
         });
         if self.come_to_rest() {
             self.universe.with(|world| {
                 world.acting = None;
-                world.check_unchanged(&before);
+                world.check_unchanged(&before, again);
             });
         }
     }

@@ -66,6 +66,16 @@ pub trait Workload: Clone + Send + Sync + 'static {
         true
     }
 
+    /// Whether a partition may wait in this state without a timer that runs.
+    fn may_wait(&self, _state: &<Self::Saga as Saga>::State) -> bool {
+        false
+    }
+
+    /// Whether this is a message that the saga refuses, so that it ends in the dead letters and stays there.
+    fn refuses(&self, _message: &Message) -> bool {
+        false
+    }
+
     /// What must hold of each change of a document.
     ///
     /// # Errors

@@ -10,18 +10,19 @@ use jiff::Timestamp;
 use messages::{Observation, PartitionKey, SessionId};
 use outbox::session::{CONTROL, Found};
 use outbox::{Entry, Key, Owner, Record, View};
-use saga::{Document, SAGA};
+use saga::Document;
 
 use crate::access::short;
 use crate::application::{self, Application, SETTLES, State, Station};
 use crate::checks::Checks;
 use crate::clocks::Clocks;
 use crate::coverage::{Call, Coverage};
+use crate::damage::Damage;
 use crate::fault::Plan;
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Stats, Violation};
 use crate::point::{Kind, Points};
-use crate::ports::queues::Queues;
+use crate::ports::queues::{Copy, Queues};
 use crate::rng::Rng;
 
 /// The beginning of time: 1 January 2026.
@@ -88,6 +89,7 @@ pub(crate) struct World {
     pub(crate) clocks: Clocks,
     /// Whether the stores delete at once what has expired, or some other day.
     pub(crate) deletes_at_once: bool,
+    pub(crate) damage: Damage,
     /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
     /// and doubled, again and again.
     pub(crate) spare_copies: u64,
@@ -97,6 +99,8 @@ pub(crate) struct World {
     pub(crate) names: Vec<String>,
     /// Which workers are started again after a crash.
     pub(crate) restarts: Vec<bool>,
+    /// How long what each worker has received stays hidden from others.
+    pub(crate) hides_ms: Vec<u64>,
     /// Which workers run the saga.
     pub(crate) runs_saga: Vec<bool>,
 
@@ -107,6 +111,8 @@ pub(crate) struct World {
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
+    /// What an operator has put back.
+    pub(crate) redriven: Vec<Copy>,
     /// The workload's own.
     pub(crate) outside: Box<dyn Any + Send>,
 
@@ -128,12 +134,12 @@ impl World {
         let unused = application.unused();
         let calls = Call::ENGINE.iter().chain(application.calls());
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
-        let mut queues = Queues::new(application.queues(), &stations);
-        queues.limit(&SAGA, config.saga_receives);
-        Self {
+        let queues = Queues::new(application.as_ref(), &stations, &mut rng);
+        let mut world = Self {
             plan: Plan::draw(&mut rng, &calls),
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
+            damage: Damage::default(),
             spare_copies: rng.below(16),
             config,
             now: 0,
@@ -144,6 +150,7 @@ impl World {
             acting: None,
             names: Vec::new(),
             restarts: Vec::new(),
+            hides_ms: Vec::new(),
             runs_saga: Vec::new(),
             documents: BTreeMap::new(),
             items: BTreeMap::new(),
@@ -152,6 +159,7 @@ impl World {
             records: BTreeMap::new(),
             processed: BTreeMap::new(),
             queues,
+            redriven: Vec::new(),
             outside: application.world(),
             saga: application::saga_of(&stations),
             stations,
@@ -162,7 +170,9 @@ impl World {
             stats: Stats::default(),
             trace: Vec::new(),
             violation: None,
-        }
+        };
+        world.draw_damage();
+        world
     }
 
     /// Has something happen at a time.

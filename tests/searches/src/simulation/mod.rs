@@ -84,6 +84,11 @@ impl Workload for Searches {
         matches!(state, State::Completed(_))
     }
 
+    /// Each command ends in an answer: the file's, or that of the queue which gives the command up.
+    fn may_wait(&self, state: &State) -> bool {
+        matches!(state, State::Parsing(_))
+    }
+
     fn changed(&self, change: &Change<'_, SearchImport>) -> Checked {
         changes::check(change).map_err(|detail| Violation {
             invariant: Invariant::EffectsWithTheirChange,

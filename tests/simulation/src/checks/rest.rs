@@ -7,6 +7,7 @@ use outbox::session::Found;
 
 use super::Checks;
 use crate::options::{Invariant, Violation};
+use crate::ports::queues::{Copy, describe};
 use crate::workload::Checked;
 use crate::world::World;
 
@@ -21,9 +22,25 @@ impl World {
         self.hold(checked);
     }
 
+    /// Nothing is given up before its time without a reason.
+    pub(crate) fn check_dead_letters(&mut self) {
+        let unexcused = |copy: &&Copy| !copy.is_excused && !self.stays_dead(copy);
+        let found = self.queues.dead_letters().find(unexcused).map(|copy| describe(&copy.body));
+        if let Some(message) = found {
+            self.violate(Invariant::Quiescence, || format!("{message} was given up"));
+        }
+    }
+
     fn at_rest(&self) -> Checked {
         if let Some((queue, left)) = self.queues.left() {
             return broken(Invariant::Quiescence, format!("{left} messages are left in {queue}"));
+        }
+        if let Some(copy) = self.queues.dead_letters().find(|copy| !self.stays_dead(copy)) {
+            let detail = format!("{} stays a dead letter", describe(&copy.body));
+            return broken(Invariant::Quiescence, detail);
+        }
+        if let Some(junk) = self.lost_junk() {
+            return broken(Invariant::BadRecordsStayAlone, format!("{junk:?} was not kept"));
         }
         self.sessions_at_rest()?;
         self.effects_at_rest()?;
@@ -63,13 +80,7 @@ impl World {
     /// Of a partition that has ended nobody waits for anything any more.
     fn tokens_at_rest(&self, partition: PartitionKey) -> Checked {
         let mut left = self.items.get(&partition).into_iter().flat_map(|item| &item.tokens);
-        // A copy whose worker crashed may have left what it minted, and a client what it was granted when there was
-        // nothing to use it for any more; no message carries either.
-        let is_usable = |token: &&Token| match token.is_from_attempt() {
-            true => self.checks.was_given_out(partition, token),
-            false => !self.checks.granted_late.contains(token) || self.checks.is_carried(token),
-        };
-        match left.find(is_usable) {
+        match left.find(|token| self.checks.is_usable(partition, token)) {
             Some(token) => {
                 let detail = format!("partition {partition} has ended, but token {token} is still there");
                 broken(Invariant::Bounded, detail)
@@ -123,6 +134,15 @@ impl World {
 }
 
 impl Checks {
+    /// Whether a message may come with this token. A worker that crashed or lost its lease may have left what it minted,
+    /// and a client what it was granted when there was nothing to use it for any more; no message carries either.
+    pub(crate) fn is_usable(&self, partition: PartitionKey, token: &Token) -> bool {
+        match token.is_from_attempt() {
+            true => self.was_given_out(partition, token),
+            false => !self.granted_late.contains(token) || self.is_carried(token),
+        }
+    }
+
     /// Whether any stored document ever waited for this token.
     fn was_given_out(&self, partition: PartitionKey, token: &Token) -> bool {
         let contents = self.history.get(&partition).into_iter().flatten();

@@ -75,8 +75,8 @@ impl World {
         self.post(place, body, Duration::ZERO);
     }
 
-    /// Checks that nothing is otherwise than before.
-    pub(crate) fn check_unchanged(&mut self, before: &Snapshot) {
+    /// Checks that nothing is otherwise than before an operator, or a queue, repeated what had come already.
+    pub(crate) fn check_unchanged(&mut self, before: &Snapshot, redriven: bool) {
         let after = self.snapshot();
         let differs = [
             ("a document", after.versions != before.versions),
@@ -89,14 +89,19 @@ impl World {
         let application = Arc::clone(&self.application);
         let differs = differs.or_else(|| application.unchanged(before.outside.as_ref(), self).err());
         if let Some(what) = differs {
-            self.violate(Invariant::DuplicatesChangeNothing, || format!("stale duplicates changed {what}"));
+            let (invariant, who) = match redriven {
+                true => (Invariant::RepeatsDoNoHarm, "dead letters that were put back again"),
+                false => (Invariant::DuplicatesChangeNothing, "stale duplicates"),
+            };
+            self.violate(invariant, || format!("{who} changed {what}"));
         }
     }
 
     fn has_more_tokens(&self, before: &BTreeMap<PartitionKey, Vec<Token>>) -> bool {
         self.items.iter().any(|(id, item)| {
             let known = before.get(id);
-            item.tokens.iter().any(|token| !known.is_some_and(|known| known.contains(token)))
+            let is_new = |token: &Token| !known.is_some_and(|known| known.contains(token));
+            item.tokens.iter().any(|token| is_new(token) && self.checks.is_usable(*id, token))
         })
     }
 }

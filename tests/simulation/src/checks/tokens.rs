@@ -74,6 +74,11 @@ impl World {
         self.check_tokens(partition);
         let bounds = self.bounds(partition);
         let Some(stored) = self.documents.get(&partition) else { return };
+        let waits = stored.document.content.ended_at.is_none() && stored.document.content.timers.is_empty();
+        if waits && !self.application.may_wait(&stored.state) {
+            let detail = || format!("partition {} waits without a timer", short(&partition));
+            return self.violate(Invariant::WaitsHaveDeadlines, detail);
+        }
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
         let sizes = [
             ("processed messages", content.processed.len(), bounds.messages),

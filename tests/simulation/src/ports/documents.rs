@@ -22,9 +22,8 @@ impl ReadDocuments for Port {
         let partitions = partitions.to_vec();
         self.perform(|world| partitions.iter().for_each(|partition| world.check_scope(*partition)));
         let all = partitions.clone();
-        let load =
-            move |world: &mut World| all.iter().map(|partition| Ok(world.load(*partition, now))).collect();
-        let loaded = self.call(Call::SAGA_LOAD, load).await;
+        let load = move |world: &mut World| all.iter().map(|partition| world.load(*partition, now)).collect();
+        let loaded = self.call(Call::SAGA_LOAD, load).await.and_then(|loaded| self.all_or_nothing(loaded));
         if loaded.is_err() {
             self.perform(|world| world.load_failed(&partitions));
         }
@@ -79,7 +78,7 @@ fn name(state: &Value) -> &str {
 }
 
 impl World {
-    fn load(&mut self, partition: PartitionKey, now: Timestamp) -> Option<Document> {
+    fn load(&mut self, partition: PartitionKey, now: Timestamp) -> Loaded {
         let stored = self.documents.get(&partition);
         let mut found = stored
             .filter(|stored| stored.expires_at.is_none_or(|at| at > now))
@@ -98,7 +97,7 @@ impl World {
             }
             None => format!("saga.load        {} -> none", short(&partition)),
         });
-        found
+        self.found(found)
     }
 
     fn persist(&mut self, write: &Persist, now: Timestamp) -> Persisted {
@@ -141,6 +140,7 @@ impl World {
             outbox,
         };
         self.documents.insert(write.partition, StoredDocument { document, state, expires_at });
+        self.wrote(write.partition);
         self.check_stored(write.partition);
     }
 }

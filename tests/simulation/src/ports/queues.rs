@@ -11,39 +11,63 @@ use outbox::session::CONTROL;
 use saga::SAGA;
 
 use crate::access::short;
-use crate::application::Station;
+use crate::application::{Application, Station};
 use crate::coverage::{Call, Phase};
 use crate::options::Invariant;
 use crate::point::{Gate, Kind};
 use crate::port::{Port, failed};
+use crate::rng::Rng;
 use crate::world::{World, span};
 
-/// The longest time that a received message stays hidden, whatever its queue says: shorter than many a delay, so that a
-/// message is worked on by two at once.
+/// How long a received message stays hidden where the table does not say: the engine's own queues, in a system that does
+/// not name them.
 const VISIBILITY_MS: u64 = 60_000;
 
-/// The most receipts of a message whose dead letters a function reads, so that it comes to that.
-const RECEIVES: u32 = 3;
+/// How often a service that invokes a function tries
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>).
+const INVOCATIONS: u32 = 3;
 
 /// A copy of a message in a queue.
 #[derive(Clone)]
-struct Copy {
+pub(crate) struct Copy {
     seq: u64,
-    body: String,
+    pub(crate) body: String,
     visible_at: u64,
     receive_count: u32,
+    /// Whether a later release has sent it.
+    is_later: bool,
+    /// The queue that gave it up first, of a dead letter.
+    pub(crate) given_up_by: Option<usize>,
+    /// Whether there was a reason to give it up.
+    pub(crate) is_excused: bool,
+}
+
+impl Copy {
+    pub(crate) fn new(body: String) -> Self {
+        Self {
+            seq: 0,
+            body,
+            visible_at: 0,
+            receive_count: 0,
+            is_later: false,
+            given_up_by: None,
+            is_excused: false,
+        }
+    }
 }
 
 /// One queue.
 struct Stored {
     spec: QueueSpec,
     visibility_ms: u64,
-    /// After how many receipts it gives a message up; never, when an operator would have to look after it.
+    /// After how many receipts it gives a message up.
     receive_limit: Option<u32>,
+    /// Whether a service invokes the function itself.
+    is_invoked: bool,
     /// Whether a function is behind it.
     is_worked: bool,
-    /// Whether nothing may be left in it.
-    is_drained: bool,
+    /// Whether it holds dead letters that nobody works on.
+    is_grave: bool,
     copies: Vec<Copy>,
 }
 
@@ -55,7 +79,10 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Those of a table, and the engine's own where the table does not have them.
-    pub(crate) fn new(table: &[QueueSpec], stations: &[Station]) -> Self {
+    pub(crate) fn new(application: &dyn Application, stations: &[Station], rng: &mut Rng) -> Self {
+        let table = application.queues();
+        // In half of the schedules.
+        let invoked = if rng.one_in(2) { application.invoked() } else { Vec::new() };
         let mut specs = table.to_vec();
         for queue in [SAGA, CONTROL] {
             if QueueSpec::of(table, &queue).is_none() {
@@ -67,14 +94,15 @@ impl Queues {
         let stored = |spec: &QueueSpec| Stored {
             visibility_ms: match span(spec.visibility) {
                 0 => VISIBILITY_MS,
-                visibility => visibility.min(VISIBILITY_MS),
+                visibility => visibility,
             },
-            receive_limit: spec
-                .receive_limit
-                .filter(|_| spec.dead_letters.as_ref().is_some_and(is_worked))
-                .map(|limit| limit.min(RECEIVES)),
+            receive_limit: match invoked.contains(&spec.queue) {
+                true => Some(INVOCATIONS),
+                false => spec.receive_limit,
+            },
+            is_invoked: invoked.contains(&spec.queue),
             is_worked: is_worked(&spec.queue),
-            is_drained: is_worked(&spec.queue) || is_grave(&spec.queue),
+            is_grave: is_grave(&spec.queue) && !is_worked(&spec.queue),
             copies: Vec::new(),
             spec: spec.clone(),
         };
@@ -95,23 +123,37 @@ impl Queues {
         self.place(queue).is_some_and(|place| self.queues[place].is_worked)
     }
 
-    /// Limits the receipts of a queue.
-    pub(crate) fn limit(&mut self, queue: &Queue, receives: Option<u32>) {
-        if let Some(place) = self.place(queue) {
-            self.queues[place].receive_limit = receives;
-        }
+    /// The places of the queues that a function is behind, and that have dead letters.
+    pub(crate) fn with_dead_letters(&self) -> Vec<usize> {
+        let has_them = |stored: &Stored| stored.is_worked && stored.spec.dead_letters.is_some();
+        let having = self.queues.iter().enumerate().filter(|(_, stored)| has_them(stored));
+        having.map(|(place, _)| place).collect()
     }
 
-    fn put(&mut self, place: usize, body: String, visible_at: u64) {
+    /// How long what is received from a queue stays hidden.
+    pub(crate) fn hides_ms(&self, place: Option<usize>) -> u64 {
+        place.map_or(VISIBILITY_MS, |place| self.queues[place].visibility_ms)
+    }
+
+    pub(crate) fn put(&mut self, place: usize, copy: Copy, visible_at: u64) {
         self.seq += 1;
-        let copy = Copy { seq: self.seq, body, visible_at, receive_count: 0 };
-        self.queues[place].copies.push(copy);
+        self.queues[place].copies.push(Copy { seq: self.seq, visible_at, receive_count: 0, ..copy });
     }
 
     /// A queue that should be empty at rest and is not, and how many messages are in it.
     pub(crate) fn left(&self) -> Option<(&str, usize)> {
-        let left = self.queues.iter().find(|stored| stored.is_drained && !stored.copies.is_empty());
+        let left = self.queues.iter().find(|stored| stored.is_worked && !stored.copies.is_empty());
         left.map(|stored| (stored.spec.queue.name(), stored.copies.len()))
+    }
+
+    /// What was given up, and waits for an operator.
+    pub(crate) fn dead_letters(&self) -> impl Iterator<Item = &Copy> {
+        self.queues.iter().filter(|stored| stored.is_grave).flat_map(|stored| &stored.copies)
+    }
+
+    pub(crate) fn take_dead_letters(&mut self) -> Vec<Copy> {
+        let graves = self.queues.iter_mut().filter(|stored| stored.is_grave);
+        graves.flat_map(|stored| std::mem::take(&mut stored.copies)).collect()
     }
 
     pub(crate) fn has_visible(&self, place: usize, now: u64) -> bool {
@@ -171,22 +213,21 @@ impl World {
         let copy = &mut stored.copies[index];
         if stored.receive_limit.is_some_and(|limit| copy.receive_count >= limit) {
             let copy = stored.copies.remove(index);
-            self.bury(queue, copy.body, "received too often");
+            self.bury(queue, copy, "received too often");
             return None;
         }
         copy.receive_count += 1;
         copy.visible_at = now + stored.visibility_ms;
         let receive_count = copy.receive_count;
-        let received = Received {
-            receipt: format!("{seq}:{receive_count}"),
-            delivery: Delivery { record_id: seq.to_string(), body: copy.body.clone(), receive_count },
-        };
+        let copy = copy.clone();
         self.stats.received += 1;
         if again {
             // Standard queues deliver a message twice now and then.
-            self.queues.put(queue, received.delivery.body.clone(), again_at);
+            self.queues.put(queue, copy.clone(), again_at);
         }
-        Some(received)
+        let body = self.delivered(&copy.body, copy.is_later);
+        let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
+        Some(Received { receipt: format!("{seq}:{receive_count}"), delivery })
     }
 
     fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {
@@ -202,28 +243,35 @@ impl World {
             }
             Disposition::DeadLetter { reason } => {
                 let copy = copies.swap_remove(index);
-                self.bury(queue, copy.body, reason);
+                self.bury(queue, copy, reason);
             }
         }
     }
 
-    fn bury(&mut self, queue: usize, body: String, reason: &str) {
-        let QueueSpec { queue, dead_letters, .. } = self.queues.spec(queue).clone();
+    fn bury(&mut self, place: usize, copy: Copy, reason: &str) {
+        let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
         let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
         self.note(|| format!("{queue} gives it up: {reason}"));
-        if let Ok(message) = Message::decode(&body) {
+        if let Ok(message) = Message::decode(&copy.body) {
             let application = std::sync::Arc::clone(&self.application);
             application.given_up(self, &queue, &message);
         }
-        let now = self.now;
-        self.queues.put(dead, body, now);
+        let is_excused = copy.is_excused
+            || self.queues.queues[place].is_invoked
+            || self.is_damaged(&copy.body, copy.is_later);
+        let given_up_by = copy.given_up_by.or(Some(place));
+        self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
     }
 
     /// Puts a message into its queue, perhaps twice, each copy after a time of its own.
     pub(crate) fn post(&mut self, queue: usize, body: &str, delay: Duration) {
+        self.post_copy(queue, &Copy::new(body.to_owned()), delay);
+    }
+
+    fn post_copy(&mut self, queue: usize, copy: &Copy, delay: Duration) {
         for _ in 0..self.copies() {
             let visible_at = self.now.saturating_add(span(delay)) + self.transit_ms();
-            self.queues.put(queue, body.to_owned(), visible_at);
+            self.queues.put(queue, copy.clone(), visible_at);
             self.stats.sent += 1;
         }
     }
@@ -240,7 +288,9 @@ impl World {
         let Some(place) = self.queues.place(&message.queue) else { return };
         self.note(|| format!("queue.send       {} to {}", describe(&message.body), message.queue));
         self.check_sent(message);
-        self.post(place, &message.body, message.delay);
+        let is_later = self.queues.queues[place].is_worked && self.sends_later_version();
+        let copy = Copy { is_later, ..Copy::new(message.body.clone()) };
+        self.post_copy(place, &copy, message.delay);
     }
 }
 
