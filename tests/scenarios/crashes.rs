@@ -140,20 +140,29 @@ async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
 async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() {
     let world = World::new();
     let (search, message) = saved(&world).await;
-    // The first worker stalls between its claim and its write.
+    // The first worker stalls between its claim and its write; its lease ends, and a second one does the work.
     let stall = CrashAt::new(Call::SagaPersist, Phase::Before, 1);
-    stall.kill(call(&world.crashing(&stall), &SAGA, &message)).await;
-    // Its lease ends, and a second worker does the work.
-    world.host.advance(VISIBILITY);
-    let again = world.take(&SAGA).await;
-    world.deliver(&SAGA, &again).await;
-    let commands = world.take(&PARSE).await;
-    assert_eq!(commands.len(), 1);
-    // A third, late copy is a duplicate.
+    let slow = world.crashing(&stall);
+    let second = async {
+        world.host.advance(VISIBILITY);
+        let again = world.take(&SAGA).await;
+        world.deliver(&SAGA, &again).await;
+        assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Handled]);
+    };
+    // The first wakes, and goes on with what it was about to store.
+    let said = stall.stall(call(&slow, &SAGA, &message), second).await;
+    assert_eq!(said, [Disposition::Acknowledge]);
+    assert_eq!(world.take(&PARSE).await.len(), 1, "one command");
+    // A third, late copy is a duplicate too.
     let store: Arc<dyn SendMessages> = world.store.clone();
     let copy = Message::decode(&message[0].delivery.body).unwrap();
     send_one(store.as_ref(), &copy, SAGA, Duration::ZERO).await.unwrap();
     let late = world.take(&SAGA).await;
     world.deliver(&SAGA, &late).await;
-    assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Handled, Verdict::Duplicate]);
+    let expected = [Verdict::Handled, Verdict::Duplicate, Verdict::Duplicate];
+    assert_eq!(world.verdicts(search, "SearchUploadSaved").await, expected);
+    // What the second worker has stored admits the reply to its command.
+    recover(&world).await;
+    assert_eq!(world.job(search).await.state, JobState::Completed);
+    assert_eq!(world.parsed(search).await.len(), 1);
 }

@@ -1,7 +1,12 @@
 //! What is stored of a search stays bounded, and nothing is left at rest.
 
-use imports::JobState;
+use std::collections::BTreeSet;
+
+use dedup::{Admission, Claim, ClaimPartition, Release, Requirement, Tokens};
 use imports::queues::{EVENTS, SAGA};
+use imports::{JobState, SearchId};
+use jiff::SignedDuration;
+use messages::{AttemptId, Host, Token};
 use saga::ReadDocuments;
 
 use crate::world::{TWO_RECORDS, World};
@@ -29,6 +34,33 @@ async fn at_its_end_a_search_has_no_outbox_and_expects_nothing() {
     assert_eq!(document.content.expected, []);
     // Started, three files, three replies: never more than one entry for each.
     assert!(document.content.processed.len() <= 7, "{:?}", document.content.processed);
+    assert_eq!(tokens(&world, announced.search_id).await, BTreeSet::new());
+}
+
+#[tokio::test]
+async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_no_more() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
+    world.run().await;
+    // Three files and the timeout.
+    assert_eq!(tokens(&world, announced.search_id).await.len(), 4);
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    assert_eq!(tokens(&world, announced.search_id).await.len(), 3);
+}
+
+/// The tokens in the ledger item of a search that nobody works on.
+async fn tokens(world: &World, search: SearchId) -> BTreeSet<Token> {
+    let attempt = AttemptId::from_uuid(world.host.fresh_id());
+    let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
+    let claim = Claim { partition: search, attempt, now, lease, requires: Requirement::Known, mint: vec![] };
+    let Admission::Admitted(admitted) = world.store().claim(&claim).await.unwrap() else { panic!("busy") };
+    let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
+    let (fence, remove) = (admitted.fence, BTreeSet::new());
+    let release = Release { partition: search, attempt, fence, remove, ended: false, now };
+    assert!(world.store().release(&release).await.unwrap());
+    tokens
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use imports::queues::{CONTROL, EVENTS};
 use imports::{ImportEvent, ProjectId, SearchId};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, Outgoing, Payload, SendError, SendMessages, SessionId, StoreError};
-use outbox::session::{CommitError, Options, Ports, SettleSession};
-use outbox::{Dispatcher, Entry, Owner, Session, Settlement, SweepOutbox};
+use outbox::session::{CommitError, Found, Options, Ports, SettleSession, SettleSessions};
+use outbox::{Dispatcher, Entry, Key, Owner, Session, Settlement, SweepOutbox};
 use testing::sample;
 
 use crate::world::{World, body};
@@ -114,10 +114,22 @@ async fn what_cannot_be_written_leaves_what_was_staged_before_it_as_it_was() {
 async fn a_session_that_is_dropped_leaves_nothing() {
     let world = World::new();
     let ports = ports(&world);
-    let mut session = session(&world, &ports, &Options::default());
-    session.stage(message(&world, 1), EVENTS).unwrap();
-    drop(session);
+    let key = Key::new("counter", "searches");
+    let mut stored = session(&world, &ports, &Options::default());
+    stored.write(key.clone(), 1.into());
+    stored.commit().await.unwrap();
+    let before = ports.records.record(&key).await.unwrap();
+    assert_eq!(before.as_ref().map(|record| &record.body), Some(&1.into()));
+
+    let mut dropped = session(&world, &ports, &Options::default());
+    dropped.read(key.clone()).await.unwrap();
+    dropped.write(key.clone(), 2.into());
+    dropped.stage(message(&world, 1), EVENTS).unwrap();
+    let id = dropped.id();
+    drop(dropped);
     world.run().await;
+    assert_eq!(ports.records.record(&key).await.unwrap(), before);
+    assert_eq!(world.store().find(id).await.unwrap(), Found::Nothing);
     assert_eq!((arrived(&world).await, world.take(&CONTROL).await), (vec![], vec![]));
 }
 

@@ -1,6 +1,7 @@
 //! A whole installation in a temporary folder, whose every delivery a test decides.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -219,17 +220,18 @@ pub(crate) fn body(received: &Received) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
 }
 
-/// A crash before or after the `nth` call of one name: the caller never gets any further.
+/// A crash before or after the `nth` call of one name: the caller gets no further, unless somebody wakes it.
 pub(crate) struct CrashAt {
     call: Call,
     phase: Phase,
     left: Mutex<usize>,
     crashed: Notify,
+    woken: Notify,
 }
 
 impl CrashAt {
     pub(crate) fn new(call: Call, phase: Phase, nth: usize) -> Arc<Self> {
-        Arc::new(Self { call, phase, left: Mutex::new(nth), crashed: Notify::new() })
+        Arc::new(Self { call, phase, left: Mutex::new(nth), crashed: Notify::new(), woken: Notify::new() })
     }
 
     /// Runs `work` until it crashes; a test fails when it does not.
@@ -238,6 +240,19 @@ impl CrashAt {
             done = work => panic!("the crash at {:?} was never reached: {done:?}", self.call),
             () = self.crashed.notified() => {}
         }
+    }
+
+    /// Runs `work` until it stalls there, then `meanwhile`, then the rest of `work`.
+    pub(crate) async fn stall<T: std::fmt::Debug>(
+        &self,
+        work: impl Future<Output = T>,
+        meanwhile: impl Future<Output = ()>,
+    ) -> T {
+        let mut work = pin!(work);
+        self.kill(work.as_mut()).await;
+        meanwhile.await;
+        self.woken.notify_one();
+        work.await
     }
 }
 
@@ -254,7 +269,7 @@ impl Intercept for CrashAt {
         };
         if fatal {
             self.crashed.notify_one();
-            std::future::pending::<()>().await;
+            self.woken.notified().await;
         }
     }
 }
