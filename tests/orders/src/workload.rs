@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use messages::PartitionKey;
+use messages::{Message, PartitionKey};
 use saga::{Engine, System};
 use simulation::{Access, Checked, Invariant, Rest, Rng, Violation, Workload};
 
 use crate::shop::{Shop, partition};
-use crate::{Order, Orders, SYSTEM, Step};
+use crate::{Order, OrderEvent, Orders, SYSTEM, Step};
 
 /// What an order costs.
 const CENTS: u64 = 100;
@@ -32,8 +32,7 @@ pub struct Known {
 struct Wish {
     /// Whether the shop has said that it is placed.
     placed: bool,
-    /// Whether it was paid, or may have been. Nobody pays too little: such a payment ends in the dead letters, which have
-    /// to be empty at rest.
+    /// Whether it was paid, or may have been.
     paid: bool,
 }
 
@@ -62,6 +61,10 @@ impl Workload for Customers {
     /// waits for a message that is stored already.
     fn may_wait(&self, order: &Order) -> bool {
         matches!(order.step, Step::Paid | Step::Prepaid { .. })
+    }
+
+    fn refuses(&self, message: &Message) -> bool {
+        matches!(message.read(), Ok(OrderEvent::Paid { cents }) if cents < CENTS)
     }
 
     fn succeeded(&self, order: &Order) -> bool {
@@ -101,6 +104,9 @@ async fn pay(shop: &Shop, access: &Access<Known>, rng: &mut Rng, number: &str) {
     if rng.one_in(2) {
         let (from, to) = if rng.one_in(3) { LATE_MS } else { (0, 1_000) };
         access.sleep(Duration::from_millis(rng.between(from, to))).await;
+    }
+    if rng.one_in(6) {
+        let _ = shop.pay(number, CENTS - 1).await;
     }
     for _ in 0..rng.between(1, 2) {
         access.with(|scene| scene.orders.entry(partition(number)).or_default().paid = true);

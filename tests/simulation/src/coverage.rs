@@ -40,7 +40,7 @@ calls! {
     /// Giving a partition back.
     LEDGER_RELEASE = "ledger.release" (late, of_attempt),
     /// Putting tokens into a partition.
-    LEDGER_GRANT = "ledger.grant" (rare),
+    LEDGER_GRANT = "ledger.grant" (late, rare),
     /// Reading saga documents.
     SAGA_LOAD = "saga.load" (of_attempt),
     /// Writing saga documents.
@@ -50,17 +50,17 @@ calls! {
     /// Looking for sagas with overdue effects.
     SAGA_DUE = "saga.due",
     /// Claiming the overdue effects of a saga.
-    SAGA_CLAIM = "saga.claim",
+    SAGA_CLAIM = "saga.claim" (late),
     /// Committing a transactional session.
     SESSION_COMMIT = "session.commit" (late),
     /// Looking a session up.
     SESSION_FIND = "session.find",
     /// Giving a session up.
-    SESSION_BURY = "session.bury" (rare),
+    SESSION_BURY = "session.bury" (late, rare),
     /// Looking for sessions with overdue effects.
     SESSION_DUE = "session.due",
     /// Claiming the overdue effects of a session.
-    SESSION_CLAIM = "session.claim",
+    SESSION_CLAIM = "session.claim" (late),
     /// Clearing the outbox of a session.
     SESSION_SETTLE = "session.settle" (late, rare),
     /// Reading an application's record.
@@ -74,11 +74,11 @@ calls! {
     /// Receiving messages. Before that there is nothing to lose.
     QUEUE_RECEIVE = "queue.receive" (never_fails, only_after),
     /// Telling a queue what became of a message.
-    QUEUE_ANSWER = "queue.answer",
+    QUEUE_ANSWER = "queue.answer" (late),
     /// Asking whether a message was processed.
     PROCESSED_LOOK = "processed.look",
     /// Remembering that a message was processed.
-    PROCESSED_REMEMBER = "processed.remember" (rare),
+    PROCESSED_REMEMBER = "processed.remember" (late, rare),
     /// Waiting. Nobody waits twice.
     HOST_SLEEP = "host.sleep" (never_fails, only_before),
 }

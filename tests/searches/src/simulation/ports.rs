@@ -22,15 +22,15 @@ const OBJECTS_HEAD: Call = Call::own(0, "objects.head");
 /// Reading an object.
 const OBJECTS_OPEN: Call = Call::own(1, "objects.open");
 /// Storing studies.
-const STUDIES_STORE: Call = Call::own(2, "studies.store");
+const STUDIES_STORE: Call = Call::own(2, "studies.store").late();
 /// Asking how far a file is stored.
 const STUDIES_STORED: Call = Call::own(3, "studies.stored");
 /// Remembering that a file was read to its end.
-const STUDIES_FINISH: Call = Call::own(4, "studies.finish");
+const STUDIES_FINISH: Call = Call::own(4, "studies.finish").late();
 /// Reading which files were, and what their studies are recognised by.
 const STUDIES_READ: Call = Call::own(5, "studies.read");
 /// Marking duplicates.
-const STUDIES_MARK: Call = Call::own(6, "studies.mark");
+const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
 /// Removing the studies of a file.
 const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").rare();
 
