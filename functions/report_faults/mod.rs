@@ -42,6 +42,9 @@ struct ReportFaults;
 #[async_trait]
 impl Handler for ReportFaults {
     type Command = ParseCommand;
+    /// The parser could not read it either, so the file was never tried. If the command waited here, this function would
+    /// report it after the upgrade; from where it goes instead, an operator puts it back before the parser.
+    const AWAITS_UPGRADE: bool = false;
 
     async fn handle(
         &self,

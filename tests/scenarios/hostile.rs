@@ -5,7 +5,7 @@ use std::time::Duration;
 use backend::Config;
 use dedup::GrantTokens;
 use imports::messages::SearchUploadStarted;
-use imports::queues::{CONTROL, PARSE, SAGA, SAGA_DEAD, UPLOADS};
+use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, Manifest, ProjectId, SearchEvent, SearchId};
 use jiff::Timestamp;
 use messages::{
@@ -279,6 +279,31 @@ async fn a_later_version_of_a_command_waits_too() {
         assert!(waits(&answers[0].1, 1).contains("version 2"), "{queue}");
         assert_eq!(answers.len(), 1, "{queue}");
     }
+}
+
+#[tokio::test]
+async fn a_file_whose_command_nobody_could_read_is_not_reported_as_failed_and_is_read_after_the_upgrade() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    for queue in [&UPLOADS, &SAGA] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    let command = world.take(&PARSE).await.remove(0);
+    world.store().answer(&PARSE, &command.receipt, &Disposition::Acknowledge).await.unwrap();
+    let command = Message::decode(&command.delivery.body).unwrap();
+    let later = of_a_later_release(&command);
+    // The parse queue has given it up.
+    let answers = delivered(&world, &PARSE_DEAD, &[later.clone()]).await;
+    let Disposition::DeadLetter { reason } = &answers[0].1 else { panic!("{answers:?}") };
+    assert!(reason.contains("version 2, and this release knows up to 1"), "{reason}");
+    let kept = world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap();
+    assert_eq!(kept.len(), 1);
+    // The upgrade, for which the command is one that it knows; an operator puts it back before the parser.
+    send_one(world.store(), &command, PARSE, Duration::ZERO).await.unwrap();
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
 /// Replaces what is stored of a search, past all ports, and returns what it was.

@@ -85,6 +85,9 @@ impl From<EncodeError> for HandlerError {
 pub trait Handler: Send + Sync + 'static {
     /// What it is asked to do.
     type Command: Payload;
+    /// Whether a command that only a later release can read waits for that release; otherwise it goes to the dead-letter
+    /// queue at once.
+    const AWAITS_UPGRADE: bool = true;
 
     /// Does it. `reporter` takes notes of this command; nothing is to be begun after `deadline`.
     ///
@@ -172,7 +175,7 @@ impl<H: Handler> Guarded<H> {
         }
         let command = match message.read::<H::Command>() {
             Ok(command) => command,
-            Err(error) if error.awaits_upgrade() => {
+            Err(error) if error.awaits_upgrade() && H::AWAITS_UPGRADE => {
                 let after = Backoff::UPGRADE.after(delivery.receive_count);
                 return reporter.retry(&message, after, chain(&error));
             }

@@ -108,7 +108,7 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
         let batch = port.receive_some(queue, most).await;
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let answers = consumer.consume(&deliveries, deadline(&port)).await;
-        port.perform(|world| world.check_neighbours(&batch, &answers));
+        port.perform(|world| world.check_neighbours(queue, &batch, &answers));
         answer(&port, queue, &batch, answers).await;
     }
 }

@@ -87,6 +87,11 @@ impl World {
         later.filter(|_| self.damage.is_rolled_back).unwrap_or_else(|| body.to_owned())
     }
 
+    /// Whether this release reads a message.
+    pub(crate) fn reads(&self, body: &str, is_later: bool) -> bool {
+        !(is_later && self.damage.is_rolled_back) && !self.is_junk(body)
+    }
+
     /// Takes note of a document just written, perhaps by a later release.
     pub(crate) fn wrote(&mut self, partition: PartitionKey) {
         if self.damage.is_rolled_back && self.damage.documents > 0 && self.rng.one_in(4) {
@@ -126,7 +131,7 @@ impl World {
     }
 
     /// A record that cannot be read waits, or is set aside, by itself: those delivered with it feel nothing of it.
-    pub(crate) fn check_neighbours(&mut self, batch: &[Received], answers: &[Disposition]) {
+    pub(crate) fn check_neighbours(&mut self, queue: usize, batch: &[Received], answers: &[Disposition]) {
         for (received, answer) in batch.iter().zip(answers) {
             let body = &received.delivery.body;
             let wrong = match answer {
@@ -135,7 +140,10 @@ impl World {
                     is_sound && names_later_release(reason) && !self.is_of_unreadable(body)
                 }
                 Disposition::Acknowledge => self.is_junk(body) || is_of_later_release(body),
-                Disposition::DeadLetter { .. } => is_of_later_release(body),
+                // What reads dead letters lets an operator decide.
+                Disposition::DeadLetter { .. } => {
+                    is_of_later_release(body) && !self.queues.holds_dead_letters(queue)
+                }
             };
             if wrong {
                 let name = describe(body);

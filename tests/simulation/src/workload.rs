@@ -100,7 +100,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Takes note of a message that its queue gave up.
+    /// Takes note of a message that its queue gave up after it was tried in vain.
     fn given_up(&self, _scene: &mut Scene<'_, Self::World>, _queue: &Queue, _message: &Message) {}
 
     /// What must hold when everything has come to rest.

@@ -130,6 +130,12 @@ impl Queues {
         having.map(|(place, _)| place).collect()
     }
 
+    /// Whether another queue puts what it gives up into this one.
+    pub(crate) fn holds_dead_letters(&self, place: usize) -> bool {
+        let queue = Some(self.spec(place).queue.clone());
+        self.queues.iter().any(|stored| stored.spec.dead_letters == queue)
+    }
+
     /// How long what is received from a queue stays hidden.
     pub(crate) fn hides_ms(&self, place: Option<usize>) -> u64 {
         place.map_or(VISIBILITY_MS, |place| self.queues[place].visibility_ms)
@@ -252,7 +258,9 @@ impl World {
         let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
         let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
         self.note(|| format!("{queue} gives it up: {reason}"));
-        if let Ok(message) = Message::decode(&copy.body) {
+        // What waits for the upgrade was never tried.
+        let was_tried = self.reads(&copy.body, copy.is_later);
+        if let (true, Ok(message)) = (was_tried, Message::decode(&copy.body)) {
             let application = std::sync::Arc::clone(&self.application);
             application.given_up(self, &queue, &message);
         }
