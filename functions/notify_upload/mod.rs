@@ -177,7 +177,7 @@ impl NotifyUpload {
         match self.handle(&notifications).await {
             Ok(()) => Disposition::Acknowledge,
             Err(error) => Disposition::Retry {
-                after: Backoff::FAILURE.after(delivery.receive_count),
+                after: Backoff::FAILURE.after(delivery.receive_count, self.reporter.host.unit_random()),
                 reason: chain(&error),
             },
         }

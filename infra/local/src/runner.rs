@@ -326,5 +326,5 @@ fn visibility(spec: &QueueSpec) -> Duration {
 
 fn panicked(delivery: &Delivery) -> Disposition {
     let reason = "the function panicked".to_owned();
-    Disposition::Retry { after: Backoff::FAILURE.after(delivery.receive_count), reason }
+    Disposition::Retry { after: Backoff::FAILURE.at_least(delivery.receive_count), reason }
 }

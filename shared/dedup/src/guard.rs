@@ -165,30 +165,24 @@ impl<H: Handler> Guarded<H> {
         deadline: Option<Timestamp>,
         late: bool,
     ) -> Disposition {
-        let message = match Message::decode(&delivery.body) {
-            Ok(message) => message,
-            Err(error) => return reporter.reject(None, chain(&error)),
+        let read = |message: &Message| {
+            let command = message.read::<H::Command>();
+            command.map_err(|error| if H::AWAITS_UPGRADE { error } else { error.for_good() })
         };
+        let (message, command) = match reporter.read(delivery, read) {
+            Ok(read) => read,
+            Err(refused) => return refused,
+        };
+        let received = delivery.receive_count;
         if late {
             let reason = "the function's time is nearly over".to_owned();
-            return reporter.retry(&message, Duration::ZERO, reason);
+            return reporter.retry(&message, Backoff::NONE, received, reason);
         }
-        let command = match message.read::<H::Command>() {
-            Ok(command) => command,
-            Err(error) if error.awaits_upgrade() && H::AWAITS_UPGRADE => {
-                let after = Backoff::UPGRADE.after(delivery.receive_count);
-                return reporter.retry(&message, after, chain(&error));
-            }
-            Err(error) => return reporter.reject(Some(&message), chain(&error)),
-        };
         let asked = Asked { message, command };
         match self.work(&asked, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::GiveUp(why))) => reporter.reject(Some(&asked.message), why),
-            Err(error) => {
-                let after = Backoff::FAILURE.after(delivery.receive_count);
-                reporter.retry(&asked.message, after, chain(&error))
-            }
+            Err(error) => reporter.retry(&asked.message, Backoff::FAILURE, received, chain(&error)),
         }
     }
 

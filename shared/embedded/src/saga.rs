@@ -22,6 +22,11 @@ impl ReadDocuments for Store {
             move |db: &Connection| partitions.iter().map(|partition| load(db, *partition, now)).collect();
         self.look(Call::SagaLoad, doing, work).await
     }
+
+    /// There is one database file, and whoever reads it sees what was last committed.
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+        self.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
+    }
 }
 
 /// What the database refuses is a failure of the call; what is stored and cannot be read is one of its partition.

@@ -46,7 +46,8 @@ pub trait Consumer: Send + Sync {
 }
 
 /// When a message is delivered again that could not be handled: later each time. An outage must not use up the
-/// receive limit of everything in the queues, and a busy partition is given back within its lease.
+/// receive limit of everything in the queues, and a busy partition is given back within its lease. The waits are the
+/// least ones: up to as much again is drawn by lot, so that messages which failed together do not come back together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// After the first delivery.
@@ -65,8 +66,14 @@ impl Backoff {
     /// At once.
     pub const NONE: Self = Self { first: Duration::ZERO, most: Duration::ZERO };
 
-    /// When to deliver a message again that has been delivered `receive_count` times.
-    pub fn after(self, receive_count: u32) -> Duration {
+    /// When to deliver a message again that has been delivered `receive_count` times; `random` is from 0 to 1.
+    pub fn after(self, receive_count: u32, random: f64) -> Duration {
+        let least = self.at_least(receive_count);
+        least + least.mul_f64(random.clamp(0.0, 1.0))
+    }
+
+    /// The least time that passes before the next delivery of a message that has been delivered `receive_count` times.
+    pub fn at_least(self, receive_count: u32) -> Duration {
         let doublings = receive_count.saturating_sub(1).min(31);
         self.first.saturating_mul(1 << doublings).min(self.most)
     }
@@ -78,8 +85,14 @@ mod tests {
 
     #[test]
     fn each_delivery_waits_twice_as_long_up_to_the_most() {
-        let seconds = |receive_count| Backoff::FAILURE.after(receive_count).as_secs();
+        let seconds = |receive_count| Backoff::FAILURE.at_least(receive_count).as_secs();
         assert_eq!([0, 1, 2, 3, 8, 9, u32::MAX].map(seconds), [5, 5, 10, 20, 640, 900, 900]);
-        assert_eq!(Backoff::NONE.after(7), Duration::ZERO);
+        assert_eq!(Backoff::NONE.after(7, 1.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn messages_that_failed_together_come_back_at_different_times() {
+        let seconds = |random| Backoff::FAILURE.after(2, random).as_secs_f64();
+        assert_eq!([0.0, 0.25, 1.0].map(seconds), [10.0, 12.5, 20.0]);
     }
 }

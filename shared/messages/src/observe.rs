@@ -3,16 +3,17 @@
 //! An observation is for people. Nothing depends on its arrival, so observing neither fails nor waits.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::Disposition;
+use crate::delivery::{Backoff, Delivery, Disposition};
 use crate::host::Host;
 use crate::ids::{MessageId, PartitionKey};
 use crate::message::Message;
+use crate::payload::ReadError;
+use crate::store::chain;
 
 /// One line of the decision log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,12 @@ impl Measure {
     pub const OUTBOX_AGE: Self = Self("OutboxAge");
     /// Outbox entries that used up their attempts.
     pub const POISONED_ENTRIES: Self = Self("PoisonedEntries");
+    /// Attempts at a partition that another worker had changed in between.
+    pub const CONFLICTS: Self = Self("Conflicts");
+    /// Attempts at a partition that another worker was inside.
+    pub const BUSY_PARTITIONS: Self = Self("BusyPartitions");
+    /// Attempts that found the document which they had loaded to be an earlier version.
+    pub const STALE_LOADS: Self = Self("StaleLoads");
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -109,9 +116,29 @@ impl Reporter {
     }
 
     /// Takes note that a message could not be handled now, and has it delivered again.
-    pub fn retry(&self, message: &Message, after: Duration, reason: String) -> Disposition {
+    pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
         self.note(Some(message), Verdict::Retried, &reason);
-        Disposition::Retry { after, reason }
+        Disposition::Retry { after: backoff.after(received, self.host.unit_random()), reason }
+    }
+
+    /// The message that a delivery brings and what it says, which `read` knows; or what is to become of one that
+    /// cannot be read. What a later release knows waits for it; anything else is wrong in itself.
+    ///
+    /// # Errors
+    /// When it cannot be read; with the answer to the delivery.
+    pub fn read<T>(
+        &self,
+        delivery: &Delivery,
+        read: impl FnOnce(&Message) -> Result<T, ReadError>,
+    ) -> Result<(Message, T), Disposition> {
+        let message = Message::decode(&delivery.body).map_err(|error| self.reject(None, chain(&error)))?;
+        match read(&message) {
+            Ok(said) => Ok((message, said)),
+            Err(error) if error.awaits_upgrade() => {
+                Err(self.retry(&message, Backoff::UPGRADE, delivery.receive_count, chain(&error)))
+            }
+            Err(error) => Err(self.reject(Some(&message), chain(&error))),
+        }
     }
 }
 

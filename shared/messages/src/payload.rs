@@ -82,6 +82,9 @@ pub enum ReadError {
         /// The latest that is known here.
         known: u16,
     },
+    /// A later release knows it, and its reader does not wait for that.
+    #[error("{0}, and nobody waits for a later one here")]
+    TooLate(String),
     /// The data is not what its name and version say.
     #[error("the data of {name} is malformed: {why}")]
     Data {
@@ -93,6 +96,12 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// For a reader that does not wait for a later release.
+    #[must_use]
+    pub fn for_good(self) -> Self {
+        if self.awaits_upgrade() { Self::TooLate(self.to_string()) } else { self }
+    }
+
     /// Whether the message should wait for a later release. Everything else is wrong for good.
     pub fn awaits_upgrade(&self) -> bool {
         matches!(self, Self::Unknown(_) | Self::Newer { .. })

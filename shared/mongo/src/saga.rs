@@ -24,6 +24,22 @@ impl ReadDocuments for Mongo {
         let doing = format!("loading partition {}", some_of(partitions.iter()));
         self.call(doing, load(self, partitions, now)).await
     }
+
+    /// Linearizable: a primary that was deposed and does not know it yet answers majority reads from the past, but
+    /// cannot answer this one. It is promised for one document at a time.
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+        let expired_until = expired_until(now, self.saga_retention());
+        let read = async {
+            let stored = self
+                .collection(collections::SAGA)
+                .find_one(doc! { record::ID: partition.key() })
+                .read_concern(ReadConcern::linearizable())
+                .await?;
+            let stored = stored.filter(|stored| !has_expired(stored, expired_until));
+            stored.as_ref().map(decode).transpose()
+        };
+        self.call(format!("loading the latest of partition {partition}"), read).await
+    }
 }
 
 /// What is stored is read one by one, so that what is wrong with one document is no other's business.

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Measure, Message, Reporter, SendError, StoreError, Verdict,
-    send_one,
+    Backoff, Body, Consumer, Delivery, Disposition, Measure, Message, ReadError, SendError, StoreError,
+    Verdict, send_one,
 };
 
 use crate::dispatch::{self, Dispatcher};
@@ -58,12 +58,8 @@ impl DispatchOutbox {
 
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {
         let reporter = self.dispatcher.reporter.beginning();
-        let message = match Message::decode(&delivery.body) {
-            Ok(message) => message,
-            Err(error) => return reporter.reject(None, chain(&error)),
-        };
-        let look = match read(&message, &reporter, delivery.receive_count) {
-            Ok(look) => look,
+        let (message, look) = match reporter.read(delivery, read) {
+            Ok(read) => read,
             Err(refused) => return refused,
         };
         match self.settle(&message, &look).await {
@@ -71,9 +67,7 @@ impl DispatchOutbox {
                 reporter.note(Some(&message), Verdict::Handled, why);
                 Disposition::Acknowledge
             }
-            Err(error) => {
-                reporter.retry(&message, Backoff::FAILURE.after(delivery.receive_count), chain(&error))
-            }
+            Err(error) => reporter.retry(&message, Backoff::FAILURE, delivery.receive_count, chain(&error)),
         }
     }
 
@@ -119,18 +113,15 @@ impl Consumer for DispatchOutbox {
     }
 }
 
-/// Reads a control message; for any other message, how to answer its delivery.
-fn read(message: &Message, reporter: &Reporter, receive_count: u32) -> Result<SettleSession, Disposition> {
-    let body = &message.body;
-    if body.name != SETTLE_SESSION {
-        let reason = format!("{} is not a control message", body.name);
-        return Err(reporter.reject(Some(message), reason));
+/// What a control message says.
+fn read(message: &Message) -> Result<SettleSession, ReadError> {
+    let Body { name, version, data, .. } = &message.body;
+    let name = || name.clone();
+    if message.body.name != SETTLE_SESSION {
+        return Err(ReadError::Data { name: name(), why: "it is not a control message".to_owned() });
     }
-    if body.version > SETTLE_SESSION_VERSION {
-        let reason = format!("{} has version {}, which this release does not know", body.name, body.version);
-        return Err(reporter.retry(message, Backoff::UPGRADE.after(receive_count), reason));
+    if *version > SETTLE_SESSION_VERSION {
+        return Err(ReadError::Newer { name: name(), found: *version, known: SETTLE_SESSION_VERSION });
     }
-    body.data.read().map_err(|error| {
-        reporter.reject(Some(message), format!("the data of {} is malformed: {error}", body.name))
-    })
+    data.read().map_err(|error| ReadError::Data { name: name(), why: error.to_string() })
 }

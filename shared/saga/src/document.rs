@@ -167,12 +167,17 @@ pub type Loaded = Result<Option<Document>, StoreError>;
 /// Reads saga documents.
 #[async_trait]
 pub trait ReadDocuments: Send + Sync {
-    /// The document of each partition, in order. One whose retention has passed at `now` is absent, even if the store
+    /// The document of each partition, in order; possibly an earlier version of it, or none. One whose retention has passed
+    /// at `now` is absent, even if the store
     /// has not deleted it yet. One that is no saga document is an error of its own.
     ///
     /// # Errors
     /// When the store does not answer.
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError>;
+
+    /// The document of one partition like [`ReadDocuments::load`], which may be answered with an earlier version where
+    /// this may not: every write that was confirmed before the call is in it. That may cost more.
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded;
 }
 
 /// Writes saga documents.

@@ -31,6 +31,8 @@ pub(crate) enum Ended {
     TooFewTokens(usize),
     /// A store did not answer. The messages are to be delivered again; why is for the log.
     BrokenOff(String),
+    /// The document is not for this release to read. The messages are to wait for one that can; why is for the log.
+    Unreadable(String),
 }
 
 /// One group's attempt.
@@ -119,18 +121,49 @@ impl<S: Saga> Runner<S> {
     ) -> Result<Planned<'a, S::Event, S::State>, Ended> {
         let admitted = match admission {
             Ok(Admission::Admitted(admitted)) => admitted,
-            Ok(Admission::Busy { .. }) => return Err(Ended::Busy),
+            Ok(Admission::Busy { .. }) => {
+                self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker is inside the partition");
+                return Err(Ended::Busy);
+            }
             Ok(Admission::Duplicate) => return Err(Ended::Done(duplicates(attempt.group))),
             // The claim may have been granted; its lease runs out by itself.
             Err(error) => return Err(Ended::BrokenOff(error.chain())),
         };
-        match self.decide(&attempt, &admitted, loaded) {
+        match self.decide_on_the_latest(&attempt, &admitted, loaded).await {
             Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan, index }),
             Err(ended) => {
+                if matches!(ended, Ended::Conflict) {
+                    self.contended(
+                        &attempt,
+                        Measure::CONFLICTS,
+                        "another worker has taken the partition over",
+                    );
+                }
                 self.abandon(&attempt, admitted.fence).await;
                 Err(ended)
             }
         }
+    }
+
+    /// Decides; and once more where a message would be dropped for what an earlier version of the document says.
+    async fn decide_on_the_latest(
+        &self,
+        attempt: &Attempt<'_, S::Event>,
+        admitted: &Admitted,
+        loaded: Result<Loaded, String>,
+    ) -> Result<Plan<S::State>, Ended> {
+        let version = loaded.as_ref().map_or(None, version_of);
+        let plan = self.decide(attempt, admitted, loaded)?;
+        if !plan.trusts_what_was_loaded() {
+            return Ok(plan);
+        }
+        self.count_calls(1);
+        let latest = self.ports.read.load_latest(attempt.group.partition, self.ports.host.now()).await;
+        if latest.is_ok() && version_of(&latest) == version {
+            return Ok(plan);
+        }
+        self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
+        self.decide(attempt, admitted, Ok(latest))
     }
 
     fn decide(
@@ -139,9 +172,12 @@ impl<S: Saga> Runner<S> {
         admitted: &Admitted,
         loaded: Result<Loaded, String>,
     ) -> Result<Plan<S::State>, Ended> {
-        let broken_off = |error: StoreError| Ended::BrokenOff(error.chain());
-        let document = loaded.map_err(Ended::BrokenOff)?.map_err(broken_off)?;
-        let document = document.map(|document| document.open(&self.saga)).transpose().map_err(broken_off)?;
+        let unreadable = |error: StoreError| Ended::Unreadable(error.chain());
+        let stored = loaded.map_err(Ended::BrokenOff)?.map_err(|error| match error.is_retryable() {
+            true => Ended::BrokenOff(error.chain()),
+            false => unreadable(error),
+        })?;
+        let document = stored.map(|document| document.open(&self.saga)).transpose().map_err(unreadable)?;
         let now = self.ports.host.now();
         let known = Known {
             function: self.ports.dispatcher.reporter.function,
@@ -187,6 +223,8 @@ impl<S: Saga> Runner<S> {
             match answer {
                 Ok(Persisted::Stored) => stored.push(planned),
                 Ok(Persisted::Conflict) => {
+                    let what = "another worker has changed the partition";
+                    self.contended(&planned.attempt, Measure::CONFLICTS, what);
                     self.abandon(&planned.attempt, planned.fence).await;
                     ended[planned.index] = Some(Ended::Conflict);
                 }
@@ -280,6 +318,14 @@ impl<S: Saga> Runner<S> {
         }
     }
 
+    /// Counts and logs an attempt that others stood in the way of.
+    fn contended(&self, attempt: &Attempt<'_, S::Event>, measure: Measure, what: &'static str) {
+        let reporter = &self.ports.dispatcher.reporter;
+        reporter.measure(measure, 1);
+        let (function, correlation_id, attempt) = (reporter.function, attempt.group.partition, attempt.id);
+        tracing::info!(function, %correlation_id, %attempt, "{what}");
+    }
+
     fn count_calls(&self, calls: usize) {
         self.ports.dispatcher.reporter.measure(Measure::STORAGE_CALLS, calls as u64);
     }
@@ -302,17 +348,60 @@ impl<E, S> Planned<'_, E, S> {
     }
 }
 
-/// What the stored document says of a write whose answer was lost; nothing when the write may still arrive. Then
-/// the partition must not be released: the lease has to run out first.
+/// What a document says of a write whose answer was lost; nothing when the write may be on its way still, or made after
+/// the version that was read. Then the partition must not be released: the lease has to run out first.
 fn look_for(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
-    match document {
-        Some(document) if document.content.attempt == write.content.attempt => Some(Persisted::Stored),
-        document if document.map(|document| document.version) == write.loaded => None,
-        _ => Some(Persisted::Conflict),
+    let document = document?;
+    let is_later = write.loaded.is_none_or(|loaded| document.version > loaded);
+    match document.content.attempt == write.content.attempt {
+        true => Some(Persisted::Stored),
+        false => is_later.then_some(Persisted::Conflict),
     }
+}
+
+fn version_of(loaded: &Loaded) -> Option<u64> {
+    loaded.as_ref().ok()?.as_ref().map(|document| document.version)
 }
 
 fn duplicates<E>(group: &Group<E>) -> Vec<Judgement> {
     let judgement = Judgement { verdict: Verdict::Duplicate, why: "its token was used before".to_owned() };
     vec![judgement; group.messages.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use messages::{AttemptId, Json};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::document::Content;
+
+    fn content(attempt: u128) -> Content {
+        Content {
+            state: Json::default(),
+            state_version: 1,
+            ended_at: None::<Timestamp>,
+            processed: Vec::new(),
+            expected: Vec::new(),
+            timers: BTreeMap::new(),
+            attempt: AttemptId::from_uuid(Uuid::from_u128(attempt)),
+            fence: 1,
+        }
+    }
+
+    /// A write of attempt 1 over version 4.
+    #[test]
+    fn only_a_later_version_shows_that_a_write_was_not_made() {
+        let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
+        let write =
+            Persist { partition, loaded: Some(4), content: content(1), add: Vec::new(), cancel: Vec::new() };
+        let found = |version, attempt| {
+            let document = Document { partition, version, content: content(attempt), outbox: Vec::new() };
+            look_for(&write, Some(&document))
+        };
+        assert_eq!(found(5, 1), Some(Persisted::Stored));
+        assert_eq!(found(5, 2), Some(Persisted::Conflict));
+        assert_eq!([found(4, 2), found(3, 2), look_for(&write, None)], [None; 3], "it may be on its way");
+    }
 }

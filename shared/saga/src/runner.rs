@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use dedup::ClaimPartition;
 use futures::future::join_all;
 use jiff::Timestamp;
-use messages::store::chain;
 use messages::{Backoff, Consumer, Delivery, Disposition, Host, Message, PartitionKey, Reporter, Verdict};
 use outbox::Dispatcher;
 
@@ -100,20 +99,12 @@ impl<S: Saga> Consumer for Runner<S> {
 impl<S: Saga> Runner<S> {
     /// The event that a delivery brings, or what is to become of one that brings none.
     fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<Incoming<S::Event>, Disposition> {
-        let message =
-            Message::decode(&delivery.body).map_err(|error| reporter.reject(None, chain(&error)))?;
+        let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
             let why = "it carries no token, and such messages are refused".to_owned();
             return Err(reporter.reject(Some(&message), why));
         }
-        match message.read() {
-            Ok(event) => Ok(Incoming { message, event }),
-            Err(error) if error.awaits_upgrade() => {
-                let after = Backoff::UPGRADE.after(delivery.receive_count);
-                Err(reporter.retry(&message, after, chain(&error)))
-            }
-            Err(error) => Err(reporter.reject(Some(&message), chain(&error))),
-        }
+        Ok(Incoming { message, event })
     }
 
     /// Attempts a group by itself until it is done or there is a reason to leave it: a conflict as often as the settings
@@ -133,6 +124,10 @@ impl<S: Saga> Runner<S> {
                 Ended::BrokenOff(why) => {
                     self.warn(group, &why, "an attempt was broken off");
                     return Err(self.failed(why));
+                }
+                Ended::Unreadable(why) => {
+                    self.warn(group, &why, "a document cannot be read");
+                    return Err(Later { backoff: Backoff::UPGRADE, why });
                 }
                 Ended::Conflict => match conflicts.next() {
                     Some(delay) => *delay,
@@ -212,7 +207,7 @@ fn answer<E>(
         }
         Err(Later { backoff, why }) => {
             for (message, (place, receive_count)) in messages {
-                answers[*place] = Some(reporter.retry(message, backoff.after(*receive_count), why.clone()));
+                answers[*place] = Some(reporter.retry(message, backoff, *receive_count, why.clone()));
             }
         }
     }

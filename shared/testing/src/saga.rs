@@ -50,7 +50,10 @@ impl Ports<'_> {
     async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, messages::StoreError> {
         let found = self.read.load(&[partition], sample::now(self.host)).await?;
         assert_eq!(found.len(), 1, "one answer for one partition");
-        found.into_iter().next().transpose().map(Option::flatten)
+        let found = found.into_iter().next().transpose().map(Option::flatten);
+        let latest = self.read.load_latest(partition, sample::now(self.host)).await;
+        assert_eq!(found.as_ref().ok(), latest.as_ref().ok(), "nothing is written meanwhile");
+        found
     }
 
     /// The document, which must be there.

@@ -95,6 +95,7 @@ impl World {
             Fault::None => Next::Poll(process, self.points.grant(index, Grant::Go)),
             Fault::Fail => Next::Poll(process, self.points.grant(index, Grant::Fail)),
             Fault::Late => Next::Poll(process, self.points.grant(index, Grant::Late)),
+            Fault::Stale => Next::Poll(process, self.points.grant(index, Grant::Stale)),
             Fault::Delay => {
                 let until = self.now + self.plan.delay_ms(&mut self.rng, self.hides_ms[process]);
                 self.points.hold(index, until);

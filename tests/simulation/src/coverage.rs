@@ -11,6 +11,8 @@ pub struct Call {
     pub(crate) may_fail: bool,
     /// Whether it changes something, so that it may arrive after its caller has given up.
     pub(crate) may_be_late: bool,
+    /// Whether it may be answered with what was stored before.
+    pub(crate) may_be_stale: bool,
     /// Whether few schedules come to it, so that faults are made to come oftener there.
     pub(crate) is_rare: bool,
     /// Whether it is one of an attempt at a partition, in which workers overtake one another.
@@ -42,7 +44,9 @@ calls! {
     /// Putting tokens into a partition.
     LEDGER_GRANT = "ledger.grant" (late, rare),
     /// Reading saga documents.
-    SAGA_LOAD = "saga.load" (of_attempt),
+    SAGA_LOAD = "saga.load" (stale, of_attempt),
+    /// Reading the latest version of a saga document.
+    SAGA_LOAD_LATEST = "saga.load_latest" (rare, of_attempt),
     /// Writing saga documents.
     SAGA_PERSIST = "saga.persist" (late, of_attempt),
     /// Clearing the outboxes of sagas.
@@ -90,6 +94,7 @@ impl Call {
             name,
             may_fail: true,
             may_be_late: false,
+            may_be_stale: false,
             is_rare: false,
             is_of_attempt: false,
             has_before: true,
@@ -106,6 +111,10 @@ impl Call {
     #[must_use]
     pub const fn late(self) -> Self {
         Self { may_be_late: true, ..self }
+    }
+
+    const fn stale(self) -> Self {
+        Self { may_be_stale: true, ..self }
     }
 
     /// Few schedules come to it.
@@ -183,11 +192,13 @@ pub enum Fault {
     Late,
     /// The call takes long; others go on.
     Delay,
+    /// The call is answered with what was stored before, as by a deposed primary that has not heard of its successor.
+    Stale,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::None, Self::Crash, Self::Fail, Self::Late, Self::Delay];
+    pub const ALL: [Self; 6] = [Self::None, Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -197,6 +208,7 @@ impl Fault {
             Self::Fail => "fail",
             Self::Late => "late",
             Self::Delay => "delay",
+            Self::Stale => "stale",
         }
     }
 }
@@ -264,6 +276,7 @@ pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
             Fault::None | Fault::Crash | Fault::Delay => true,
             Fault::Fail => call.may_fail,
             Fault::Late => phase == Phase::Before && call.may_be_late,
+            Fault::Stale => phase == Phase::Before && call.may_be_stale,
         }
 }
 

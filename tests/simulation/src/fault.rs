@@ -26,15 +26,16 @@ struct Weights {
     fail: u64,
     late: u64,
     delay: u64,
+    stale: u64,
 }
 
 const PROFILES: [Weights; 6] = [
-    Weights { crash: 3, fail: 3, late: 2, delay: 3 },
-    Weights { crash: 1, fail: 0, late: 0, delay: 0 },
-    Weights { crash: 0, fail: 3, late: 1, delay: 0 },
-    Weights { crash: 0, fail: 0, late: 0, delay: 1 },
-    Weights { crash: 0, fail: 2, late: 1, delay: 4 },
-    Weights { crash: 1, fail: 0, late: 0, delay: 8 },
+    Weights { crash: 3, fail: 3, late: 2, delay: 3, stale: 6 },
+    Weights { crash: 1, fail: 0, late: 0, delay: 0, stale: 0 },
+    Weights { crash: 0, fail: 3, late: 1, delay: 0, stale: 4 },
+    Weights { crash: 0, fail: 0, late: 0, delay: 1, stale: 1 },
+    Weights { crash: 0, fail: 2, late: 1, delay: 4, stale: 0 },
+    Weights { crash: 1, fail: 0, late: 0, delay: 8, stale: 0 },
 ];
 
 /// The faults of one schedule.
@@ -47,6 +48,8 @@ pub(crate) struct Plan {
     /// A fault strikes one point in this many.
     one_in: u64,
     left: u64,
+    /// A write of documents has just failed, as when a primary is deposed.
+    is_failing_over: bool,
     /// By the calls' places.
     failures: Vec<u8>,
 }
@@ -61,7 +64,7 @@ impl Plan {
         let left = if rng.one_in(10) { 0 } else { rng.between(1, 14) };
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::ALL[1..])));
-        Self { weights, focused, target, one_in, left, failures: Vec::new() }
+        Self { weights, focused, target, one_in, left, is_failing_over: false, failures: Vec::new() }
     }
 
     /// No more faults from here on.
@@ -81,9 +84,11 @@ impl Plan {
             return Fault::None;
         }
         let one_in = if call.is_rare { self.one_in.div_ceil(5) } else { self.one_in };
+        let reads_the_past = self.reads_the_past(rng, call, phase);
         let fault = match self.target {
             Some((at, side, fault)) if (at, side) == (call, phase) && rng.one_in(2) => fault,
-            _ if rng.one_in(one_in) => self.choose(rng),
+            _ if reads_the_past => Fault::Stale,
+            _ if rng.one_in(one_in) => self.choose(rng, possible(call, phase, Fault::Stale)),
             _ => return Fault::None,
         };
         let failure = matches!(fault, Fault::Fail | Fault::Late);
@@ -95,18 +100,25 @@ impl Plan {
             return Fault::None;
         }
         *failures += u8::from(failure);
+        self.is_failing_over |= failure && call == Call::SAGA_PERSIST;
         self.left -= 1;
         fault
     }
 
-    fn choose(&self, rng: &mut Rng) -> Fault {
-        let Weights { crash, fail, late, delay } = self.weights;
-        let drawn = rng.below(crash + fail + late + delay);
+    /// Whoever was deposed does not only lose writes, it answers the reads after them too.
+    fn reads_the_past(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> bool {
+        possible(call, phase, Fault::Stale) && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
+    }
+
+    fn choose(&self, rng: &mut Rng, may_be_stale: bool) -> Fault {
+        let Weights { crash, fail, late, delay, stale } = self.weights;
+        let drawn = rng.below(crash + fail + late + delay + if may_be_stale { stale } else { 0 });
         match drawn {
             n if n < crash => Fault::Crash,
             n if n < crash + fail => Fault::Fail,
             n if n < crash + fail + late => Fault::Late,
-            _ => Fault::Delay,
+            n if n < crash + fail + late + delay => Fault::Delay,
+            _ => Fault::Stale,
         }
     }
 }

@@ -15,7 +15,7 @@ use messages::{
 };
 use outbox::session::CONTROL;
 use outbox::{Entry, Kind};
-use saga::{Document, Loaded, Persist, Settings};
+use saga::{Content, Document, Loaded, Persist, Settings};
 use uuid::Uuid;
 
 use crate::coverage::Call;
@@ -35,6 +35,10 @@ pub(crate) struct Notes {
     persisted: BTreeSet<AttemptId>,
     /// What a partition expected when a worker last loaded it.
     expected: BTreeMap<(usize, PartitionKey), BTreeSet<Token>>,
+    /// What a worker loaded last, for the one that believes it.
+    pub(crate) loaded: BTreeMap<(usize, PartitionKey), Option<Document>>,
+    /// The writes of a worker that are in doubt.
+    in_doubt: BTreeMap<(usize, PartitionKey), Persist>,
 }
 
 impl World {
@@ -85,6 +89,35 @@ impl World {
             && let Admission::Admitted(Admitted { tokens: Tokens::Listed(tokens), .. }) = answer
         {
             self.mutants.answers.insert(claim.attempt, tokens.clone());
+        }
+    }
+
+    /// A worker does not know whether its writes were made.
+    pub(crate) fn in_doubt(&mut self, writes: &[Persist]) {
+        let Some(process) = self.acting.filter(|_| self.has(Mutant::EarlierIsConflict)) else { return };
+        let writes = writes.iter().map(|write| ((process, write.partition), write.clone()));
+        self.mutants.in_doubt.extend(writes);
+    }
+
+    /// A worker makes a new attempt.
+    pub(crate) fn begins_anew(&mut self, partition: PartitionKey) {
+        if let Some(process) = self.acting {
+            self.mutants.in_doubt.remove(&(process, partition));
+        }
+    }
+
+    /// Remembers what was loaded, and has what is not later than a write in doubt look like somebody else's later write.
+    pub(crate) fn mistake(&mut self, partition: PartitionKey, found: &mut Option<Document>) {
+        let Some(process) = self.acting else { return };
+        if self.has(Mutant::StaleDropBelieved) {
+            self.mutants.loaded.insert((process, partition), found.clone());
+        }
+        if let Some(write) = self.mutants.in_doubt.get(&(process, partition))
+            && found.as_ref().is_none_or(|document| Some(document.version) <= write.loaded)
+        {
+            let (version, outbox) = (write.loaded.unwrap_or(0) + 1, Vec::new());
+            let content = Content { attempt: AttemptId::from_uuid(Uuid::nil()), ..write.content.clone() };
+            *found = Some(Document { partition, version, content, outbox });
         }
     }
 

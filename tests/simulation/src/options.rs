@@ -74,13 +74,17 @@ pub enum Mutant {
     ReadThenMarkClaim,
     /// Every failure is tried again in place, and not conflicts alone.
     RetryOnEveryError,
+    /// A message is dropped for what an earlier version of its document says.
+    StaleDropBelieved,
+    /// A version that is not later is taken for proof that a write in doubt was not made.
+    EarlierIsConflict,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 16] = [
+    pub const ENGINE: [Self; 18] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -97,6 +101,8 @@ impl Mutant {
         Self::RandomEffectIds,
         Self::ReadThenMarkClaim,
         Self::RetryOnEveryError,
+        Self::StaleDropBelieved,
+        Self::EarlierIsConflict,
     ];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
@@ -107,7 +113,8 @@ impl Mutant {
             | Self::GarbageWithoutPersist
             | Self::ReleaseWithoutFence
             | Self::LeaseByOwnClock
-            | Self::ItemForgottenEarly => &[Mode::Ledger],
+            | Self::ItemForgottenEarly
+            | Self::EarlierIsConflict => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

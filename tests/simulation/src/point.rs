@@ -29,6 +29,8 @@ pub(crate) enum Grant {
     Fail,
     /// With an error, and the call is performed later.
     Late,
+    /// With what was stored before.
+    Stale,
 }
 
 /// A worker that waits.

@@ -59,8 +59,20 @@ impl Port {
         perform: impl FnOnce(&mut World) -> T + Send + 'static,
         in_part: impl FnOnce(&mut World) + Send,
     ) -> Result<T, StoreError> {
-        match self.gate(call, Phase::Before).await {
-            Grant::Go => {}
+        let grant = self.gate(call, Phase::Before).await;
+        self.go_on(call, grant, perform, in_part).await
+    }
+
+    /// Makes a call whose first point was granted.
+    pub(crate) async fn go_on<T: Send>(
+        &self,
+        call: Call,
+        grant: Grant,
+        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+        in_part: impl FnOnce(&mut World) + Send,
+    ) -> Result<T, StoreError> {
+        match grant {
+            Grant::Go | Grant::Stale => {}
             Grant::Fail => {
                 self.perform(in_part);
                 return Err(failed(call));
@@ -72,7 +84,7 @@ impl Port {
         }
         let value = self.perform(perform);
         match self.gate(call, Phase::After).await {
-            Grant::Go => Ok(value),
+            Grant::Go | Grant::Stale => Ok(value),
             Grant::Fail | Grant::Late => Err(failed(call)),
         }
     }

@@ -1,7 +1,7 @@
 //! Everything that outlives a worker: the stores, the queues, the clock, and what the checks remember.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,6 +105,8 @@ pub(crate) struct World {
     pub(crate) runs_saga: Vec<bool>,
 
     pub(crate) documents: BTreeMap<PartitionKey, StoredDocument>,
+    /// What was stored before, as a stale load still finds it: the last few documents, or none.
+    pub(crate) earlier: BTreeMap<PartitionKey, VecDeque<Option<Document>>>,
     pub(crate) items: BTreeMap<PartitionKey, Item>,
     pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
@@ -153,6 +155,7 @@ impl World {
             hides_ms: Vec::new(),
             runs_saga: Vec::new(),
             documents: BTreeMap::new(),
+            earlier: BTreeMap::new(),
             items: BTreeMap::new(),
             sessions: BTreeMap::new(),
             views: BTreeMap::new(),

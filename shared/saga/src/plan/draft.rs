@@ -204,6 +204,19 @@ mod tests {
     }
 
     #[test]
+    fn only_a_dropped_message_rests_on_the_document_being_the_latest() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        let trusts = |group: &[toy::In]| {
+            decide(&Toy, &toy::known(Some(&stored)), group).unwrap().trusts_what_was_loaded()
+        };
+        let ignored = toy::incoming(3, Event::Opened {});
+        assert!(trusts(std::slice::from_ref(&ignored)) && trusts(&[toy::incoming(4, Event::Broken {})]));
+        assert!(!trusts(&[opened]) && !trusts(&[toy::incoming(5, Event::Closed {})]));
+        assert!(!trusts(&[ignored, toy::incoming(5, Event::Prolonged {})]), "the write is conditional");
+    }
+
+    #[test]
     fn a_recovered_message_has_what_was_left_performed_again() {
         let opened = toy::incoming(1, Event::Opened {});
         let stored = toy::stored(std::slice::from_ref(&opened));

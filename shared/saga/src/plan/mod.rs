@@ -78,6 +78,15 @@ pub struct Plan<S> {
     pub ended: bool,
 }
 
+impl<S> Plan<S> {
+    /// Whether a message is dropped for what a document says that may be an earlier version. A write on top of such a
+    /// document is refused; where nothing is written, the latest has to be asked for. What has ended stays ended.
+    pub fn trusts_what_was_loaded(&self) -> bool {
+        let drops = |judgement: &Judgement| matches!(judgement.verdict, Verdict::Ignored | Verdict::Rejected);
+        self.persist.is_none() && !self.ended && self.judgements.iter().any(drops)
+    }
+}
+
 /// Why a plan could not be made. Nothing of the group is done then.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {

@@ -188,8 +188,8 @@ async fn what_a_later_release_says_waits_for_it() -> Tested {
         };
         let delivery = Delivery { record_id: "1".into(), body: message(9).encode()?, receive_count: 3 };
         let said = saga.consume(&[delivery], None).await;
-        let expected = Backoff::UPGRADE.after(3);
-        assert!(matches!(&said[..], [Disposition::Retry { after, .. }] if *after == expected), "{said:?}");
+        let least = Backoff::UPGRADE.at_least(3);
+        assert!(matches!(&said[..], [Disposition::Retry { after, .. }] if *after >= least), "{said:?}");
         Ok(())
     })
     .await

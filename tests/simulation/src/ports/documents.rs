@@ -8,13 +8,17 @@ use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 use serde_json::Value;
 
 use crate::access::short;
-use crate::coverage::Call;
+use crate::coverage::{Call, Phase};
 use crate::options::Mutant;
+use crate::point::Grant;
 use crate::port::Port;
 use crate::world::{StoredDocument, World};
 
 /// How long the document of a partition that has ended stays: 7 days, as shipped.
 pub(crate) const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// How many earlier versions of a document a stale load may be answered with.
+const EARLIER: usize = 3;
 
 #[async_trait]
 impl ReadDocuments for Port {
@@ -22,12 +26,31 @@ impl ReadDocuments for Port {
         let partitions = partitions.to_vec();
         self.perform(|world| partitions.iter().for_each(|partition| world.check_scope(*partition)));
         let all = partitions.clone();
-        let load = move |world: &mut World| all.iter().map(|partition| world.load(*partition, now)).collect();
-        let loaded = self.call(Call::SAGA_LOAD, load).await.and_then(|loaded| self.all_or_nothing(loaded));
+        let grant = self.gate(Call::SAGA_LOAD, Phase::Before).await;
+        let load = move |world: &mut World| {
+            let load = |partition: &PartitionKey| world.load(*partition, now, grant == Grant::Stale);
+            all.iter().map(load).collect()
+        };
+        let loaded = self.go_on(Call::SAGA_LOAD, grant, load, |_| ()).await;
+        let loaded = loaded.and_then(|loaded| self.all_or_nothing(loaded));
         if loaded.is_err() {
             self.perform(|world| world.load_failed(&partitions));
         }
         loaded
+    }
+
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+        self.perform(|world| world.check_scope(partition));
+        let process = self.process;
+        let load = move |world: &mut World| match world.mutants.loaded.get(&(process, partition)) {
+            Some(loaded) => Ok(loaded.clone()),
+            None => world.load(partition, now, false),
+        };
+        let loaded = self.call(Call::SAGA_LOAD_LATEST, load).await;
+        if loaded.is_err() {
+            self.perform(|world| world.gave_up(partition));
+        }
+        loaded.and_then(|loaded| loaded)
     }
 }
 
@@ -43,7 +66,11 @@ impl WriteDocuments for Port {
                 world.persist(write, now);
             }
         };
-        self.call_or(Call::SAGA_PERSIST, perform, in_part).await
+        let answers = self.call_or(Call::SAGA_PERSIST, perform, in_part).await;
+        if answers.is_err() {
+            self.perform(|world| world.in_doubt(writes));
+        }
+        answers
     }
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
@@ -78,11 +105,16 @@ fn name(state: &Value) -> &str {
 }
 
 impl World {
-    fn load(&mut self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    fn load(&mut self, partition: PartitionKey, now: Timestamp, is_stale: bool) -> Loaded {
         let stored = self.documents.get(&partition);
-        let mut found = stored
+        let latest = stored
             .filter(|stored| stored.expires_at.is_none_or(|at| at > now))
             .map(|stored| stored.document.clone());
+        let mut found = match self.earlier.get(&partition) {
+            Some(earlier) if is_stale => earlier[self.rng.index(earlier.len())].clone(),
+            _ => latest,
+        };
+        self.mistake(partition, &mut found);
         if let Some(document) = &mut found {
             self.mint_again(&mut document.outbox);
             self.after_load(document);
@@ -127,9 +159,14 @@ impl World {
         self.after_persist(write.content.attempt);
         let ended = write.content.ended_at;
         let expires_at = ended.map(|at| at.checked_add(RETENTION).unwrap_or(Timestamp::MAX));
+        let before = self.documents.remove(&write.partition).map(|stored| stored.document);
+        let earlier = self.earlier.entry(write.partition).or_default();
+        earlier.push_back(before.clone());
+        if earlier.len() > EARLIER {
+            earlier.pop_front();
+        }
         // Whatever is left in the outbox of an expired document stays.
-        let mut outbox =
-            self.documents.remove(&write.partition).map_or_else(Vec::new, |stored| stored.document.outbox);
+        let mut outbox = before.map_or_else(Vec::new, |document| document.outbox);
         outbox.retain(|entry| !write.cancel.contains(&entry.id));
         outbox.retain(|entry| !write.add.iter().any(|added| added.id == entry.id));
         outbox.extend(self.stored_entries(write).cloned());

@@ -16,6 +16,7 @@ impl ClaimPartition for Port {
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         let (claim, partition) = (claim.clone(), claim.partition);
         self.perform(|world| world.check_scope(partition));
+        self.perform(|world| world.begins_anew(partition));
         let answer = self.call(Call::LEDGER_CLAIM, move |world| world.claim(&claim)).await;
         if answer.is_err() {
             self.perform(|world| world.gave_up(partition));

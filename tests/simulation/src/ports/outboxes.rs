@@ -139,7 +139,7 @@ async fn claim(
     }
     let ready = port.perform(|world| world.ready(owner, now));
     match port.gate(call, Phase::Before).await {
-        Grant::Go => Ok(port.perform(|world| world.mark(owner, ready, now, until))),
+        Grant::Go | Grant::Stale => Ok(port.perform(|world| world.mark(owner, ready, now, until))),
         Grant::Fail | Grant::Late => Err(failed(call)),
     }
 }
