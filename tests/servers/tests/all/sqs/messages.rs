@@ -11,6 +11,7 @@ use messages::{Disposition, Outgoing, Queue, ReceiveMessages, SendMessages};
 
 use super::{QUEUES, adapter, outgoing, with_queues};
 use servers::Tested;
+use servers::mongo::eventually;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -94,9 +95,10 @@ async fn what_is_in_the_last_queue_stays_there() -> Tested {
         let received = sqs.receive(&queues::SAGA_DEAD, 1, Duration::from_secs(1)).await?.remove(0);
         let rejected = Disposition::DeadLetter { reason: "junk".to_owned() };
         sqs.answer(&queues::SAGA_DEAD, &received.receipt, &rejected).await?;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(sqs.receive(&queues::SAGA_DEAD, 1, LONG).await?.len(), 1);
-        Ok(())
+        eventually("it is there again", Duration::from_secs(20), async || {
+            Ok(sqs.receive(&queues::SAGA_DEAD, 1, LONG).await?.len() == 1)
+        })
+        .await
     })
     .await
 }
