@@ -1,10 +1,15 @@
 //! Servers that fail on purpose.
-#![allow(clippy::unwrap_used, reason = "a test without a free port has failed")]
+#![allow(clippy::unwrap_used, reason = "a test without a free port, or with a panic behind it, has failed")]
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A server with scripted answers.
@@ -83,97 +88,151 @@ fn content_length(head: &str) -> usize {
     lengths.next().and_then(|(_, length)| length.trim().parse().ok()).unwrap_or(0)
 }
 
-/// A way to a server that breaks.
-pub struct Breaking {
-    /// Where it listens.
-    pub address: String,
-    connections: Arc<AtomicUsize>,
+/// What becomes of a request on its way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// Nothing happens to it.
+    Passed,
+    /// It never arrives, and is answered with this status and body.
+    Refused(u16, &'static str),
+    /// It never arrives, and its connection ends.
+    Lost,
+    /// It is carried out, and its connection ends without an answer.
+    Unanswered,
+    /// It is carried out at once, and answered after this time.
+    Late(Duration),
+    /// The answer ends after so many bytes of its body, and before its last one.
+    BrokenOff(usize),
 }
 
-impl Breaking {
-    /// `limit` gets the number of the connection, from 0, and gives the bytes after which the server's side of it
-    /// breaks off.
-    pub async fn start(to: &str, limit: impl Fn(usize) -> u64 + Send + 'static) -> Self {
+impl fmt::Debug for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Refused(status, _) => write!(f, "refused with {status}"),
+            Self::Lost => f.write_str("lost"),
+            Self::Unanswered => f.write_str("unanswered"),
+            Self::Late(time) => write!(f, "answered after {time:?}"),
+            Self::BrokenOff(usize::MAX) => f.write_str("broken off at the end"),
+            Self::BrokenOff(bytes) => write!(f, "broken off after {bytes} bytes"),
+        }
+    }
+}
+
+impl Fate {
+    /// What DynamoDB says when a table has more to do than it is allowed to
+    /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
+    pub const THROTTLED: Self = Self::Refused(
+        400,
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+            "message":"The level of configured provisioned throughput for the table was exceeded."}"#,
+    );
+    /// What DynamoDB and SQS say when something is wrong with themselves.
+    pub const FAILED: Self = Self::Refused(500, r#"{"__type":"InternalServerError","message":"Try again."}"#);
+    /// What S3 says when it is asked for too much
+    /// (<https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).
+    pub const SLOW_DOWN: Self = Self::Refused(
+        503,
+        "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
+    );
+
+    /// A plan in which this share of the requests meets one of these fates, the same ones for the same seed.
+    pub fn some(seed: u64, percent: u8, fates: Vec<Self>) -> impl Fn(usize) -> Self + Send + Sync {
+        move |request| {
+            let mut random = StdRng::seed_from_u64(seed.wrapping_add(request as u64));
+            let struck = random.random_range(0..100) < percent;
+            let fate = random.random_range(0..fates.len());
+            if struck { fates[fate] } else { Self::Passed }
+        }
+    }
+}
+
+/// A way to a server on which something happens to some of the requests. Each has a connection of its own.
+pub struct Unreliable {
+    /// Where it begins.
+    pub address: String,
+    fates: Arc<Mutex<BTreeMap<Fate, usize>>>,
+}
+
+impl Unreliable {
+    /// `fate` gets the number of a request, from 0, and says what becomes of it.
+    pub async fn before(to: &str, fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let connections = Arc::new(AtomicUsize::new(0));
-        let (to, count) = (to.trim_start_matches("http://").to_owned(), Arc::clone(&connections));
+        let fates = Arc::new(Mutex::new(BTreeMap::new()));
+        let (to, fate, met) =
+            (to.trim_start_matches("http://").to_owned(), Arc::new(fate), Arc::clone(&fates));
+        let number = Arc::new(AtomicUsize::new(0));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let limit = limit(count.fetch_add(1, Ordering::SeqCst));
-                tokio::spawn(forward(client, to.clone(), limit));
+                let (to, fate, met, number) =
+                    (to.clone(), Arc::clone(&fate), Arc::clone(&met), Arc::clone(&number));
+                tokio::spawn(async move {
+                    // A connection that ends is the business of its two ends.
+                    let _ = pass(client, &to, || {
+                        let fate = fate(number.fetch_add(1, Ordering::SeqCst));
+                        *met.lock().unwrap().entry(fate).or_default() += 1;
+                        fate
+                    })
+                    .await;
+                });
             }
         });
-        Self { address, connections }
+        Self { address, fates }
     }
 
-    /// How many connections came.
-    pub fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-async fn forward(client: TcpStream, to: String, limit: u64) {
-    let Ok(server) = TcpStream::connect(to).await else { return };
-    let (mut from_client, mut to_client) = client.into_split();
-    let (from_server, mut to_server) = server.into_split();
-    let up = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
-    let _ = copy(&mut from_server.take(limit), &mut to_client).await;
-    up.abort();
-}
-
-/// A way to DynamoDB that lets some requests through and answers others as an overloaded table does.
-pub struct Throttling {
-    /// Where it listens.
-    pub address: String,
-    throttled: Arc<AtomicUsize>,
-}
-
-/// What DynamoDB says then
-/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
-const THROTTLED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
-    "message":"The level of configured provisioned throughput for the table was exceeded."}"#;
-
-impl Throttling {
-    /// `refuse` gets the number of a request, from 0, and says whether it is refused.
-    pub async fn before(to: &str, refuse: impl Fn(usize) -> bool + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let throttled = Arc::new(AtomicUsize::new(0));
-        let (to, count) = (to.trim_start_matches("http://").to_owned(), Arc::clone(&throttled));
-        tokio::spawn(async move {
-            let mut number = 0;
-            while let Ok((client, _)) = listener.accept().await {
-                let refused = refuse(number);
-                number += 1;
-                count.fetch_add(usize::from(refused), Ordering::SeqCst);
-                tokio::spawn(pass_one(client, to.clone(), refused));
-            }
-        });
-        Self { address, throttled }
+    /// How many requests came.
+    pub fn requests(&self) -> usize {
+        self.fates.lock().unwrap().values().sum()
     }
 
-    /// How many requests were refused.
-    pub fn throttled(&self) -> usize {
-        self.throttled.load(Ordering::SeqCst)
+    /// How many met each fate but [`Fate::Passed`].
+    pub fn faults(&self) -> BTreeMap<Fate, usize> {
+        let mut fates = self.fates.lock().unwrap().clone();
+        fates.remove(&Fate::Passed);
+        fates
     }
 }
 
-/// Passes one request for each connection, so that requests can be distinguished.
-async fn pass_one(mut client: TcpStream, to: String, refused: bool) {
-    let Some(request) = read_message(&mut client).await else { return };
-    if refused {
-        let _ = client.write_all(response(400, THROTTLED).as_bytes()).await;
-        let _ = client.shutdown().await;
-        return;
-    }
-    let Ok(mut server) = TcpStream::connect(to).await else { return };
-    if server.write_all(&request.bytes).await.is_err() {
-        return;
-    }
-    let Some(answer) = read_message(&mut server).await else { return };
-    let status_line = answer.bytes.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let (first, rest) = answer.bytes.split_at(status_line);
-    let _ = client.write_all(&[first, b"connection: close\r\n", rest].concat()).await;
-    let _ = client.shutdown().await;
+/// Passes one request.
+async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce() -> Fate) -> std::io::Result<()> {
+    let Some(request) = read_message(&mut client).await else { return Ok(()) };
+    let fate = fate();
+    let answer = match fate {
+        Fate::Lost => return Ok(()),
+        Fate::Refused(status, body) => response(status, body).into_bytes(),
+        _ => ask(to, &request.bytes).await?,
+    };
+    let answer = match fate {
+        Fate::Unanswered => return Ok(()),
+        Fate::BrokenOff(bytes) => broken_off(&answer, bytes),
+        Fate::Late(time) => {
+            tokio::time::sleep(time).await;
+            &answer
+        }
+        _ => &answer,
+    };
+    client.write_all(answer).await?;
+    client.shutdown().await
+}
+
+/// What the server answers, up to the end of its connection.
+async fn ask(to: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut server = TcpStream::connect(to).await?;
+    server.write_all(&closing(request)).await?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer).await?;
+    Ok(closing(&answer))
+}
+
+/// A message that says that its connection ends after it.
+fn closing(message: &[u8]) -> Vec<u8> {
+    let first_line = message.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let (first, rest) = message.split_at(first_line);
+    [first, b"connection: close\r\n", rest].concat()
+}
+
+fn broken_off(answer: &[u8], bytes: usize) -> &[u8] {
+    let body = answer.windows(4).position(|part| part == b"\r\n\r\n").map_or(0, |end| end + 4);
+    &answer[..body.saturating_add(bytes).min(answer.len().saturating_sub(1))]
 }

@@ -2,6 +2,7 @@
 
 mod fail;
 mod proxy;
+mod replica_set;
 mod server;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::Tested;
 
 pub use fail::FailPoint;
 pub use proxy::Proxy;
+pub use replica_set::ReplicaSet;
 pub use server::{OwnServer, StartError};
 
 /// The address of the server.

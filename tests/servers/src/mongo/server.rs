@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use mongodb::Client;
-use mongodb::bson::doc;
+use mongodb::bson::{Document, doc};
+use mongodb::{Client, Database};
 use tempfile::TempDir;
 
 use super::eventually;
@@ -30,8 +30,13 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+/// The name of every replica set.
+pub(super) const SET: &str = "rs0";
+/// How long a server may take to start, or a set to agree.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What can go wrong while starting.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl OwnServer {
     /// Starts the binary at `MONGOD` as a replica set of one, with parameters such as `name=value`.
@@ -39,19 +44,17 @@ impl OwnServer {
     /// # Errors
     /// When it is not there or does not start.
     pub async fn replica_set(parameters: &[&str]) -> Result<Self, Failure> {
-        let mut more = vec!["--replSet", "rs0"];
-        more.extend(parameters.iter().flat_map(|parameter| ["--setParameter", parameter]));
-        let server = Self::start(&more)?;
-        let member = doc! { "_id": 0, "host": format!("127.0.0.1:{}", server.port) };
-        let initiate = doc! { "replSetInitiate": { "_id": "rs0", "members": [member] } };
-        let admin = server.admin().await?;
-        eventually("mongod answers", Duration::from_secs(30), async || {
-            Ok::<_, Failure>(admin.run_command(doc! { "ping": 1 }).await.is_ok())
-        })
-        .await?;
-        admin.run_command(initiate).await?;
+        let server = Self::start_in_set(parameters)?;
+        initiate(&[&server], doc! {}).await?;
         server.wait_for_primary().await?;
         Ok(server)
+    }
+
+    /// Starts one that waits to become a member of a replica set.
+    pub(super) fn start_in_set(parameters: &[&str]) -> Result<Self, Failure> {
+        let mut more = vec!["--replSet", SET];
+        more.extend(parameters.iter().flat_map(|parameter| ["--setParameter", parameter]));
+        Self::start(&more)
     }
 
     /// Starts the binary at `MONGOD` by itself, without transactions.
@@ -87,16 +90,21 @@ impl OwnServer {
         Ok(Self { child, port, _folder: folder })
     }
 
-    /// Its address.
+    /// Its host and port.
+    pub(super) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Its address, and that of no other member of its set.
     pub fn uri(&self) -> String {
-        format!("mongodb://127.0.0.1:{}/?directConnection=true", self.port)
+        format!("mongodb://{}/?directConnection=true", self.host())
     }
 
     /// Its `admin` database.
     ///
     /// # Errors
     /// When the address cannot be used.
-    pub async fn admin(&self) -> Result<mongodb::Database, Failure> {
+    pub async fn admin(&self) -> Result<Database, Failure> {
         Ok(Client::with_uri_str(self.uri()).await?.database("admin"))
     }
 
@@ -106,12 +114,53 @@ impl OwnServer {
     /// When the address cannot be used.
     pub async fn wait_for_primary(&self) -> Result<(), Failure> {
         let admin = self.admin().await?;
-        eventually("mongod takes writes", Duration::from_secs(30), async || {
-            let hello = admin.run_command(doc! { "hello": 1 }).await;
-            Ok(hello.is_ok_and(|hello| hello.get_bool("isWritablePrimary").unwrap_or(false)))
-        })
-        .await
+        eventually("mongod takes writes", PATIENCE, async || Ok(says(&admin, "isWritablePrimary").await))
+            .await
     }
+
+    /// Stops it where it is: it keeps its connections, and neither answers nor notices anything.
+    ///
+    /// # Errors
+    /// When the process cannot be signalled.
+    pub fn pause(&self) -> Result<(), Failure> {
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// When the process cannot be signalled.
+    pub fn resume(&self) -> Result<(), Failure> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<(), Failure> {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status()?;
+        if status.success() { Ok(()) } else { Err(StartError(format!("kill {signal}: {status}")).into()) }
+    }
+}
+
+/// Makes a replica set of servers that wait for it.
+pub(super) async fn initiate(members: &[&OwnServer], settings: Document) -> Result<(), Failure> {
+    let first = members.first().ok_or_else(|| StartError("a set of no members".to_owned()))?.admin().await?;
+    for member in members {
+        let admin = member.admin().await?;
+        eventually("mongod answers", PATIENCE, async || {
+            Ok::<_, Failure>(admin.run_command(doc! { "ping": 1 }).await.is_ok())
+        })
+        .await?;
+    }
+    let members: Vec<_> =
+        (0..).zip(members).map(|(id, member)| doc! { "_id": id, "host": member.host() }).collect();
+    let set = doc! { "_id": SET, "members": members, "settings": settings };
+    first.run_command(doc! { "replSetInitiate": set }).await?;
+    Ok(())
+}
+
+/// Whether a server says this of itself.
+pub(super) async fn says(admin: &Database, what: &str) -> bool {
+    let hello = admin.run_command(doc! { "hello": 1 }).await;
+    hello.is_ok_and(|hello| hello.get_bool(what).unwrap_or(false))
 }
 
 impl Drop for OwnServer {

@@ -7,7 +7,7 @@ use servers::amazon::{Service, config_at};
 
 use super::{objects, pattern, put, read, with_bucket};
 use servers::Tested;
-use servers::net::Breaking;
+use servers::net::{Fate, Unreliable};
 
 const SIZE: usize = 3_000_000;
 
@@ -16,12 +16,12 @@ async fn reading_goes_on_where_a_connection_broke() -> Tested {
     with_bucket(|client, bucket| async move {
         let bytes = pattern(SIZE);
         let object = put(&client, &bucket, &bytes).await;
-        let breaks = |connection| if connection < 2 { 700_000 } else { u64::MAX };
-        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let fate = |request| if request < 2 { Fate::BrokenOff(700_000) } else { Fate::Passed };
+        let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
         let whole = read(objects.open(&object).await?.unwrap()).await?;
         assert!(whole == bytes, "other bytes");
-        assert_eq!(way.connections(), 3);
+        assert_eq!(way.requests(), 3);
         Ok(())
     })
     .await
@@ -31,12 +31,12 @@ async fn reading_goes_on_where_a_connection_broke() -> Tested {
 async fn a_connection_that_always_breaks_is_given_up() -> Tested {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
-        let way = Breaking::start(&Service::S3.address(), |_| 100_000).await;
+        let way = Unreliable::before(&Service::S3.address(), |_| Fate::BrokenOff(100_000)).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
         let error = read(objects.open(&object).await?.unwrap()).await.unwrap_err();
         assert!(error.is_retryable(), "{}", error.chain());
         assert!(error.chain().contains("reading object a file.ris from byte"), "{}", error.chain());
-        assert_eq!(way.connections(), 6, "the first one, and five more");
+        assert_eq!(way.requests(), 6, "the first one, and five more");
         Ok(())
     })
     .await
@@ -46,8 +46,8 @@ async fn a_connection_that_always_breaks_is_given_up() -> Tested {
 async fn what_was_replaced_meanwhile_is_never_mixed_in() -> Tested {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
-        let breaks = |connection| if connection < 1 { 700_000 } else { u64::MAX };
-        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
+        let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
         let mut stream = objects.open(&object).await?.unwrap();
         assert!(stream.try_next().await?.is_some());
@@ -72,8 +72,8 @@ async fn a_version_is_read_to_its_end_whatever_replaces_it() -> Tested {
         let mut object = put(&client, &bucket, &bytes).await;
         // Not even its message has to name the version.
         object.version = None;
-        let breaks = |connection| if connection < 1 { 700_000 } else { u64::MAX };
-        let way = Breaking::start(&Service::S3.address(), breaks).await;
+        let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
+        let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
         let mut stream = objects.open(&object).await?.unwrap();
         let mut whole = stream.try_next().await?.unwrap();

@@ -1,0 +1,104 @@
+//! Workers that are killed, on a database that fails, with every message several times.
+
+use mongodb::bson::{Document, doc};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use servers::Tested;
+use servers::amazon::Service;
+use servers::mongo::{FailPoint, OwnServer, eventually};
+use servers::net::{Fate, Unreliable};
+
+use super::{Environment, PATIENCE, SEARCHES, Worker, announce, check, ended, impatient, open};
+use crate::program::Program;
+
+/// How often everything is sent.
+const COPIES: u32 = 3;
+/// After how many more completed searches the next thing goes wrong, at most.
+const BETWEEN: usize = 15;
+/// The workers' name in the database, which fail points are for.
+const WORKERS: &str = "workers";
+
+/// The fault test in one picture: two workers in processes of their own receive what this process sends, three times
+/// each. Whenever some more searches are complete, something goes wrong, in turn: a worker is killed, the database
+/// drops connections, meets write conflicts, cannot confirm writes, or steps down. All the while the ledger's table
+/// refuses every tenth request. What a killed worker had received comes again after its visibility timeout.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
+    Environment::with(async |environment| {
+        let mongod = OwnServer::replica_set(&["ttlMonitorSleepSecs=1"]).await?;
+        let uri = mongod.uri().replace("directConnection=true", "replicaSet=rs0");
+        let environment = environment.but("MONGODB_URI", &uri);
+        let overloaded = |request| if request % 10 == 9 { Fate::THROTTLED } else { Fate::Passed };
+        let ledger = Unreliable::before(&Service::DynamoDb.address(), overloaded).await;
+        let program = impatient(&environment)
+            .but("MONGODB_URI", &format!("{uri}&appName={WORKERS}"))
+            .but(Service::DynamoDb.variable(), &ledger.address)
+            .program();
+        let backend = open(&environment, COPIES).await?;
+        let searches = announce(&backend, &environment).await?;
+        let mut faults = Faults { mongod: &mongod, random: StdRng::seed_from_u64(4), next: 0, kills: 0 };
+        let mut workers = [Worker::start(&program, COPIES), Worker::start(&program, COPIES)];
+        let mut over = 0;
+        let mut due = faults.random.random_range(1..BETWEEN);
+        eventually("all searches have ended", PATIENCE, async || {
+            over = ended(&environment).await?;
+            if over >= due && over < SEARCHES {
+                faults.strike(&program, &mut workers).await?;
+                due = over + faults.random.random_range(1..BETWEEN);
+            }
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(over == SEARCHES)
+        })
+        .await?;
+        let throttled: usize = ledger.faults().values().sum();
+        println!("{} faults, of them {} kills; {throttled} requests throttled", faults.next, faults.kills);
+        assert!(faults.kills >= 3 && faults.next >= 12 && throttled > 100);
+        check(&backend, &environment, &searches).await?;
+        workers.into_iter().for_each(Worker::finish);
+        Ok(())
+    })
+    .await
+}
+
+/// What goes wrong.
+struct Faults<'a> {
+    mongod: &'a OwnServer,
+    random: StdRng,
+    next: usize,
+    kills: usize,
+}
+
+impl Faults<'_> {
+    async fn strike(&mut self, program: &Program, workers: &mut [Worker]) -> Tested {
+        let times = self.random.random_range(1..6);
+        match self.next % 6 {
+            0 | 3 => {
+                let place = self.random.random_range(0..workers.len());
+                // The one whose place it takes is killed.
+                workers[place] = Worker::start(program, COPIES);
+                self.kills += 1;
+            }
+            1 => self.fail(times, doc! { "closeConnection": true }).await?,
+            2 => self.fail(times, doc! { "errorCode": 112 }).await?,
+            4 => {
+                let unconfirmed = doc! { "code": 64, "errmsg": "waiting for replication timed out" };
+                self.fail(times, doc! { "writeConcernError": unconfirmed }).await?;
+            }
+            _ => {
+                let step_down = doc! { "replSetStepDown": 2, "secondaryCatchUpPeriodSecs": 0, "force": true };
+                self.mongod.admin().await?.run_command(step_down).await?;
+                self.mongod.wait_for_primary().await?;
+            }
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    /// Lets the next writes of the workers fail. It stays on until they have come.
+    async fn fail(&self, times: i32, how: Document) -> Tested {
+        let client = self.mongod.admin().await?.client().clone();
+        let point =
+            FailPoint::set(&client, WORKERS, times, &["update", "findAndModify", "insert"], how).await?;
+        point.leave().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Three servers, of which two are a majority, for what cannot go wrong with one.
+
+use mongodb::bson::{Document, doc};
+
+use super::eventually;
+use super::server::{Failure, OwnServer, PATIENCE, SET, initiate, says};
+
+/// A replica set that ends with this value. Its members are known by their numbers, from 0.
+pub struct ReplicaSet([OwnServer; 3]);
+
+impl ReplicaSet {
+    /// Starts three servers, which miss a primary sooner than they do by themselves.
+    ///
+    /// # Errors
+    /// When they do not start.
+    pub async fn start() -> Result<Self, Failure> {
+        let member = || OwnServer::start_in_set(&[]);
+        let set = Self([member()?, member()?, member()?]);
+        initiate(&set.0.each_ref(), Self::settings()).await?;
+        set.primary().await?;
+        Ok(set)
+    }
+
+    fn settings() -> Document {
+        doc! { "electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500 }
+    }
+
+    /// The address of all of them.
+    pub fn uri(&self) -> String {
+        let hosts = self.0.each_ref().map(OwnServer::host).join(",");
+        format!("mongodb://{hosts}/?replicaSet={SET}")
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// When there is none of this number.
+    pub fn member(&self, number: usize) -> &OwnServer {
+        &self.0[number]
+    }
+
+    /// Waits for a primary.
+    ///
+    /// # Errors
+    /// When an address cannot be used.
+    pub async fn primary(&self) -> Result<usize, Failure> {
+        self.elected(&[0, 1, 2]).await
+    }
+
+    /// Waits for another primary than this one.
+    ///
+    /// # Errors
+    /// When an address cannot be used.
+    pub async fn primary_beside(&self, old: usize) -> Result<usize, Failure> {
+        self.elected(&[(old + 1) % 3, (old + 2) % 3]).await
+    }
+
+    /// Waits until this one is no primary any more.
+    ///
+    /// # Errors
+    /// When an address cannot be used.
+    pub async fn is_secondary(&self, number: usize) -> Result<(), Failure> {
+        let admin = self.member(number).admin().await?;
+        eventually("it has stepped down", PATIENCE, async || Ok(says(&admin, "secondary").await)).await
+    }
+
+    async fn elected(&self, candidates: &[usize]) -> Result<usize, Failure> {
+        let mut admins = Vec::new();
+        for number in candidates {
+            admins.push((*number, self.member(*number).admin().await?));
+        }
+        let mut primary = None;
+        eventually("there is a primary", PATIENCE, async || {
+            for (number, admin) in &admins {
+                if says(admin, "isWritablePrimary").await {
+                    primary = Some(*number);
+                }
+            }
+            Ok::<_, Failure>(primary.is_some())
+        })
+        .await?;
+        Ok(primary.unwrap_or_default())
+    }
+}
