@@ -23,13 +23,22 @@ const MAX_GROUP: usize = 256;
 
 /// A piece of work with its type erased.
 trait Work: Send {
-    /// Does it; `false` when what it did is to be undone.
-    fn run(&mut self, db: &Connection) -> bool;
+    /// Does it; an error says why what it did is to be undone.
+    fn run(&mut self, db: &Connection) -> Result<(), Failed>;
     /// Answers whoever waits, now that the fate of the transaction is known.
-    fn answer(self: Box<Self>, failed: Option<&rusqlite::Error>);
+    fn answer(self: Box<Self>, failed: Option<&Failed>);
 }
 
 type Queued = Box<dyn Work>;
+
+/// Why a piece of work, or the transaction that it shared, came to nothing.
+struct Failed(String);
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self(error.to_string())
+    }
+}
 
 struct Task<T, F> {
     doing: String,
@@ -43,19 +52,20 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, Fault> + Send,
 {
-    fn run(&mut self, db: &Connection) -> bool {
-        let result = self.work.take().map(|work| work(db));
-        let keep = matches!(result, Some(Ok(_)));
-        self.result = result;
-        keep
+    fn run(&mut self, db: &Connection) -> Result<(), Failed> {
+        self.result = self.work.take().map(|work| work(db));
+        match &self.result {
+            Some(Err(fault)) => Err(Failed(fault.to_string())),
+            Some(Ok(_)) | None => Ok(()),
+        }
     }
 
-    fn answer(self: Box<Self>, failed: Option<&rusqlite::Error>) {
+    fn answer(self: Box<Self>, failed: Option<&Failed>) {
         let Self { doing, result, waiter, .. } = *self;
         let answer = match (result, failed) {
             (Some(Err(fault)), _) => Err(fault.while_doing(doing)),
             (Some(Ok(value)), None) => Ok(value),
-            (Some(Ok(_)) | None, Some(error)) => Err(StoreError::unavailable(doing, error.to_string())),
+            (Some(Ok(_)) | None, Some(Failed(cause))) => Err(StoreError::unavailable(doing, cause.clone())),
             (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
         };
         // Whoever asked may have stopped waiting; the work is done all the same.
@@ -177,19 +187,22 @@ fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>) {
 }
 
 /// An error is one of the transaction as a whole: then nothing of the group is stored.
-fn commit_together(db: &mut Connection, group: &mut [Queued]) -> rusqlite::Result<()> {
+fn commit_together(db: &mut Connection, group: &mut [Queued]) -> Result<(), Failed> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in group {
         run_alone(&mut transaction, job)?;
     }
-    transaction.commit()
+    Ok(transaction.commit()?)
 }
 
 /// Some failures, such as a full disk, make SQLite roll back everything; ending the savepoint then fails too,
-/// which is how the rest of the group learns of it.
-fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> rusqlite::Result<()> {
+/// which is how the rest of the group learns of it. What went wrong is what the work itself met.
+fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), Failed> {
     let savepoint = transaction.savepoint()?;
-    if job.run(&savepoint) { savepoint.commit() } else { savepoint.finish() }
+    match job.run(&savepoint) {
+        Ok(()) => Ok(savepoint.commit()?),
+        Err(cause) => savepoint.finish().map_err(|_| cause),
+    }
 }
 
 fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>) {
@@ -199,8 +212,68 @@ fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>) {
     }
 }
 
-fn read_consistently(db: &Connection, job: &mut Queued) -> rusqlite::Result<()> {
+/// What the work itself met is answered to whoever asked for it.
+fn read_consistently(db: &Connection, job: &mut Queued) -> Result<(), Failed> {
     let transaction = db.unchecked_transaction()?;
-    job.run(&transaction);
-    transaction.finish()
+    let _ = job.run(&transaction);
+    Ok(transaction.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use rusqlite::OpenFlags;
+
+    use super::*;
+
+    /// An engine whose writing connection has this setting.
+    fn engine(folder: &std::path::Path, setting: &str) -> Engine {
+        let path = folder.join("any.sqlite");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE kept (bytes BLOB)").unwrap();
+        writer.execute_batch(setting).unwrap();
+        Engine::start(Some(writer), Connection::open(path).unwrap()).unwrap()
+    }
+
+    async fn keep(engine: &Engine) -> Result<(), StoreError> {
+        let work =
+            |db: &Connection| Ok(db.execute("INSERT INTO kept VALUES (zeroblob(10000))", []).map(drop)?);
+        engine.write("keeping it".to_owned(), work).await
+    }
+
+    async fn kept(engine: &Engine) -> u32 {
+        let work = |db: &Connection| Ok(db.query_row("SELECT count(*) FROM kept", [], |row| row.get(0))?);
+        engine.read("counting".to_owned(), work).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_a_full_disk_refused_is_stored_when_there_is_space_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(folder.path(), "PRAGMA max_page_count = 10");
+        let answers = join_all((0..10).map(|_| keep(&engine))).await;
+        let stored = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert_eq!(kept(&engine).await as usize, stored, "what was confirmed, and nothing else");
+        assert!(stored < answers.len());
+        for error in answers.into_iter().filter_map(Result::err) {
+            assert!(error.is_retryable() && error.chain().contains("disk is full"), "{}", error.chain());
+        }
+        let room = |db: &Connection| Ok(db.execute_batch("PRAGMA max_page_count = 1000")?);
+        engine.write("making room".to_owned(), room).await.unwrap();
+        keep(&engine).await.unwrap();
+        assert_eq!(kept(&engine).await as usize, stored + 1);
+    }
+
+    #[tokio::test]
+    async fn what_a_file_that_cannot_be_written_refused_is_stored_when_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("any.sqlite");
+        drop(engine(folder.path(), ""));
+        let open = || Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let refusing = Engine::start(Some(open()), open()).unwrap();
+        let error = keep(&refusing).await.unwrap_err();
+        assert!(error.is_retryable() && error.chain().contains("readonly database"), "{}", error.chain());
+        let writing = Engine::start(Some(Connection::open(&path).unwrap()), open()).unwrap();
+        keep(&writing).await.unwrap();
+        assert_eq!(kept(&writing).await, 1);
+    }
 }

@@ -28,8 +28,8 @@ impl Fault {
         if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
     }
 
-    /// A disk that is full, busy or unplugged may be so no longer at the next attempt. A value that cannot be
-    /// understood stays as it is.
+    /// A disk that is full, busy, unplugged or write-protected may be so no longer at the next attempt. A value that
+    /// cannot be understood stays as it is.
     fn may_pass(&self) -> bool {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => !matches!(
@@ -39,7 +39,6 @@ impl Fault {
                     | ErrorCode::ConstraintViolation
                     | ErrorCode::TypeMismatch
                     | ErrorCode::TooBig
-                    | ErrorCode::ReadOnly
                     | ErrorCode::ApiMisuse
             ),
             Self::Sqlite(_) | Self::Json(_) | Self::Malformed { .. } => false,
