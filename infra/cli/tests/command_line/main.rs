@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod disk;
 mod faults;
 mod fixtures;
 mod inspect;

@@ -40,9 +40,14 @@ impl Program {
         self.dir.path()
     }
 
+    /// The data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_search-import"));
-        command.args(args).env("SEARCH_IMPORT_DATA_DIR", self.dir.path().join("data")).env_remove("RUST_LOG");
+        command.args(args).env("SEARCH_IMPORT_DATA_DIR", self.data()).env_remove("RUST_LOG");
         command.envs(self.env.iter().cloned()).stdin(Stdio::null());
         command
     }
@@ -61,6 +66,21 @@ impl Program {
     /// Starts without waiting for the end.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Starts it as if the disk had room for files of so many bytes only: whatever would make one longer fails, as on a
+    /// full disk, until the limit is raised.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn start_with_room(&self, args: &[&str], bytes: u64) -> Child {
+        let unlimited = self.command(args);
+        let mut command = Command::new("sh");
+        // Whoever ignores the signal gets an error instead.
+        command.args(["-c", "trap '' XFSZ && exec \"$@\"", "sh", "prlimit", &format!("--fsize={bytes}:")]);
+        command.arg(unlimited.get_program()).args(unlimited.get_args());
+        command
+            .env_remove("RUST_LOG")
+            .envs(unlimited.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Imports files, with more arguments, and returns the report.

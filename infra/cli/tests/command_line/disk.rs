@@ -1,0 +1,131 @@
+//! A disk that is full, and a folder in which nothing can be made.
+
+use std::convert::Infallible;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use backend::{Backend, Config, SystemHost};
+use embedded::{Settings, Store};
+use functions::start_upload::{NewFile, NewSearch, StartUpload};
+use imports::queues::QUEUES;
+use imports::{JobState, ProjectId, SearchId};
+use messages::Host;
+use servers::Tested;
+use servers::mongo::eventually;
+
+use crate::program::{Program, bundled};
+
+/// How many searches are imported.
+const SEARCHES: usize = 200;
+/// The file of each search, and its records.
+const FILE: &str = "psycinfo.ris";
+const RECORDS: u64 = 3;
+/// How often the disk gets full, and by how much any file may grow in between.
+const TIMES_FULL: u64 = 4;
+const ROOM: u64 = 256 << 10;
+const PATIENCE: Duration = Duration::from_secs(200);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_disk_that_is_full_again_and_again_each_of_200_searches_is_imported_once() -> Tested {
+    let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
+    let searches = announce(&program).await?;
+    let worker = Worker::start(program.start_with_room(&["serve", "--listen", "127.0.0.1:0"], ROOM));
+    for time in 1..=TIMES_FULL {
+        let before = worker.refusals();
+        let full = async || Ok::<_, Infallible>(worker.refusals() > before);
+        eventually("the disk is full", PATIENCE, full).await?;
+        worker.make_room(&format!("{}", (time + 1) * ROOM));
+    }
+    worker.make_room("unlimited");
+    let looking = read_only(&program)?;
+    let jobs = looking.ports.jobs()?;
+    eventually("all searches have ended", PATIENCE, async || {
+        Ok::<_, messages::StoreError>(jobs.unfinished().await?.is_empty())
+    })
+    .await?;
+    println!("the disk was full {TIMES_FULL} times, and said so {} times", worker.refusals());
+    for search in searches {
+        let job = jobs.job(search).await?.ok_or("a search is lost")?;
+        assert_eq!((job.state, job.studies()), (JobState::Completed, RECORDS));
+        let studies =
+            looking.ports.library()?.read_studies.studies(search, job.files[0].file_id, 0, 100).await?;
+        let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
+        assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
+    }
+    Ok(())
+}
+
+/// Announces the searches and uploads their files while there is space.
+async fn announce(program: &Program) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
+    let host: Arc<dyn Host> = Arc::new(SystemHost);
+    let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
+    let ports = backend::embedded(&store, Arc::clone(&host), Arc::new(()), Config::default()).ports;
+    let start = StartUpload::over(&ports)?;
+    let content = std::fs::read(bundled(FILE))?;
+    let mut searches = Vec::new();
+    for number in 0..SEARCHES {
+        let file = NewFile { name: FILE.into(), size_bytes: content.len() as u64 };
+        let request = NewSearch { name: format!("search {number}"), files: vec![file] };
+        let announced = start.create(ProjectId::from_uuid(host.fresh_id()), &request).await?;
+        store.upload(&announced.files[0].upload, content.as_slice()).await?;
+        searches.push(announced.search_id);
+    }
+    Ok(searches)
+}
+
+/// The data directory beside the program that works in it.
+fn read_only(program: &Program) -> Result<Backend, embedded::OpenError> {
+    let host: Arc<dyn Host> = Arc::new(SystemHost);
+    let store = Arc::new(Store::open_read_only(&program.data(), Arc::clone(&host), &QUEUES)?);
+    Ok(backend::embedded(&store, host, Arc::new(()), Config::default()))
+}
+
+/// A worker of which files can only grow so far. It is killed when this value ends.
+struct Worker {
+    child: Child,
+    refusals: Arc<AtomicUsize>,
+}
+
+impl Worker {
+    fn start(mut child: Child) -> Self {
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let refusals = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&refusals);
+        std::thread::spawn(move || {
+            for _ in lines.filter(|line| line.contains("disk")) {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        Self { child, refusals }
+    }
+
+    /// How often it said that something is wrong with the disk.
+    fn refusals(&self) -> usize {
+        self.refusals.load(Ordering::SeqCst)
+    }
+
+    fn make_room(&self, bytes: &str) {
+        let (id, limit) = (self.child.id().to_string(), format!("--fsize={bytes}:"));
+        assert!(Command::new("prlimit").args(["--pid", &id, &limit]).status().unwrap().success());
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Not even root makes a folder there.
+#[test]
+fn a_folder_in_which_nothing_can_be_made_is_named() {
+    let program = Program::new().setting("SEARCH_IMPORT_DATA_DIR", "/sys/search-import");
+    let run = program.run(&["import", bundled(FILE).to_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("locking /sys/search-import failed"), "{}", run.stderr);
+    assert_eq!(run.stdout, "");
+}
