@@ -71,7 +71,8 @@ pub enum Failure {
     },
 }
 
-/// The error of a client's call as a store's: what may pass by itself is unavailable, everything else unusable.
+/// The error of a client's call as a store's: what may pass is unavailable, everything else unusable. What an operator has
+/// to put right, such as a missing queue or permission, may pass too: what waits for it must not be given up meanwhile.
 pub fn failed<E>(
     doing: impl Into<String>,
     resource: &Resource,
@@ -121,7 +122,7 @@ fn answered(resource: Resource, code: String, message: String) -> Failure {
 fn may_pass(code: &str, status: u16) -> bool {
     let named = THROTTLING_ERRORS.contains(&code) || TRANSIENT_ERRORS.contains(&code);
     // SQS: too many messages are being worked on.
-    named || kind(code) == Kind::Expired || code == "OverLimit" || status >= 500 || status == 429
+    named || kind(code) != Kind::Other || code == "OverLimit" || status >= 500 || status == 429
 }
 
 #[derive(PartialEq, Eq)]
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_tried_again_and_nothing_else() {
+    fn what_may_pass_or_be_put_right_is_tried_again_and_nothing_else() {
         for (code, status) in [
             ("ProvisionedThroughputExceededException", 400),
             ("ThrottlingException", 400),
@@ -188,12 +189,14 @@ mod tests {
             ("InternalServerError", 500),
             ("ExpiredTokenException", 400),
             ("OverLimit", 403),
+            ("ResourceNotFoundException", 400),
+            ("QueueDoesNotExist", 400),
+            ("AccessDeniedException", 400),
+            ("UnrecognizedClientException", 400),
         ] {
             assert!(error(code, status, "").is_retryable(), "{code}");
         }
-        for (code, status) in
-            [("ResourceNotFoundException", 400), ("AccessDeniedException", 400), ("ValidationException", 400)]
-        {
+        for (code, status) in [("ValidationException", 400), ("InvalidMessageContents", 400)] {
             assert!(!error(code, status, "").is_retryable(), "{code}");
         }
     }
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_with_its_setting() {
         let message = error("ResourceNotFoundException", 400, "Requested resource not found").chain();
-        assert_eq!(message, "claiming cannot succeed: there is no table \"ledger\" (set by LEDGER_TABLE)");
+        assert_eq!(message, "claiming failed: there is no table \"ledger\" (set by LEDGER_TABLE)");
     }
 
     #[test]

@@ -106,7 +106,7 @@ async fn wrong_credentials_are_named_as_such() {
     let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
     let error = scripted(&server).await.receive(&queues::SAGA, 1, Duration::ZERO).await.unwrap_err();
     assert!(
-        !error.is_retryable() && error.chain().contains("the credentials were refused"),
+        error.is_retryable() && error.chain().contains("the credentials were refused"),
         "{}",
         error.chain()
     );
@@ -119,10 +119,10 @@ async fn a_missing_queue_is_named_with_its_setting() {
     let sqs = adapter(Client::new(&config(Service::Sqs).await), saga_at(&url));
     let expected = format!("there is no queue \"{url}\" (set by SEARCH_IMPORT_SAGA_QUEUE_URL)");
     let error = sqs.receive(&queues::SAGA, 1, Duration::ZERO).await.unwrap_err();
-    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+    assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
     let result = sqs.send(&[outgoing(1, "x")]).await.remove(0);
     let Err(SendError::Store(error)) = result else { panic!("{result:?}") };
-    assert!(!error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+    assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
 }
 
 #[tokio::test]
