@@ -5,17 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use functions::run_saga;
 use futures::future::join;
 use imports::messages::SearchImportEnded;
-use imports::queues::{CONTROL, EVENTS};
-use imports::{ImportEvent, ProjectId, SearchId};
+use imports::queues::{CONTROL, EVENTS, SAGA, UPLOADS};
+use imports::{ImportEvent, JobState, ProjectId, SearchId, SearchImport};
 use jiff::Timestamp;
-use messages::{Host, Message, MessageId, Outgoing, Payload, SendError, SendMessages, SessionId, StoreError};
+use messages::{
+    Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError, SendMessages,
+    SessionId, StoreError,
+};
 use outbox::session::{CommitError, Found, Options, Ports, SettleSession, SettleSessions};
-use outbox::{Dispatcher, Entry, Key, Owner, Session, Settlement, SweepOutbox};
+use outbox::{
+    Claimed, Dispatcher, Entry, InspectOutbox, Key, Owner, Session, Settlement, SweepOutbox, Treatment,
+    Unreadable,
+};
+use saga::Engine;
 use testing::sample;
 
-use crate::world::{World, body};
+use crate::world::{TWO_RECORDS, World, body, deliveries};
 
 /// An announcement of the end of a search, with a reason of `bytes` bytes.
 fn message(world: &World, bytes: usize) -> Message {
@@ -55,16 +63,20 @@ struct Gone;
 
 #[async_trait]
 impl SweepOutbox for Gone {
-    async fn due(&self, _: Timestamp, _: usize) -> Result<Vec<Owner>, StoreError> {
+    async fn due(&self, _: Timestamp, _: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
         Err(StoreError::unavailable("looking", "gone"))
     }
 
-    async fn claim_due(&self, _: Owner, _: Timestamp, _: Timestamp) -> Result<Vec<Entry>, StoreError> {
+    async fn claim_due(&self, _: &[Owner], _: Timestamp, _: Timestamp) -> Result<Vec<Claimed>, StoreError> {
         Err(StoreError::unavailable("claiming", "gone"))
     }
 
-    async fn settle(&self, _: Owner, _: &[Settlement]) -> Result<(), StoreError> {
+    async fn settle(&self, _: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
         Err(StoreError::unavailable("settling", "gone"))
+    }
+
+    async fn treat(&self, _: &str, _: &Treatment) -> Result<(), StoreError> {
+        Err(StoreError::unavailable("treating", "gone"))
     }
 }
 
@@ -249,4 +261,71 @@ async fn two_sweeps_at_once_send_each_message_once() {
     let (first, second) = join(function.sweep(), function.sweep()).await;
     assert_eq!(first.unwrap() + second.unwrap(), 20);
     assert_eq!(arrived(&world).await, ids);
+}
+
+/// The ledger forgets a partition that nobody has touched for 30 days, and with it the tokens that its document waits
+/// for. Repeating what the operator does changes nothing.
+#[tokio::test]
+async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_search_completes() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.run().await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    let uploads = world.take(&UPLOADS).await;
+    world.deliver(&UPLOADS, &uploads).await;
+    let refusing = Engine { send: Arc::new(Closed), ..world.backend.ports.engine.clone() };
+    let events = world.take(&SAGA).await;
+    let answers =
+        refusing.run(run_saga::NAME, SearchImport).unwrap().consume(&deliveries(&events), None).await;
+    assert_eq!(answers, [Disposition::Acknowledge]);
+    for received in &events {
+        world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
+    }
+
+    world.host.advance(Duration::from_secs(31 * 24 * 3_600));
+    world.store().purge(world.host.now()).await.unwrap();
+    let pending = world.store().saga_outbox().pending(None, 10).await.unwrap();
+    let entries = pending[0].entries.iter().flatten();
+    let given_up: Vec<&Entry> = entries.filter(|entry| entry.poisoned).collect();
+    let [command] = given_up[..] else { panic!("{given_up:?}") };
+    let operator = world.backend.ports.engine.operator().unwrap();
+    for _ in 0..2 {
+        operator.requeue(pending[0].owner.unwrap(), command).await.unwrap();
+    }
+    world.pass(Duration::from_secs(60)).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 2));
+}
+
+/// Past the ports, as a later release might have written it, or a damaged disk.
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_keeps_nothing_else_from_being_sent() {
+    let world = World::new();
+    let ports = ports_of_one_who_crashes(&world);
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let mut session = session(&world, &ports, &Options::default());
+        let message = message(&world, 1);
+        session.stage(message.clone(), EVENTS).unwrap();
+        session.commit().await.unwrap();
+        sent.push(message.id);
+    }
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let damage = "UPDATE outbox SET kind = 'webhook' WHERE entry_id = ?1";
+    assert_eq!(database.execute(damage, [sent.remove(0).to_string()]).unwrap(), 1);
+    let foreign = "UPDATE outbox SET owner_id = 'nobody' WHERE entry_id = ?1";
+    assert_eq!(database.execute(foreign, [sent.remove(0).to_string()]).unwrap(), 1);
+    assert_eq!(world.functions.dispatch_outbox.sweep().await.unwrap(), 3, "two are set aside");
+    assert_eq!(arrived(&world).await, sent);
+    assert_eq!(world.functions.dispatch_outbox.sweep().await.unwrap(), 0, "and not met again");
+    let outbox = world.store().session_outbox();
+    let pending = outbox.pending(None, 10).await.unwrap();
+    let left: Vec<_> =
+        pending.iter().flat_map(|of| &of.entries).map(|stored| stored.clone().unwrap_err()).collect();
+    assert_eq!(left.len(), 2, "an operator sees them: {pending:?}");
+    for unreadable in left {
+        outbox.treat(&unreadable.place, &Treatment::Delete).await.unwrap();
+    }
+    assert_eq!(outbox.pending(None, 10).await.unwrap(), []);
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use imports::{ProjectId, SearchId};
-use messages::MessageId;
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -176,18 +175,18 @@ pub(crate) enum EntryState {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OutboxShow {
-    /// The entry
+    /// The entry, as `list` names it
     #[arg(value_name = "ENTRY_ID")]
-    pub(crate) entry: MessageId,
+    pub(crate) entry: String,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OutboxChange {
-    /// The entries
+    /// The entries, as `list` names them
     #[arg(value_name = "ENTRY_ID", required_unless_present = "all")]
-    pub(crate) entries: Vec<MessageId>,
+    pub(crate) entries: Vec<String>,
     /// All that were given up
     #[arg(long, conflicts_with = "entries")]
     pub(crate) all: bool,

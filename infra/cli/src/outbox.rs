@@ -8,8 +8,8 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use jiff::{SignedDuration, Timestamp};
 use local::output;
-use messages::{Host, MessageId};
-use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement};
+use messages::Host;
+use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement, Stored, Treatment, Unreadable};
 use serde::Serialize;
 
 use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
@@ -22,19 +22,20 @@ const MAX_SHOWN: usize = 60;
 
 /// An entry, and where it is.
 struct Found {
-    owner: Owner,
-    entry: Entry,
+    /// None when the record's id cannot be read.
+    owner: Option<Owner>,
+    stored: Stored,
     outbox: Arc<dyn InspectOutbox>,
 }
 
 /// An entry as scripts see it.
 #[derive(Serialize)]
 struct Shown<'a> {
-    id: MessageId,
-    owner: String,
+    id: String,
+    owner: Option<String>,
     state: EntryState,
     kind: String,
-    due_at: Timestamp,
+    due_at: Option<Timestamp>,
     attempts: u32,
     requeued: u32,
     error: Option<&'a str>,
@@ -47,7 +48,7 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
         OutboxCommand::List(args) => list(&args).await,
         OutboxCommand::Show(args) => show(&args).await,
         OutboxCommand::Requeue(args) => requeue(&args).await,
-        OutboxCommand::Delete(args) => change(&args, None, |_, _| None).await,
+        OutboxCommand::Delete(args) => change(&args, Change::Delete).await,
     }
 }
 
@@ -57,7 +58,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     let (now, before) = (host.now(), before(host, args.older_than));
     let mut found = all(&workspace).await?;
     found.retain(|found| args.state.is_none_or(|state| state == found.state(now)));
-    found.retain(|found| found.entry.due_at <= before);
+    found.retain(|found| found.is_from_before(before));
     if args.output.json {
         for found in &found {
             output::line(&serde_json::to_string(&found.shown(now, false))?)?;
@@ -70,11 +71,11 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     for found in &found {
         let shown = found.shown(now, false);
         table.add_row([
-            shown.id.to_string(),
-            shown.owner,
+            shown.id,
+            shown.owner.unwrap_or_default(),
             shown.kind,
             format!("{:?}", shown.state).to_lowercase(),
-            format!("{:.0}", shown.due_at),
+            shown.due_at.map(|at| format!("{at:.0}")).unwrap_or_default(),
             shown.attempts.to_string(),
             shown.requeued.to_string(),
             shown.error.unwrap_or_default().chars().take(MAX_SHOWN).collect(),
@@ -88,7 +89,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let now = workspace.host().now();
-    let found = all(&workspace).await?.into_iter().find(|found| found.entry.id == args.entry);
+    let found = all(&workspace).await?.into_iter().find(|found| found.id() == args.entry);
     let found = found.with_context(|| format!("there is no entry {} in {}", args.entry, workspace.name()))?;
     let shown = found.shown(now, true);
     output::line(&if args.output.json {
@@ -101,41 +102,36 @@ async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
 
 async fn requeue(args: &OutboxRequeue) -> anyhow::Result<bool> {
     let pause = Duration::from_secs(1) / args.per_second;
-    change(&args.change, Some(pause), |entry, now| Some(entry.requeued(now))).await
+    change(&args.change, Change::Requeue(pause)).await
+}
+
+/// What is done with entries that were given up.
+#[derive(Clone, Copy)]
+enum Change {
+    /// They are put back to work, with a pause after each.
+    Requeue(Duration),
+    Delete,
 }
 
 /// Settles entries that were given up, each as it was seen. `false` when one that was named is not among them.
-async fn change(
-    args: &OutboxChange,
-    pause: Option<Duration>,
-    keep: impl Fn(&Entry, Timestamp) -> Option<Entry>,
-) -> anyhow::Result<bool> {
+async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
     let host = workspace.host();
     let (now, before) = (host.now(), before(host, args.older_than));
     let mut found = all(&workspace).await?;
-    found.retain(|found| found.state(now) == EntryState::Poisoned && found.entry.due_at <= before);
-    found.retain(|found| args.all || args.entries.contains(&found.entry.id));
+    found.retain(|found| found.state(now) == EntryState::Poisoned && found.is_from_before(before));
+    found.retain(|found| args.all || args.entries.contains(&found.id()));
     for found in &found {
         if !args.dry_run {
-            let settlement = Settlement {
-                id: found.entry.id,
-                claim: found.entry.claimed_until,
-                keep: keep(&found.entry, now),
-            };
-            found.outbox.settle(found.owner, &[settlement]).await?;
-            if let Some(pause) = pause {
+            found.change(&workspace, change, now).await?;
+            if let Change::Requeue(pause) = change {
                 host.sleep(pause).await;
             }
         }
         output::line(&serde_json::to_string(&found.shown(now, false))?)?;
     }
-    let missing: Vec<String> = args
-        .entries
-        .iter()
-        .filter(|id| !found.iter().any(|found| found.entry.id == **id))
-        .map(ToString::to_string)
-        .collect();
+    let missing: Vec<String> =
+        args.entries.iter().filter(|id| !found.iter().any(|found| found.id() == **id)).cloned().collect();
     if !missing.is_empty() {
         output::complain(&format!("no such entry was given up: {}", missing.join(", ")));
     }
@@ -148,14 +144,14 @@ async fn all(workspace: &Workspace) -> anyhow::Result<Vec<Found>> {
     let stores = workspace.ports().engine.stores()?;
     let mut found = Vec::new();
     for outbox in [&stores.saga_outbox, &stores.session_outbox] {
-        let mut after = None;
+        let mut after: Option<String> = None;
         loop {
-            let page = outbox.pending(after, PAGE).await?;
-            let Some((last, _)) = page.last() else { break };
-            after = Some(*last);
-            for (owner, entries) in page {
-                let found_in = |entry| Found { owner, entry, outbox: Arc::clone(outbox) };
-                found.extend(entries.into_iter().map(found_in));
+            let page = outbox.pending(after.as_deref(), PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.id.clone());
+            for record in page {
+                let found_in = |stored| Found { owner: record.owner, stored, outbox: Arc::clone(outbox) };
+                found.extend(record.entries.into_iter().map(found_in));
             }
         }
     }
@@ -173,32 +169,81 @@ fn before(host: &dyn Host, older_than: Option<u32>) -> Timestamp {
 }
 
 impl Found {
-    fn state(&self, now: Timestamp) -> EntryState {
-        match &self.entry {
-            entry if entry.poisoned => EntryState::Poisoned,
-            entry if entry.claimed_until.is_some_and(|until| until > now) => EntryState::Claimed,
-            _ => EntryState::Waiting,
+    /// What an operator names it by: one that cannot be read by its place.
+    fn id(&self) -> String {
+        match &self.stored {
+            Ok(entry) => entry.id.to_string(),
+            Err(unreadable) => unreadable.place.clone(),
         }
     }
 
+    /// One that cannot be read waits for an operator, as the poisoned ones do.
+    fn state(&self, now: Timestamp) -> EntryState {
+        match &self.stored {
+            Ok(entry) if entry.claimed_until.is_some_and(|until| until > now) && !entry.poisoned => {
+                EntryState::Claimed
+            }
+            Ok(entry) if !entry.poisoned => EntryState::Waiting,
+            Ok(_) | Err(_) => EntryState::Poisoned,
+        }
+    }
+
+    fn is_from_before(&self, before: Timestamp) -> bool {
+        self.stored.as_ref().map_or(true, |entry| entry.due_at <= before)
+    }
+
+    /// Changes it if it is still as it was seen.
+    async fn change(&self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
+        match (&self.stored, self.owner, change) {
+            (Ok(entry), Some(owner), Change::Requeue(_)) => {
+                workspace.ports().engine.operator()?.requeue(owner, entry).await?;
+            }
+            (Ok(entry), Some(owner), Change::Delete) => {
+                let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
+                self.outbox.settle(&[(owner, vec![settlement])]).await?;
+            }
+            (_, _, Change::Requeue(_)) => self.outbox.treat(&self.id(), &Treatment::Requeue(now)).await?,
+            (_, _, Change::Delete) => self.outbox.treat(&self.id(), &Treatment::Delete).await?,
+        }
+        Ok(())
+    }
+
     fn shown(&self, now: Timestamp, with_payload: bool) -> Shown<'_> {
-        let entry = &self.entry;
-        Shown {
-            id: entry.id,
-            owner: match self.owner {
-                Owner::Saga(search) => format!("search {search}"),
-                Owner::Session(session) => format!("session {session}"),
-            },
+        let owner = self.owner.map(|owner| match owner {
+            Owner::Saga(search) => format!("search {search}"),
+            Owner::Session(session) => format!("session {session}"),
+        });
+        let shown = Shown {
+            id: self.id(),
+            owner,
             state: self.state(now),
+            kind: "unreadable".to_owned(),
+            due_at: None,
+            attempts: 0,
+            requeued: 0,
+            error: None,
+            payload: None,
+        };
+        match &self.stored {
+            Ok(entry) => shown.of(entry, with_payload),
+            Err(Unreadable { why, .. }) => Shown { error: Some(why), ..shown },
+        }
+    }
+}
+
+impl<'a> Shown<'a> {
+    fn of(self, entry: &'a Entry, with_payload: bool) -> Self {
+        Self {
             kind: match &entry.kind {
                 Kind::Message(queue) => format!("message to {queue}"),
                 Kind::View => "job".to_owned(),
             },
-            due_at: entry.due_at,
+            due_at: Some(entry.due_at),
             attempts: entry.attempts,
             requeued: entry.requeued,
             error: entry.error.as_deref(),
             payload: with_payload.then_some(entry.payload.as_str()),
+            ..self
         }
     }
 }

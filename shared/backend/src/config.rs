@@ -152,10 +152,11 @@ pub struct Config {
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
     /// The outbox:
-    /// - `SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS`: failed attempts after which it is poisoned; 5. With 0 the first one does;
+    /// - `SEARCH_IMPORT_OUTBOX_GIVE_UP_SECONDS`: how long after its first failure an entry that fails again is
+    ///   poisoned; 86,400;
     /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
     /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
-    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most entries that one look for work finds; 100;
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most records with entries that a sweep takes at a time; 100;
     /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: how long one call to a queue may take before its messages count
     ///   as not sent; 15, at most what a claim lasts;
     /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: how long the record of a session stays once it is settled; 604,800.
@@ -360,8 +361,9 @@ impl Reader {
     }
 
     fn outbox(&mut self, default: Policy) -> Policy {
-        let (from_0, from_1) = ("a number", "a number, at least 1");
+        let from_1 = "a number, at least 1";
         let span = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+        let give_up_after = self.seconds("OUTBOX_GIVE_UP_SECONDS", default.give_up_after.unsigned_abs());
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
         let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
         let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default.send_timeout.min(stuck_after));
@@ -374,7 +376,7 @@ impl Reader {
         }
         let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
         Policy {
-            max_attempts: self.read("OUTBOX_MAX_ATTEMPTS", default.max_attempts, |_| true, from_0),
+            give_up_after: span(give_up_after),
             max_delay: span(max_delay),
             stuck_after: span(stuck_after),
             batch: self.read("OUTBOX_BATCH", default.batch, |n| *n > 0, from_1),
@@ -488,7 +490,8 @@ mod tests {
         let stuck_after = SignedDuration::from_secs(10);
         let send_timeout = stuck_after.unsigned_abs();
         assert_eq!(eager, Policy { stuck_after, send_timeout, ..Policy::default() });
-        assert_eq!(read("SEARCH_IMPORT_OUTBOX_MAX_ATTEMPTS", "0").unwrap().max_attempts, 0);
+        let patient = read("SEARCH_IMPORT_OUTBOX_GIVE_UP_SECONDS", "172800").unwrap();
+        assert_eq!(patient.give_up_after, SignedDuration::from_hours(48));
         assert!(read("SEARCH_IMPORT_OUTBOX_BATCH", "0").is_err());
         let kept = read("SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS", "86400").unwrap();
         assert_eq!(kept.retention, SignedDuration::from_hours(24));

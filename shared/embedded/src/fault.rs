@@ -28,6 +28,20 @@ impl Fault {
         if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
     }
 
+    /// Whether what is stored is to blame, and not the database: then it costs only what it stands for.
+    pub(crate) fn is_of_value(&self) -> bool {
+        match self {
+            Self::Json(_) | Self::Malformed { .. } => true,
+            Self::Sqlite(error) => matches!(
+                error,
+                rusqlite::Error::FromSqlConversionFailure(..)
+                    | rusqlite::Error::IntegralValueOutOfRange(..)
+                    | rusqlite::Error::InvalidColumnType(..)
+                    | rusqlite::Error::Utf8Error(..)
+            ),
+        }
+    }
+
     /// A disk that is full, busy, unplugged or write-protected may be so no longer at the next attempt. A value that
     /// cannot be understood stays as it is.
     fn may_pass(&self) -> bool {

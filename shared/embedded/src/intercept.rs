@@ -26,6 +26,8 @@ pub enum Call {
     OutboxClaim,
     /// [`outbox::SweepOutbox::settle`].
     OutboxSettle,
+    /// [`outbox::SweepOutbox::treat`].
+    OutboxTreat,
     /// [`outbox::InspectOutbox::pending`].
     OutboxPending,
     /// [`outbox::InspectOutbox::plan`].

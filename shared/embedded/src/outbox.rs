@@ -1,16 +1,20 @@
 //! The outbox entries of sagas and of transactional sessions, one row each.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{MessageId, StoreError};
-use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
+use outbox::{
+    Claimed, Entry, InspectOutbox, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment, Unreadable,
+};
 use rusqlite::{Connection, Row, named_params, params};
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::schema::explain;
-use crate::value::{from_json, json, limit, nanos, parse, timestamp};
+use crate::value::{from_json, json, limit, nanos, parse, some_of, timestamp};
 
 /// The outboxes of all records of one kind.
 #[derive(Clone)]
@@ -36,7 +40,7 @@ impl Store {
 
 #[async_trait]
 impl SweepOutbox for Outbox {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
         let of = self.of;
         let doing = format!("looking for due {of} entries");
         self.store.look(Call::OutboxDue, doing, move |db| due(db, of, now, limit)).await
@@ -44,30 +48,39 @@ impl SweepOutbox for Outbox {
 
     async fn claim_due(
         &self,
-        owner: Owner,
+        owners: &[Owner],
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let doing = format!("claiming the outbox of {owner}");
-        self.store.change(Call::OutboxClaim, doing, move |db| claim_due(db, owner, now, until)).await
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let doing = format!("claiming the outbox of {}", some_of(owners.iter()));
+        let owners = owners.to_vec();
+        let work = move |db: &Connection| {
+            owners.iter().map(|owner| Ok(Ok(claim_due(db, *owner, now, until)?))).collect()
+        };
+        self.store.change(Call::OutboxClaim, doing, work).await
     }
 
-    async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
+    async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
         let settlements = settlements.to_vec();
-        let doing = format!("settling the outbox of {owner}");
-        self.store.change(Call::OutboxSettle, doing, move |db| settle(db, owner, &settlements)).await
+        let doing = format!("settling the outbox of {}", some_of(settlements.iter().map(|(owner, _)| owner)));
+        let work = move |db: &Connection| {
+            settlements.iter().try_for_each(|(owner, settlements)| settle(db, *owner, settlements))
+        };
+        self.store.change(Call::OutboxSettle, doing, work).await
+    }
+
+    async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
+        let (of, place, treatment) = (self.of, place.to_owned(), treatment.clone());
+        let doing = format!("treating {of} entry {place}, which cannot be read");
+        self.store.change(Call::OutboxTreat, doing, move |db| treat(db, of, &place, &treatment)).await
     }
 }
 
 #[async_trait]
 impl InspectOutbox for Outbox {
-    async fn pending(
-        &self,
-        after: Option<Owner>,
-        limit: usize,
-    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
         let of = self.of;
-        let after = after.map_or_else(String::new, |owner| key(owner).1);
+        let after = after.unwrap_or_default().to_owned();
         let doing = format!("listing the outboxes of every {of}");
         self.store.look(Call::OutboxPending, doing, move |db| pending(db, of, &after, limit)).await
     }
@@ -82,20 +95,20 @@ pub(crate) const PENDING: &str = "SELECT * FROM outbox WHERE owner = ?1 AND owne
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND owner_id > ?2 ORDER BY owner_id LIMIT ?3)
     ORDER BY owner_id, seq";
 
-fn pending(
-    db: &Connection,
-    of: &'static str,
-    after: &str,
-    count: usize,
-) -> Result<Vec<(Owner, Vec<Entry>)>, Fault> {
+fn pending(db: &Connection, of: &'static str, after: &str, count: usize) -> Result<Vec<Pending>, Fault> {
     let mut statement = db.prepare_cached(PENDING)?;
     let mut rows = statement.query(params![of, after, limit(count)])?;
-    let mut found: Vec<(Owner, Vec<Entry>)> = Vec::new();
+    let mut found: Vec<Pending> = Vec::new();
     while let Some(row) = rows.next()? {
-        let (owner, entry) = (owner(of, &row.get::<_, String>("owner_id")?)?, entry(row)?);
+        let id: String = row.get("owner_id")?;
+        let owner = owner(of, &id);
+        let entry = match &owner {
+            Ok(_) => stored(row)?,
+            Err(fault) => Err(unreadable(row, fault)?),
+        };
         match found.last_mut() {
-            Some((last, entries)) if *last == owner => entries.push(entry),
-            _ => found.push((owner, vec![entry])),
+            Some(last) if last.id == id => last.entries.push(entry),
+            _ => found.push(Pending { id, owner: owner.ok(), entries: vec![entry] }),
         }
     }
     Ok(found)
@@ -118,19 +131,25 @@ pub(crate) fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
 
 /// What [`SweepOutbox::due`] runs; a test reads its plan.
 pub(crate) const DUE: &str =
-    "SELECT owner_id FROM outbox WHERE owner = ?1 AND ready_at <= ?2 ORDER BY ready_at";
+    "SELECT owner_id, seq FROM outbox WHERE owner = ?1 AND ready_at <= ?2 ORDER BY ready_at";
 
-fn due(db: &Connection, of: &'static str, now: Timestamp, limit: usize) -> Result<Vec<Owner>, Fault> {
+fn due(
+    db: &Connection,
+    of: &'static str,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<Result<Owner, Unreadable>>, Fault> {
     let mut statement = db.prepare_cached(DUE)?;
     let mut rows = statement.query(params![of, nanos(now)])?;
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     // Read in the order of waiting and cut off as soon as there are enough: a long queue costs no more.
     while found.len() < limit
         && let Some(row) = rows.next()?
     {
-        let owner = owner(of, &row.get::<_, String>(0)?)?;
-        if !found.contains(&owner) {
-            found.push(owner);
+        match owner(of, &row.get::<_, String>("owner_id")?) {
+            Ok(owner) if seen.insert(owner) => found.push(Ok(owner)),
+            Ok(_) => {}
+            Err(fault) => found.push(Err(unreadable(row, &fault)?)),
         }
     }
     Ok(found)
@@ -142,7 +161,7 @@ pub(crate) const CLAIM: &str = "UPDATE outbox INDEXED BY outbox_entry
     WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
     RETURNING *";
 
-fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) -> Result<Vec<Entry>, Fault> {
+fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) -> Result<Vec<Stored>, Fault> {
     let (kind, id) = key(owner);
     let mut statement = db.prepare_cached(CLAIM)?;
     let mut rows = statement.query(named_params! {
@@ -150,11 +169,30 @@ fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) ->
     })?;
     let mut claimed = Vec::new();
     while let Some(row) = rows.next()? {
-        claimed.push((row.get::<_, i64>("seq")?, entry(row)?));
+        claimed.push((row.get::<_, i64>("seq")?, stored(row)?));
     }
     // RETURNING promises no order.
     claimed.sort_by_key(|(seq, _)| *seq);
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// What cannot be read is pointed at by the number of its row.
+fn treat(db: &Connection, of: &'static str, place: &str, treatment: &Treatment) -> Result<(), Fault> {
+    let seq: i64 = parse("number of an outbox entry", place)?;
+    match treatment {
+        Treatment::Poison(why) => db
+            .prepare_cached("UPDATE outbox SET poisoned = 1, error = ?3, ready_at = NULL WHERE owner = ?1 AND seq = ?2")?
+            .execute(params![of, seq, why])?,
+        Treatment::Requeue(now) => db
+            .prepare_cached(
+                "UPDATE outbox SET poisoned = 0, claimed_until = NULL, ready_at = ?3 WHERE owner = ?1 AND seq = ?2",
+            )?
+            .execute(params![of, seq, nanos(*now)])?,
+        Treatment::Delete => {
+            db.prepare_cached("DELETE FROM outbox WHERE owner = ?1 AND seq = ?2")?.execute(params![of, seq])?
+        }
+    };
+    Ok(())
 }
 
 /// Settles entries whose claim is still the one each settlement names.
@@ -246,7 +284,8 @@ pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result
     Ok(())
 }
 
-/// A record's outbox, in the order in which its entries were added.
+/// What can be read of a record's outbox, in the order in which its entries were added. The rest is the business of the
+/// sweep and of operators: whoever changes a record names the entries that it means, and touches no others.
 pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault> {
     let (kind, id) = key(owner);
     let mut statement =
@@ -254,12 +293,24 @@ pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault
     let mut rows = statement.query(params![kind, id])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        entries.push(entry(row)?);
+        entries.extend(stored(row)?.ok());
     }
     Ok(entries)
 }
 
-pub(crate) fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
+fn stored(row: &Row<'_>) -> Result<Stored, Fault> {
+    match entry(row) {
+        Ok(entry) => Ok(Ok(entry)),
+        Err(fault) if fault.is_of_value() => Ok(Err(unreadable(row, &fault)?)),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn unreadable(row: &Row<'_>, fault: &Fault) -> Result<Unreadable, Fault> {
+    Ok(Unreadable { place: row.get::<_, i64>("seq")?.to_string(), why: fault.to_string() })
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry, Fault> {
     let time = |column| row.get::<_, i64>(column).map(timestamp);
     Ok(Entry {
         id: parse("message id", &row.get::<_, String>("entry_id")?)?,

@@ -33,10 +33,10 @@ impl ReadDocuments for Store {
 fn load(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<Loaded, Fault> {
     match document(db, partition, now) {
         Ok(document) => Ok(Ok(document)),
-        Err(fault @ Fault::Sqlite(_)) => Err(fault),
-        Err(fault @ (Fault::Json(_) | Fault::Malformed { .. })) => {
+        Err(fault) if fault.is_of_value() => {
             Ok(Err(fault.while_doing(format!("loading partition {partition}"))))
         }
+        Err(fault) => Err(fault),
     }
 }
 

@@ -53,7 +53,7 @@ impl Measure {
     pub const STORAGE_CALLS: Self = Self("StorageCalls");
     /// How long an outbox entry that a sweep found had been due, in seconds.
     pub const OUTBOX_AGE: Self = Self("OutboxAge");
-    /// Outbox entries that used up their attempts.
+    /// Outbox entries that were given up: they failed for too long, can never succeed, or cannot be read.
     pub const POISONED_ENTRIES: Self = Self("PoisonedEntries");
     /// Attempts at a partition that another worker had changed in between.
     pub const CONFLICTS: Self = Self("Conflicts");

@@ -21,7 +21,7 @@ fn read(stored: &Document) -> Result<Saga, String> {
         partition: partition(stored)?,
         version: count_field(stored, record::VERSION)?,
         content: read_content(stored)?,
-        outbox: entry::decode_all(stored, record::OUTBOX)?,
+        outbox: entry::readable(stored, record::OUTBOX)?,
     })
 }
 

@@ -40,6 +40,16 @@ pub(crate) fn progress(entry: &Entry) -> Document {
     }
 }
 
+/// What poisons an entry of which nothing else can be said.
+pub(crate) fn poisoned(why: &str) -> Document {
+    doc! { POISONED: true, ERROR: why, READY_AT: Bson::Null }
+}
+
+/// What makes such an entry due again.
+pub(crate) fn requeued(now: Timestamp) -> Document {
+    doc! { POISONED: false, CLAIMED_UNTIL: Bson::Null, READY_AT: nanos(now) }
+}
+
 /// A whole entry.
 pub(crate) fn encode(entry: &Entry) -> Result<Document, Fault> {
     let mut encoded = doc! { ID: entry.id.key(), KIND: to_bson(&entry.kind)?, PAYLOAD: &entry.payload };
@@ -68,17 +78,24 @@ pub(crate) fn decode(value: &Bson) -> Result<Entry, String> {
     })
 }
 
-/// The outbox of a record; none at all reads as empty.
-pub(crate) fn decode_all(record: &Document, name: &str) -> Result<Vec<Entry>, String> {
+/// The stored entries of a record; none at all reads as empty.
+pub(crate) fn stored<'a>(record: &'a Document, name: &str) -> Result<&'a [Bson], String> {
     match record.get(name) {
-        None => Ok(Vec::new()),
-        Some(Bson::Array(entries)) => entries
-            .iter()
-            .enumerate()
-            .map(|(n, entry)| decode(entry).map_err(|why| format!("entry {n} of its {name}: {why}")))
-            .collect(),
+        None => Ok(&[]),
+        Some(Bson::Array(entries)) => Ok(entries),
         Some(_) => Err(format!("its {name} is not an array")),
     }
+}
+
+/// What can be read of the outbox of a record. The rest is the business of the sweep and of operators: whoever changes a
+/// record names the entries that it means, and touches no others.
+pub(crate) fn readable(record: &Document, name: &str) -> Result<Vec<Entry>, String> {
+    Ok(stored(record, name)?.iter().filter_map(|entry| decode(entry).ok()).collect())
+}
+
+/// When the claim of a stored entry ends, whatever else can be read of it.
+pub(crate) fn claimed_until(entry: &Bson) -> Option<i64> {
+    int_field(entry.as_document()?, CLAIMED_UNTIL).ok()
 }
 
 /// An entry and the claim that is expected on it, as pipelines build it from a stored entry.
@@ -131,11 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_another_shape_is_refused_and_says_where() {
+    fn an_entry_of_another_shape_is_refused_and_hides_no_other() {
         let mut foreign = encode(&entry()).unwrap();
         foreign.insert(DUE_AT, "tomorrow");
+        assert_eq!(decode(&foreign.clone().into()).unwrap_err(), "its due_at is not a whole number");
         let record = doc! { "Outbox": [encode(&entry()).unwrap(), foreign] };
-        let why = decode_all(&record, "Outbox").unwrap_err();
-        assert_eq!(why, "entry 1 of its Outbox: its due_at is not a whole number");
+        assert_eq!(readable(&record, "Outbox"), Ok(vec![entry()]));
+        assert!(readable(&doc! { "Outbox": 7 }, "Outbox").is_err());
     }
 }

@@ -31,6 +31,7 @@ pub mod migrate;
 mod names;
 mod outbox;
 mod pipeline;
+mod place;
 mod progress;
 mod records;
 mod reply;

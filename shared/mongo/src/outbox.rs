@@ -5,13 +5,18 @@ use futures::TryStreamExt;
 use jiff::Timestamp;
 use messages::{PartitionKey, SessionId, StoreError};
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::options::{Hint, ReturnDocument};
-use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
+use mongodb::options::Hint;
+use outbox::{
+    Claimed, InspectOutbox, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment, Unreadable,
+};
 
 use crate::fault::Fault;
 use crate::indexes::HAS_ENTRIES;
 use crate::names::{collections, record};
-use crate::value::{Key, nanos, timestamp, uuid};
+use crate::pipeline::Statement;
+use crate::place::Place;
+use crate::reply::Reply;
+use crate::value::{Key, literal, nanos, some_of, uuid};
 use crate::{Mongo, entry, pipeline};
 
 /// The outboxes of all records of one kind.
@@ -27,53 +32,58 @@ impl Outbox {
     }
 }
 
-/// Where a record is, and its id there.
-fn place(owner: Owner) -> (&'static str, Bson) {
+fn id(owner: Owner) -> Bson {
     match owner {
-        Owner::Saga(id) => (collections::SAGA, id.key()),
-        Owner::Session(id) => (collections::SESSION, id.key()),
+        Owner::Saga(id) => id.key(),
+        Owner::Session(id) => id.key(),
     }
 }
 
 #[async_trait]
 impl SweepOutbox for Outbox {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
+    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
         let doing = format!("looking for due entries in {}", self.collection);
         self.mongo.call(doing, due(&self.mongo, self.collection, now, limit)).await
     }
 
     async fn claim_due(
         &self,
-        owner: Owner,
+        owners: &[Owner],
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let doing = format!("claiming the outbox of {owner}");
-        self.mongo.call(doing, claim_due(&self.mongo, owner, now, until)).await
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let doing = format!("claiming the outbox of {}", some_of(owners.iter()));
+        self.mongo.call(doing, claim_due(&self.mongo, self.collection, owners, now, until)).await
     }
 
-    async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
-        if settlements.is_empty() {
+    async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
+        let doing = format!("settling the outbox of {}", some_of(settlements.iter().map(|(owner, _)| owner)));
+        let statements: Vec<Statement> = settlements
+            .iter()
+            .filter(|(_, some)| !some.is_empty())
+            .map(|(owner, some)| pipeline::settle(id(*owner), some))
+            .collect();
+        if statements.is_empty() {
             return Ok(());
         }
-        let (collection, id) = place(owner);
-        let statement = pipeline::settle(id, settlements);
-        // A single write, so the driver can repeat it safely when its answer is lost.
+        let work = async { update(&self.mongo, self.collection, statements).await?.expect_none_taken() };
+        self.mongo.call(doing, work).await
+    }
+
+    async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
         let work = async {
-            self.mongo.collection(collection).update_one(statement.filter, statement.pipeline).await?;
-            Ok(())
+            let statement = pipeline::treat(&Place::read(place)?, treatment);
+            update(&self.mongo, self.collection, vec![statement]).await?.expect_none_taken()
         };
-        self.mongo.call(format!("settling the outbox of {owner}"), work).await
+        self.mongo
+            .call(format!("treating entry {place} of {}, which cannot be read", self.collection), work)
+            .await
     }
 }
 
 #[async_trait]
 impl InspectOutbox for Outbox {
-    async fn pending(
-        &self,
-        after: Option<Owner>,
-        limit: usize,
-    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
         let doing = format!("listing the outboxes in {}", self.collection);
         self.mongo.call(doing, pending(&self.mongo, self.collection, after, limit)).await
     }
@@ -87,16 +97,18 @@ impl InspectOutbox for Outbox {
 async fn pending(
     mongo: &Mongo,
     collection: &'static str,
-    after: Option<Owner>,
+    after: Option<&str>,
     limit: usize,
-) -> Result<Vec<(Owner, Vec<Entry>)>, Fault> {
+) -> Result<Vec<Pending>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());
     }
     let mut filter = doc! { record::PENDING: { "$gt": 0 } };
     if let Some(after) = after {
-        filter.insert(record::ID, doc! { "$gt": place(after).1 });
+        // Ids of every type have an order for an expression; a plain comparison finds those of the same type only.
+        let after = literal(Place::read(after)?.record().clone());
+        filter.insert("$expr", doc! { "$gt": [format!("${}", record::ID), after] });
     }
     let found = mongo
         .collection(collection)
@@ -107,13 +119,22 @@ async fn pending(
         .hint(Hint::Name(HAS_ENTRIES.to_owned()))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
-    let read = async |stored: Document| {
-        let entries = entry::decode_all(&stored, record::OUTBOX).map_err(|why| {
-            Fault::foreign(collection, stored.get(record::ID), "a record with an outbox", &why)
-        })?;
-        Ok((owner(collection, &stored)?, entries))
+    Ok(found.map_ok(|stored| shown(collection, &stored)).try_collect().await?)
+}
+
+fn shown(collection: &'static str, stored: &Document) -> Pending {
+    let record = Place::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
+    let owner = owner(collection, stored);
+    let entries = match (&owner, entry::stored(stored, record::OUTBOX)) {
+        (Ok(_), Ok(entries)) => entries.iter().map(|entry| read(record.record(), entry)).collect(),
+        (Ok(_), Err(why)) => vec![Err(Unreadable { place: record.write(), why })],
+        (Err(unreadable), _) => vec![Err(unreadable.clone())],
     };
-    found.map_err(Fault::from).and_then(read).try_collect().await
+    Pending { id: record.write(), owner: owner.ok(), entries }
+}
+
+fn read(record: &Bson, stored: &Bson) -> Stored {
+    entry::decode(stored).map_err(|why| Unreadable { place: Place::of(record, stored).write(), why })
 }
 
 /// Reads nothing but the index: it holds only records that wait, in the order of waiting, with their ids.
@@ -122,7 +143,7 @@ async fn due(
     collection: &'static str,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<Owner>, Fault> {
+) -> Result<Vec<Result<Owner, Unreadable>>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());
@@ -134,11 +155,7 @@ async fn due(
         .sort(order())
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
-    found
-        .map_err(Fault::from)
-        .and_then(async |stored: Document| owner(collection, &stored))
-        .try_collect()
-        .await
+    Ok(found.map_ok(|stored| owner(collection, &stored)).try_collect().await?)
 }
 
 fn ready_by(now: Timestamp) -> Document {
@@ -174,37 +191,73 @@ fn stages(plan: &Document) -> String {
     [name("stage"), name("indexName"), inner].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Fault> {
+fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Unreadable> {
     let id = stored.get(record::ID);
     match (id.and_then(uuid), collection) {
         (Some(id), collections::SESSION) => Ok(Owner::Session(SessionId::from_uuid(id))),
         (Some(id), _) => Ok(Owner::Saga(PartitionKey::from_uuid(id))),
-        (None, _) => Err(Fault::foreign(collection, id, "a record with an outbox", "its _id is not a UUID")),
+        (None, _) => {
+            let place = Place::Record { record: id.cloned().unwrap_or(Bson::Null) }.write();
+            let fault = Fault::foreign(collection, id, "a record with an outbox", "its _id is not a UUID");
+            Err(Unreadable { place, why: fault.to_string() })
+        }
     }
 }
 
-/// One atomic write that marks the ready entries and gives back the record as it was before, from which follows
-/// which entries these were.
+/// Claims, settlements and treatments do nothing when they are repeated. So a lost answer costs one more call, and not
+/// entries that are claimed by nobody who knows of it.
+async fn update(mongo: &Mongo, collection: &str, statements: Vec<Statement>) -> Result<Reply, Fault> {
+    match mongo.update(collection, statements.clone()).await {
+        Err(fault) if fault.may_pass() => mongo.update(collection, statements).await,
+        answer => answer,
+    }
+}
+
+/// One command marks the ready entries of all records, each record atomically; a second one fetches them by the mark.
+/// When the server refuses some of the statements, the others are applied all the same.
 async fn claim_due(
     mongo: &Mongo,
-    owner: Owner,
+    collection: &'static str,
+    owners: &[Owner],
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<Entry>, Fault> {
-    let (collection, id) = place(owner);
-    let statement = pipeline::claim(id, now, until);
-    let before = mongo
+) -> Result<Vec<Claimed>, Fault> {
+    if owners.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statements = owners.iter().map(|owner| pipeline::claim(id(*owner), now, until)).collect();
+    let refused = match update(mongo, collection, statements).await {
+        Ok(_) => None,
+        Err(fault @ Fault::Statement { .. }) => Some(fault),
+        Err(fault) => return Err(fault),
+    };
+    let ids: Vec<Bson> = owners.iter().map(|owner| id(*owner)).collect();
+    let mark = nanos(until);
+    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let found: Vec<Document> = mongo
         .collection(collection)
-        .find_one_and_update(statement.filter, statement.pipeline)
+        .find(
+            doc! { record::ID: { "$in": ids }, format!("{}.{}", record::OUTBOX, entry::CLAIMED_UNTIL): mark },
+        )
         .projection(doc! { record::OUTBOX: 1 })
-        .return_document(ReturnDocument::Before)
+        .limit(count.into())
+        .batch_size(count)
+        .await?
+        .try_collect()
         .await?;
-    let Some(before) = before else { return Ok(Vec::new()) };
-    let entries = entry::decode_all(&before, record::OUTBOX)
-        .map_err(|why| Fault::foreign(collection, before.get(record::ID), "a record with an outbox", &why))?;
-    // As the server compares them: to the nanosecond within the range of 64 bits.
-    let claimed_until = Some(timestamp(nanos(until)));
-    let ready =
-        entries.into_iter().filter(|entry| entry.ready_at().is_some_and(|at| nanos(at) <= nanos(now)));
-    Ok(ready.map(|entry| Entry { claimed_until, ..entry }).collect())
+    let claimed_of = |owner: &Owner| -> Claimed {
+        let record = id(*owner);
+        match (found.iter().find(|stored| stored.get(record::ID) == Some(&record)), &refused) {
+            (Some(stored), _) => {
+                let entries = entry::stored(stored, record::OUTBOX).unwrap_or_default();
+                let claimed = entries.iter().filter(|entry| entry::claimed_until(entry) == Some(mark));
+                Ok(claimed.map(|entry| read(&record, entry)).collect())
+            }
+            (None, Some(refused)) => {
+                Err(StoreError::unavailable(format!("claiming the outbox of {owner}"), refused.to_string()))
+            }
+            (None, None) => Ok(Vec::new()),
+        }
+    };
+    Ok(owners.iter().map(claimed_of).collect())
 }

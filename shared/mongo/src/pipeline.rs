@@ -7,13 +7,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 use mongodb::bson::{Bson, Document, doc};
-use outbox::Settlement;
+use outbox::{Settlement, Treatment};
 use saga::Persist;
 
 use crate::document;
 use crate::entry;
 use crate::fault::Fault;
 use crate::names::record;
+use crate::place::Place;
 use crate::value::{Key, date, expired_until, int, literal, nanos};
 
 /// One statement of an `update` command.
@@ -108,7 +109,7 @@ pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
     }
 }
 
-/// The claiming of all ready entries of one record. Its answer is the record as it was before.
+/// The claiming of all ready entries of one record.
 pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     let (now, until) = (nanos(now), nanos(until));
     let ready_at = format!("$$this.{}", entry::READY_AT);
@@ -128,6 +129,45 @@ pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
         pipeline: vec![doc! { "$set": { record::OUTBOX: outbox } }, derived()],
         upsert: false,
     }
+}
+
+/// The treatment of entries of one record that cannot be read: of those with this id, whatever it is, or of those
+/// without one; of all of them when the record's own id cannot be read. Nothing is said about what else is in them.
+pub(crate) fn treat(place: &Place, treatment: &Treatment) -> Statement {
+    let is_meant = match place {
+        Place::Record { .. } => doc! { "$literal": true },
+        Place::Entry { id: Some(id), .. } => {
+            doc! { "$eq": [format!("$$this.{}", entry::ID), literal(id.clone())] }
+        }
+        Place::Entry { id: None, .. } => {
+            doc! { "$eq": [{ "$type": format!("$$this.{}", entry::ID) }, "missing"] }
+        }
+    };
+    let outbox = match treatment {
+        Treatment::Delete => {
+            doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_meant] } } }
+        }
+        Treatment::Poison(why) => changed(is_meant, entry::poisoned(why)),
+        Treatment::Requeue(now) => changed(is_meant, entry::requeued(*now)),
+    };
+    Statement {
+        filter: doc! { record::ID: place.record().clone() },
+        pipeline: vec![doc! { "$set": { record::OUTBOX: outbox } }, derived()],
+        upsert: false,
+    }
+}
+
+fn changed(is_meant: Document, fields: Document) -> Document {
+    let is_document = doc! { "$eq": [{ "$type": "$$this" }, "object"] };
+    doc! { "$map": {
+        "input": path(record::OUTBOX),
+        "as": "this",
+        "in": { "$cond": [
+            { "$and": [is_document, is_meant] },
+            { "$mergeObjects": ["$$this", literal(fields)] },
+            "$$this",
+        ] },
+    } }
 }
 
 /// The fields that follow from the outbox.

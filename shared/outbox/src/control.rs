@@ -97,7 +97,8 @@ impl DispatchOutbox {
 
     async fn dispatch(&self, look: &SettleSession) -> Result<&'static str, Error> {
         let owner = Owner::Session(look.session_id);
-        self.dispatcher.dispatch_record(self.session_outbox.as_ref(), owner).await?;
+        let taken = self.dispatcher.dispatch_records(self.session_outbox.as_ref(), &[owner]).await?;
+        taken.error.map_or(Ok(()), Err)?;
         Ok("the session is committed; its messages are sent")
     }
 }

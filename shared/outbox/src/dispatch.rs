@@ -1,16 +1,20 @@
 //! Performing outbox entries: the fresh ones of an attempt, and what is overdue.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
-use messages::{Measure, Message, Outgoing, Queue, Reporter, SendError, SendMessages, StoreError, Verdict};
+use messages::{
+    Measure, Message, MessageId, Outgoing, Queue, Reporter, SendError, SendMessages, StoreError, Verdict,
+};
 use serde_json::Value;
 
 use crate::entry::{Entry, Kind};
 use crate::policy::{Failure, Policy, Settlement};
-use crate::sweep::{Owner, SweepOutbox};
+use crate::sweep::{Owner, SweepOutbox, Treatment, Unreadable};
 use crate::views::{View, WriteViews};
 
 /// Performs entries.
@@ -33,6 +37,7 @@ impl Dispatcher {
     pub async fn perform(&self, entries: &[Entry]) -> Vec<Settlement> {
         let mut results = self.write_views(entries).await;
         results.extend(self.send_messages(entries).await);
+        self.log_failures(&results);
         let now = self.reporter.host.now();
         let settled = results
             .into_iter()
@@ -43,6 +48,16 @@ impl Dispatcher {
         let poisoned = settlements.iter().filter(poisoned).count();
         self.reporter.measure(Measure::POISONED_ENTRIES, poisoned as u64);
         settlements
+    }
+
+    /// One line for all that failed together, so that an outage does not flood the log.
+    fn log_failures(&self, results: &[(&Entry, Result<(), Failure>)]) {
+        let mut failed = results.iter().filter_map(|(entry, result)| Some((entry, result.as_ref().err()?)));
+        let count = failed.clone().count();
+        if let Some((entry, Failure { error, permanent })) = failed.next() {
+            let (function, entry_id) = (self.reporter.function, entry.id);
+            tracing::error!(function, count, %entry_id, error, permanent, "outbox entries were not performed; the first of them");
+        }
     }
 
     /// Writes all views in one call.
@@ -66,6 +81,7 @@ impl Dispatcher {
         results
     }
 
+    /// Sends messages, those of timers first: whoever waits for a deadline has waited for long.
     async fn send_messages<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
         let mut ready = Vec::new();
@@ -76,6 +92,7 @@ impl Dispatcher {
                 Err(failure) => results.push((entry, Err(failure))),
             }
         }
+        ready.sort_by_key(|(_, message, _)| message.timer.is_none());
         for batch in ready.chunks(MAX_BATCH) {
             let messages: Vec<Outgoing> = batch.iter().map(|(_, _, outgoing)| outgoing.clone()).collect();
             let sent = self.send.send(&messages).await;
@@ -92,47 +109,161 @@ impl Dispatcher {
         results
     }
 
-    /// Claims, performs and settles what is ready in one record. Returns how many entries it took.
+    /// Claims, performs and settles what is ready in some records, each step in one call. What cannot be read is set
+    /// aside, and keeps nothing else back.
     ///
     /// # Errors
-    /// When the record's store does not answer. Entries that were performed but not settled are performed again.
-    pub async fn dispatch_record(&self, store: &dyn SweepOutbox, owner: Owner) -> Result<usize, StoreError> {
+    /// When the store does not answer. What goes wrong later is in the answer: entries that were performed but not settled
+    /// are performed again.
+    pub async fn dispatch_records(
+        &self,
+        store: &dyn SweepOutbox,
+        owners: &[Owner],
+    ) -> Result<Taken, StoreError> {
         let now = self.reporter.host.now();
         self.reporter.measure(Measure::STORAGE_CALLS, 1);
-        let entries = store.claim_due(owner, now, self.policy.claim_until(now)).await?;
-        let Some(due_at) = entries.iter().map(|entry| entry.due_at).min() else { return Ok(0) };
-        let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
-        self.reporter.measure(Measure::OUTBOX_AGE, age);
+        let claimed = store.claim_due(owners, now, self.claim_until(now)).await?;
+        let (mut taken, mut entries) = (Taken::default(), Vec::new());
+        let (mut owner_of, mut unreadable) = (BTreeMap::new(), Vec::new());
+        for (owner, claimed) in owners.iter().zip(claimed) {
+            match claimed {
+                Ok(stored) => stored.into_iter().for_each(|stored| match stored {
+                    Ok(entry) => {
+                        owner_of.insert(entry.id, *owner);
+                        entries.push(entry);
+                    }
+                    Err(found) => unreadable.push(found),
+                }),
+                Err(error) => {
+                    taken.failed.push(*owner);
+                    taken.error.get_or_insert(error);
+                }
+            }
+        }
+        taken.entries = entries.len() + unreadable.len();
+        self.set_aside(store, &unreadable).await?;
+        if let Some(due_at) = entries.iter().map(|entry| entry.due_at).min() {
+            let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
+            self.reporter.measure(Measure::OUTBOX_AGE, age);
+            self.reporter.measure(Measure::STORAGE_CALLS, 1);
+            let settlements = self.perform(&entries).await;
+            if let Err(error) = store.settle(&by_owner(settlements, &owner_of)).await {
+                taken.error.get_or_insert(error);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The end of a claim that begins now. The fraction of a second tells it from those of others: many records are
+    /// claimed in one call, and what the caller got is found by this mark.
+    fn claim_until(&self, now: Timestamp) -> Timestamp {
+        let fraction =
+            SignedDuration::try_from_secs_f64(self.reporter.host.unit_random()).unwrap_or_default();
+        self.policy.claim_until(now).checked_add(fraction).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Poisons what cannot be read, so that no sweep meets it again before an operator says so.
+    async fn set_aside(&self, store: &dyn SweepOutbox, unreadable: &[Unreadable]) -> Result<(), StoreError> {
+        for Unreadable { place, why } in unreadable {
+            let function = self.reporter.function;
+            tracing::error!(function, place, error = why, "an outbox entry cannot be read and is set aside");
+            self.reporter.measure(Measure::STORAGE_CALLS, 1);
+            store.treat(place, &Treatment::Poison(why.clone())).await?;
+            self.reporter.measure(Measure::POISONED_ENTRIES, 1);
+        }
+        Ok(())
+    }
+
+    /// Performs everything that is due in one store, many records at a time.
+    async fn sweep(&self, store: &dyn SweepOutbox) -> (usize, Option<StoreError>) {
+        let (mut performed, mut failure) = (0, None);
+        // Those that could not be claimed are due for ever; what is due behind them is looked for beyond them.
+        let mut failed: BTreeSet<Owner> = BTreeSet::new();
+        loop {
+            match self.sweep_some(store, &failed).await {
+                Ok(None) => break,
+                Ok(Some(taken)) => {
+                    performed += taken.entries;
+                    failed.extend(taken.failed);
+                    if let Some(error) = taken.error {
+                        let (function, why) = (self.reporter.function, error.chain());
+                        tracing::warn!(function, error = why, "a sweep goes on without some records");
+                        failure.get_or_insert(error);
+                    }
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    break;
+                }
+            }
+        }
+        (performed, failure)
+    }
+
+    /// What is due first, as much as is taken at a time; none when nothing is left, or somebody else was quicker.
+    async fn sweep_some(
+        &self,
+        store: &dyn SweepOutbox,
+        failed: &BTreeSet<Owner>,
+    ) -> Result<Option<Taken>, StoreError> {
         self.reporter.measure(Measure::STORAGE_CALLS, 1);
-        let settlements = self.perform(&entries).await;
-        store.settle(owner, &settlements).await?;
-        Ok(entries.len())
+        let due = store.due(self.reporter.host.now(), self.policy.batch + failed.len()).await?;
+        let (mut owners, mut unreadable) = (Vec::new(), Vec::new());
+        for found in due {
+            match found {
+                Ok(owner) if failed.contains(&owner) => {}
+                Ok(owner) => owners.push(owner),
+                Err(found) => unreadable.push(found),
+            }
+        }
+        self.set_aside(store, &unreadable).await?;
+        let mut taken = match owners.is_empty() {
+            true => Taken::default(),
+            false => self.dispatch_records(store, &owners).await?,
+        };
+        taken.entries += unreadable.len();
+        Ok((taken.entries > 0 || !taken.failed.is_empty()).then_some(taken))
     }
 }
 
-/// Performs everything that is due, record by record, until nothing is. An entry that fails is not due again
-/// until later, so this ends even when everything fails.
+/// What became of some records.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// How many entries were performed, or tried, or set aside.
+    pub entries: usize,
+    /// The records that could not be claimed.
+    pub failed: Vec<Owner>,
+    /// The first of what went wrong with some of them while the others went on.
+    pub error: Option<StoreError>,
+}
+
+/// Performs everything that is due, store by store, until nothing is. An entry that fails is not due again until
+/// later, so this ends even when everything fails.
 ///
 /// # Errors
-/// When a store does not answer. Whatever was not settled by then is found again by the next sweep.
+/// When a store does not answer; the others are swept all the same. Whatever was not settled by then is found again by
+/// the next sweep.
 pub async fn sweep(stores: &[Arc<dyn SweepOutbox>], dispatcher: &Dispatcher) -> Result<usize, StoreError> {
-    let mut performed = 0;
+    let (mut performed, mut failure) = (0, None);
     for store in stores {
-        loop {
-            dispatcher.reporter.measure(Measure::STORAGE_CALLS, 1);
-            let owners = store.due(dispatcher.reporter.host.now(), dispatcher.policy.batch).await?;
-            let mut taken = 0;
-            for owner in owners {
-                taken += dispatcher.dispatch_record(store.as_ref(), owner).await?;
-            }
-            performed += taken;
-            // Nothing was there, or somebody else was quicker with all of it.
-            if taken == 0 {
-                break;
-            }
+        let (count, failed) = dispatcher.sweep(store.as_ref()).await;
+        performed += count;
+        failure = failure.or(failed);
+    }
+    failure.map_or(Ok(performed), Err)
+}
+
+fn by_owner(
+    settlements: Vec<Settlement>,
+    owner_of: &BTreeMap<MessageId, Owner>,
+) -> Vec<(Owner, Vec<Settlement>)> {
+    let mut settled: BTreeMap<Owner, Vec<Settlement>> = BTreeMap::new();
+    for settlement in settlements {
+        if let Some(owner) = owner_of.get(&settlement.id) {
+            settled.entry(*owner).or_default().push(settlement);
         }
     }
-    Ok(performed)
+    settled.into_iter().collect()
 }
 
 fn outgoing(entry: &Entry, queue: &Queue) -> Result<(Message, Outgoing), Failure> {

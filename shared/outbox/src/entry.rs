@@ -18,15 +18,16 @@ pub struct Entry {
     pub kind: Kind,
     /// The encoded message, or the view.
     pub payload: String,
-    /// Not to be performed before; in the future for a timeout.
+    /// Not to be performed before; in the future for a timeout. Once it has failed, when it first did: an entry that
+    /// fails for too long is given up.
     pub due_at: Timestamp,
-    /// Failed attempts so far.
+    /// Failed attempts so far, since an operator put it back to work.
     pub attempts: u32,
     /// After a failure: not to be tried again before.
     pub next_attempt_at: Timestamp,
     /// Somebody is performing it; after this moment the claim counts as stuck and may be taken over.
     pub claimed_until: Option<Timestamp>,
-    /// It used up its attempts, or can never succeed. Kept until an operator requeues or deletes it.
+    /// It failed for too long, or can never succeed. Kept until an operator requeues or deletes it.
     pub poisoned: bool,
     /// The last failure, at most [`MAX_ERROR_CHARS`] characters.
     pub error: Option<String>,
@@ -81,9 +82,10 @@ impl Entry {
         (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))
     }
 
-    /// The entry put back to work by an operator: unclaimed, and with all its attempts before it.
+    /// The entry put back to work by an operator: unclaimed, and with all the time that an entry has.
     pub fn requeued(&self, now: Timestamp) -> Self {
         Self {
+            due_at: now,
             attempts: 0,
             next_attempt_at: now,
             claimed_until: None,

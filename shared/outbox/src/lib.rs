@@ -28,5 +28,5 @@ pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
 pub use records::{Key, ReadRecords, Record, Write};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
-pub use sweep::{InspectOutbox, Owner, SweepOutbox};
+pub use sweep::{Claimed, InspectOutbox, Owner, Pending, Stored, SweepOutbox, Treatment, Unreadable};
 pub use views::{Cursor, Page, ReadViews, View, WriteViews};

@@ -10,8 +10,8 @@ use crate::entry::{Entry, MAX_ERROR_CHARS};
 /// The outbox's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Failed attempts after which an entry is poisoned; 0 and 1 mean on the first failure.
-    pub max_attempts: u32,
+    /// How long after its first failure an entry that fails again is poisoned; with zero the first one does.
+    pub give_up_after: SignedDuration,
     /// The longest delay between two attempts.
     pub max_delay: SignedDuration,
     /// How long a claim lasts before it counts as stuck.
@@ -28,7 +28,7 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            max_attempts: 5,
+            give_up_after: SignedDuration::from_hours(24),
             max_delay: SignedDuration::from_mins(5),
             stuck_after: SignedDuration::from_mins(5),
             batch: 100,
@@ -76,13 +76,17 @@ impl Policy {
         Settlement { id: entry.id, claim: entry.claimed_until, keep }
     }
 
+    /// An outage of a service may take hours, and nothing is wrong with an entry that waits for its end: it is given up
+    /// by the time that it fails, however often that is.
     fn failed(&self, entry: &Entry, failure: &Failure, now: Timestamp, random: f64) -> Entry {
         let attempts = entry.attempts.saturating_add(1);
+        let due_at = if attempts == 1 { now } else { entry.due_at };
         Entry {
             attempts,
+            due_at,
             next_attempt_at: now.checked_add(self.delay(attempts, random)).unwrap_or(Timestamp::MAX),
             claimed_until: None,
-            poisoned: failure.permanent || attempts >= self.max_attempts,
+            poisoned: failure.permanent || now.duration_since(due_at) >= self.give_up_after,
             error: Some(failure.error.chars().take(MAX_ERROR_CHARS).collect()),
             ..entry.clone()
         }
@@ -111,30 +115,55 @@ mod tests {
         Entry::message(&message, Queue::named("saga"), Timestamp::UNIX_EPOCH).unwrap()
     }
 
-    fn fail(policy: &Policy, entry: &Entry, random: f64) -> Entry {
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn fail_at(policy: &Policy, entry: &Entry, now: Timestamp, random: f64) -> Entry {
         let failure = Failure { error: "é".repeat(3_000), permanent: false };
-        policy.settle(entry, Err(failure), Timestamp::UNIX_EPOCH, random).keep.unwrap()
+        policy.settle(entry, Err(failure), now, random).keep.unwrap()
     }
 
-    #[test]
-    fn the_fifth_failure_poisons_and_none_before() {
+    fn fail(policy: &Policy, entry: &Entry, random: f64) -> Entry {
+        fail_at(policy, entry, Timestamp::UNIX_EPOCH, random)
+    }
+
+    #[rstest::rstest]
+    #[case::at_once_and_never_again(0, &[0], false)]
+    #[case::five_times_within_minutes(0, &[0, 60, 120, 180, 240], false)]
+    #[case::for_nearly_a_day(0, &[0, 86_399], false)]
+    #[case::for_a_day(0, &[0, 86_400], true)]
+    #[case::for_a_day_after_nobody_tried_for_two(0, &[172_800, 172_860, 259_200], true)]
+    #[case::first_when_it_was_due_for_two_days(0, &[172_800, 172_860], false)]
+    #[case::an_overdue_one_that_was_requeued(172_800, &[172_801, 259_200], false)]
+    fn an_entry_is_given_up_when_it_has_failed_for_a_day(
+        #[case] requeued_at: i64,
+        #[case] failures: &[i64],
+        #[case] poisoned: bool,
+    ) {
         let policy = Policy::default();
-        let mut entry = entry();
-        for attempt in 1..=5 {
-            entry = fail(&policy, &entry, 0.0);
-            assert_eq!((entry.attempts, entry.poisoned), (attempt, attempt == 5));
+        let mut entry = match requeued_at {
+            0 => entry(),
+            requeued_at => Entry { poisoned: true, attempts: 300, ..entry() }.requeued(at(requeued_at)),
+        };
+        for seconds in failures {
+            assert!(!entry.poisoned);
+            entry = fail_at(&policy, &entry, at(*seconds), 0.0);
         }
-        assert_eq!(entry.ready_at(), None);
+        assert_eq!((entry.poisoned, entry.ready_at().is_none()), (poisoned, poisoned));
     }
 
     #[test]
-    fn no_attempts_allowed_means_poison_on_the_first_failure() {
-        assert!(fail(&Policy { max_attempts: 0, ..Policy::default() }, &entry(), 0.0).poisoned);
+    fn no_time_allowed_means_poison_on_the_first_failure() {
+        assert!(
+            fail(&Policy { give_up_after: SignedDuration::ZERO, ..Policy::default() }, &entry(), 0.0)
+                .poisoned
+        );
     }
 
     #[test]
     fn the_delay_is_between_half_and_the_whole_of_the_backoff_and_capped() {
-        let policy = Policy { max_attempts: 100, ..Policy::default() };
+        let policy = Policy::default();
         let delay = |entry: &Entry| entry.next_attempt_at.duration_since(Timestamp::UNIX_EPOCH).as_secs_f64();
         assert_eq!(delay(&fail(&policy, &entry(), 0.0)), 1.0);
         assert_eq!(delay(&fail(&policy, &entry(), 1.0)), 2.0);

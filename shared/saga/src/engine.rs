@@ -19,6 +19,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::document::{ReadDocuments, WriteDocuments};
+use crate::operator::Operator;
 use crate::runner::{self, run};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
@@ -212,6 +213,19 @@ impl Engine {
             session_outbox: stores.session_outbox.clone(),
             saga_outbox: stores.saga_outbox.clone(),
             dispatcher: self.dispatcher(function)?,
+        })
+    }
+
+    /// What an operator does with effects that were given up.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn operator(&self) -> Result<Operator, Missing> {
+        Ok(Operator {
+            stores: self.stores()?.clone(),
+            partitions: self.partitions()?.clone(),
+            host: Arc::clone(&self.host),
+            lease: self.runner.lease,
         })
     }
 

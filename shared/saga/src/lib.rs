@@ -14,6 +14,7 @@
 //! - [`settings`]: the numbers;
 //! - [`views`]: what readers see, as of now;
 //! - [`engine`]: all ports of an installation, and what is built of them: runner, guarded handlers, sessions;
+//! - [`operator`]: what an operator does with effects that were given up;
 //! - [`system`]: an application's queues and functions as one table.
 //!
 //! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
@@ -22,6 +23,7 @@
 pub mod decision;
 pub mod document;
 pub mod engine;
+pub mod operator;
 pub mod plan;
 mod round;
 pub mod runner;
@@ -36,6 +38,7 @@ pub use document::{
     WriteDocuments,
 };
 pub use engine::{Engine, EntryPoint, Partitions, SAGA, Stores};
+pub use operator::Operator;
 pub use runner::{Ports, run};
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};

@@ -25,6 +25,7 @@ pub mod fixtures;
 pub mod host;
 pub mod ledger;
 pub mod objects;
+pub mod outboxes;
 pub mod processed;
 pub mod progress;
 pub mod queues;

@@ -6,7 +6,7 @@
 
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
-use messages::{Host, PartitionKey};
+use messages::{Host, MessageId, PartitionKey};
 use outbox::{Entry, InspectOutbox};
 use saga::{Document, Persist, Persisted, ReadDocuments, WriteDocuments};
 
@@ -31,7 +31,12 @@ pub struct Ports<'a> {
     /// Makes what is stored of a partition unreadable, past the ports. Without it the adapter checks itself what becomes of
     /// such a document.
     pub damage: Option<&'a Damage<'a>>,
+    /// Makes an entry of a partition's outbox unreadable, past the ports, as one of a later release is.
+    pub damage_entry: Option<&'a DamageEntry<'a>>,
 }
+
+/// Makes an entry unreadable.
+pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
 
 /// Makes what is stored of a partition unreadable.
 pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sync + 'a;

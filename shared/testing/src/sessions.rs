@@ -11,7 +11,7 @@ use outbox::{
     Settlement, SweepOutbox,
 };
 
-use crate::{Checked, sample};
+use crate::{Checked, outboxes, sample};
 
 pub mod records;
 
@@ -74,8 +74,8 @@ impl Prepared {
     }
 
     async fn is_due(&self, ports: &Ports<'_>) -> Result<bool, StoreError> {
-        let due = ports.sweep.due(sample::now(ports.host), 100_000).await?;
-        Ok(due.contains(&Owner::Session(self.record.id)))
+        let owner = Owner::Session(self.record.id);
+        outboxes::is_due(ports.sweep, owner, sample::now(ports.host), 100_000).await
     }
 
     async fn has_view(&self, ports: &Ports<'_>) -> Result<bool, StoreError> {
@@ -203,9 +203,10 @@ pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checke
 
 async fn sweep(ports: &Ports<'_>, session: &Prepared) -> Result<Vec<Entry>, StoreError> {
     let (owner, now) = (Owner::Session(session.record.id), sample::now(ports.host));
-    let claimed = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
-    assert_eq!(ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?, [], "it is claimed");
+    let claimed = outboxes::claim(ports.sweep, owner, now, sample::later(now, 300)).await?;
+    let next = sample::later(now, 301);
+    assert_eq!(outboxes::claim(ports.sweep, owner, now, next).await?, [], "it is claimed");
     let done = |entry: &Entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-    ports.sweep.settle(owner, &claimed.iter().map(done).collect::<Vec<_>>()).await?;
+    outboxes::settle(ports.sweep, owner, &claimed.iter().map(done).collect::<Vec<_>>()).await?;
     Ok(claimed)
 }

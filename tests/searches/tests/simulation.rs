@@ -23,6 +23,10 @@ fn run(mode: Mode) -> Summary {
     let stats = summary.stats;
     assert!(stats.completed > SEEDS / 2 && stats.failed > SEEDS / 10, "{stats:?}");
     assert!(stats.faults > SEEDS && stats.stale > SEEDS, "{stats:?}");
+    assert!(
+        stats.outages > SEEDS / 4 && stats.unreadable > SEEDS / 50 && stats.requeued > SEEDS / 100,
+        "{stats:?}"
+    );
     summary
 }
 

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Delivery, Disposition, Host, Received};
 use outbox::session::CONTROL;
-use saga::SAGA;
+use saga::{Partitions, SAGA};
 
 use crate::application::{Application, SETTLES, Station, engine};
 use crate::coverage::{Call, Phase};
 use crate::mutants;
-use crate::options::Invariant;
+use crate::options::{Invariant, Mode, Mutant};
 use crate::point::{Gate, Kind};
 use crate::port::Port;
 use crate::rng::Rng;
@@ -32,6 +33,8 @@ pub(crate) enum Role {
     Station(Station, usize),
     /// The sweep of the function of this name.
     Sweep,
+    /// An operator, who looks after what was given up.
+    Operator,
 }
 
 impl Role {
@@ -41,6 +44,7 @@ impl Role {
             Self::Client(_) => "client",
             Self::Station(station, _) => station.function,
             Self::Sweep => "sweep",
+            Self::Operator => "operator",
         }
     }
 
@@ -61,6 +65,7 @@ impl Role {
             Self::Client(rng) => Box::pin(client(port, application, rng.clone())),
             Self::Station(station, queue) => Box::pin(work(port, application, station.clone(), *queue)),
             Self::Sweep => Box::pin(sweep(port, application)),
+            Self::Operator => Box::pin(operate(port, application)),
         }
     }
 }
@@ -82,7 +87,7 @@ impl World {
             };
             roles.extend(vec![Role::Station(station, place); workers]);
         }
-        roles.extend([Role::Sweep, Role::Sweep]);
+        roles.extend([Role::Sweep, Role::Sweep, Role::Operator]);
         roles
     }
 }
@@ -121,6 +126,41 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
         Gate::new(&port, Kind::Sweep, next).await;
         // What it did not get to is found by the next one.
         let _ = function.sweep().await;
+    }
+}
+
+/// How long an operator takes to come: hours, or longer than a ledger item lives. Without a ledger a message must not come
+/// later than documents are kept.
+fn operates_after_ms(mode: Mode) -> &'static [u64] {
+    const AFTER_MS: [u64; 2] = [5 * 3_600_000, 31 * 24 * 3_600_000];
+    match mode {
+        Mode::Ledger => &AFTER_MS,
+        Mode::Optimistic => &AFTER_MS[..1],
+    }
+}
+
+async fn operate(port: Port, application: Arc<dyn Application>) {
+    let mut engine = engine(application.system(), &port);
+    if port.has(Mutant::RequeueWithoutTokens) {
+        engine.partitions = Ok(Partitions::of(Arc::new(NoLedger)));
+    }
+    let Ok(operator) = engine.operator() else { return };
+    loop {
+        Gate::new(&port, Kind::Operate, 0).await;
+        let comes =
+            port.universe.with(|world| world.now + world.rng.pick(operates_after_ms(world.config.mode)));
+        Gate::new(&port, Kind::Operate, comes).await;
+        port.perform(World::begin_anew);
+        for outbox in [&operator.stores.saga_outbox, &operator.stores.session_outbox] {
+            let pending = outbox.pending(None, usize::MAX).await.unwrap_or_default();
+            for (owner, stored) in pending.into_iter().filter_map(|of| Some((of.owner?, of.entries))) {
+                for entry in stored.into_iter().flatten().filter(|entry| entry.poisoned) {
+                    port.perform(|world| world.stats.requeued += 1);
+                    // What did not work is tried again the next time.
+                    let _ = operator.requeue(owner, &entry).await;
+                }
+            }
+        }
     }
 }
 

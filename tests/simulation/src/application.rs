@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use messages::{
     Body, Consumer, Json, Message, MessageId, Observation, PartitionKey, Queue, QueueSpec, Token,
 };
@@ -18,7 +18,7 @@ use saga::{
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::options::Mode;
+use crate::options::{Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
 use crate::rng::Rng;
@@ -336,7 +336,10 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
         receive: shared.clone(),
         host: shared.clone(),
         observer: shared,
-        policy: Policy::default(),
+        policy: match port.has(Mutant::GivesUpSoon) {
+            false => Policy::default(),
+            true => Policy { give_up_after: SignedDuration::from_mins(5), ..Policy::default() },
+        },
         session: Options::default(),
         runner: Settings { admit_untokened: mode == Mode::Optimistic, ..Settings::default() },
         earlier_view: |_| None,

@@ -85,15 +85,16 @@ impl World {
         let Kind::Call(call, phase) = kind else {
             return Next::Poll(process, self.points.grant(index, Grant::Go));
         };
-        let fault = self.plan.strike(&mut self.rng, call, phase);
+        let fault = self.plan.strike(&mut self.rng, call, phase, self.now);
         self.coverage.count(call, phase, fault);
         if fault != Fault::None {
             self.stats.faults += 1;
+            self.stats.outages += u64::from(fault == Fault::Outage);
             self.note(|| format!("{:<16} {} {}", call.name(), fault.name(), phase.name()));
         }
         match fault {
             Fault::None => Next::Poll(process, self.points.grant(index, Grant::Go)),
-            Fault::Fail => Next::Poll(process, self.points.grant(index, Grant::Fail)),
+            Fault::Fail | Fault::Outage => Next::Poll(process, self.points.grant(index, Grant::Fail)),
             Fault::Late => Next::Poll(process, self.points.grant(index, Grant::Late)),
             Fault::Stale => Next::Poll(process, self.points.grant(index, Grant::Stale)),
             Fault::Delay => {

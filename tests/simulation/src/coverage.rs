@@ -55,6 +55,8 @@ calls! {
     SAGA_DUE = "saga.due",
     /// Claiming the overdue effects of a saga.
     SAGA_CLAIM = "saga.claim" (late),
+    /// Setting aside what cannot be read.
+    OUTBOX_TREAT = "outbox.treat" (rare),
     /// Committing a transactional session.
     SESSION_COMMIT = "session.commit" (late),
     /// Looking a session up.
@@ -144,6 +146,15 @@ impl Call {
         self.name
     }
 
+    /// The service that answers it, by its name: the calls of one fail together.
+    pub(crate) fn service(self) -> &'static str {
+        match self.name.split_once('.').map_or(self.name, |(port, _)| port) {
+            "saga" | "session" | "outbox" | "records" | "views" | "studies" => "database",
+            "ledger" | "processed" => "ledger",
+            port => port,
+        }
+    }
+
     /// Its place among the engine's calls and those of the workload after them.
     pub(crate) fn place(self) -> usize {
         self.place
@@ -194,11 +205,17 @@ pub enum Fault {
     Delay,
     /// The call is answered with what was stored before, as by a deposed primary that has not heard of its successor.
     Stale,
+    /// The service is away, and every call of it fails.
+    Outage,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::None, Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale];
+    pub const ALL: [Self; 7] =
+        [Self::None, Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale, Self::Outage];
+
+    /// Those that befall single calls.
+    pub(crate) const AT_CALLS: [Self; 5] = [Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -209,6 +226,7 @@ impl Fault {
             Self::Late => "late",
             Self::Delay => "delay",
             Self::Stale => "stale",
+            Self::Outage => "outage",
         }
     }
 }
@@ -277,6 +295,7 @@ pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
             Fault::Fail => call.may_fail,
             Fault::Late => phase == Phase::Before && call.may_be_late,
             Fault::Stale => phase == Phase::Before && call.may_be_stale,
+            Fault::Outage => phase == Phase::Before && call.may_fail && !call.is_rare,
         }
 }
 

@@ -15,9 +15,29 @@ const OVERTAKEN_MS: [Option<u64>; 6] =
 /// How long after its caller gave up a call may arrive.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
 
-/// The most failures of one call in a schedule. An outbox entry is poisoned after five, and then its partition waits
-/// for an operator, as it should.
-const MAX_FAILURES: u8 = 4;
+/// How long a service may be away: a moment, longer than a lease, longer than an outbox claim, for hours, and for nearly
+/// the day after which the outbox gives an entry up.
+const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, 3 * 3_600_000, 20 * 3_600_000];
+
+/// A service that is away for a while: every call of it fails.
+#[derive(Debug, Clone, Copy)]
+struct Outage {
+    service: &'static str,
+    from_ms: u64,
+    until_ms: u64,
+}
+
+impl Outage {
+    fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
+        let from_ms = rng.below(60_000);
+        let until_ms = from_ms + rng.pick(&OUTAGES_MS);
+        Self { service: rng.pick(calls).service(), from_ms, until_ms }
+    }
+
+    fn strikes(&self, call: Call, now: u64) -> bool {
+        call.service() == self.service && (self.from_ms..self.until_ms).contains(&now)
+    }
+}
 
 /// How likely each fault is, relative to the others.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +70,7 @@ pub(crate) struct Plan {
     left: u64,
     /// A write of documents has just failed, as when a primary is deposed.
     is_failing_over: bool,
-    /// By the calls' places.
-    failures: Vec<u8>,
+    outage: Option<Outage>,
 }
 
 impl Plan {
@@ -63,13 +82,25 @@ impl Plan {
         // One schedule in ten has none at all: only copies, orders and races.
         let left = if rng.one_in(10) { 0 } else { rng.between(1, 14) };
         let target = (left > 0 && !focused)
-            .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::ALL[1..])));
-        Self { weights, focused, target, one_in, left, is_failing_over: false, failures: Vec::new() }
+            .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
+        let outage = rng.one_in(16).then(|| Outage::draw(rng, calls));
+        Self { weights, focused, target, one_in, left, is_failing_over: false, outage }
     }
 
     /// No more faults from here on.
     pub(crate) fn stop(&mut self) {
         self.left = 0;
+        self.outage = None;
+    }
+
+    /// Whether the service of a call is away.
+    pub(crate) fn is_out(&self, call: Call, now: u64) -> bool {
+        self.outage.is_some_and(|outage| outage.strikes(call, now))
+    }
+
+    /// When it is back.
+    pub(crate) fn back_at(&self, call: Call, now: u64) -> u64 {
+        self.outage.filter(|outage| outage.strikes(call, now)).map_or(now, |outage| outage.until_ms)
     }
 
     /// How long a delay lasts for a worker whose messages are hidden so long.
@@ -79,7 +110,10 @@ impl Plan {
     }
 
     /// What befalls this point.
-    pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> Fault {
+    pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase, now: u64) -> Fault {
+        if self.is_out(call, now) && possible(call, phase, Fault::Outage) {
+            return Fault::Outage;
+        }
         if self.left == 0 || (self.focused && !call.is_of_attempt) {
             return Fault::None;
         }
@@ -91,15 +125,10 @@ impl Plan {
             _ if rng.one_in(one_in) => self.choose(rng, possible(call, phase, Fault::Stale)),
             _ => return Fault::None,
         };
-        let failure = matches!(fault, Fault::Fail | Fault::Late);
-        if self.failures.len() <= call.place() {
-            self.failures.resize(call.place() + 1, 0);
-        }
-        let failures = &mut self.failures[call.place()];
-        if !possible(call, phase, fault) || (failure && *failures >= MAX_FAILURES) {
+        if !possible(call, phase, fault) {
             return Fault::None;
         }
-        *failures += u8::from(failure);
+        let failure = matches!(fault, Fault::Fail | Fault::Late);
         self.is_failing_over |= failure && call == Call::SAGA_PERSIST;
         self.left -= 1;
         fault

@@ -78,13 +78,19 @@ pub enum Mutant {
     StaleDropBelieved,
     /// A version that is not later is taken for proof that a write in doubt was not made.
     EarlierIsConflict,
+    /// An outbox entry that cannot be read fails the claim of all that is due.
+    UnreadableStopsSweep,
+    /// An outbox entry is given up after it has failed for minutes.
+    GivesUpSoon,
+    /// An entry that was given up is put back to work, and its tokens are left as they are.
+    RequeueWithoutTokens,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 18] = [
+    pub const ENGINE: [Self; 21] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -103,6 +109,9 @@ impl Mutant {
         Self::RetryOnEveryError,
         Self::StaleDropBelieved,
         Self::EarlierIsConflict,
+        Self::UnreadableStopsSweep,
+        Self::GivesUpSoon,
+        Self::RequeueWithoutTokens,
     ];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
@@ -114,7 +123,8 @@ impl Mutant {
             | Self::ReleaseWithoutFence
             | Self::LeaseByOwnClock
             | Self::ItemForgottenEarly
-            | Self::EarlierIsConflict => &[Mode::Ledger],
+            | Self::EarlierIsConflict
+            | Self::RequeueWithoutTokens => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }
@@ -226,6 +236,12 @@ pub struct Stats {
     pub stale: u64,
     /// Dead letters that an operator put back.
     pub redriven: u64,
+    /// Calls that failed because their service was away.
+    pub outages: u64,
+    /// Outbox entries that could not be read.
+    pub unreadable: u64,
+    /// Outbox entries that an operator put back to work.
+    pub requeued: u64,
 }
 
 impl Stats {
@@ -240,6 +256,9 @@ impl Stats {
         self.failed += other.failed;
         self.stale += other.stale;
         self.redriven += other.redriven;
+        self.outages += other.outages;
+        self.unreadable += other.unreadable;
+        self.requeued += other.requeued;
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Receive(usize),
     /// An effect that is overdue.
     Sweep,
+    /// An effect that was given up.
+    Operate,
 }
 
 /// How a point goes on.

@@ -42,6 +42,13 @@ impl Schedule {
         for at in replays {
             world.at(at, Occasion::Replay);
         }
+        // Not in every schedule, so that most of them are as short as they were.
+        for befalls in [World::damage, World::give_up] {
+            if world.rng.one_in(10) {
+                let at = world.rng.below(100_000);
+                world.at(at, Occasion::Act(Box::new(befalls)));
+            }
+        }
         let mut count = 0;
         for (index, role) in roles.iter().enumerate() {
             let first = index == 0 || roles[index - 1].name() != role.name();

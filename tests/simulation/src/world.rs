@@ -1,13 +1,13 @@
 //! Everything that outlives a worker: the stores, the queues, the clock, and what the checks remember.
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use dedup::ledger::Item;
 use jiff::Timestamp;
-use messages::{Observation, PartitionKey, SessionId};
+use messages::{MessageId, Observation, PartitionKey, SessionId};
 use outbox::session::{CONTROL, Found};
 use outbox::{Entry, Key, Owner, Record, View};
 use saga::Document;
@@ -109,6 +109,8 @@ pub(crate) struct World {
     pub(crate) earlier: BTreeMap<PartitionKey, VecDeque<Option<Document>>>,
     pub(crate) items: BTreeMap<PartitionKey, Item>,
     pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
+    /// Outbox entries that this release cannot read.
+    pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
@@ -158,6 +160,7 @@ impl World {
             earlier: BTreeMap::new(),
             items: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
             views: BTreeMap::new(),
             records: BTreeMap::new(),
             processed: BTreeMap::new(),
@@ -203,7 +206,10 @@ impl World {
     pub(crate) fn is_open(&self, kind: Kind) -> bool {
         match kind {
             Kind::Call(..) => true,
-            Kind::Receive(queue) => self.queues.has_visible(queue, self.now),
+            Kind::Receive(queue) => {
+                self.queues.has_visible(queue, self.now) && !self.plan.is_out(Call::QUEUE_RECEIVE, self.now)
+            }
+            Kind::Operate => self.has_given_up(),
             Kind::Sweep => self.next_ready().is_some_and(|ready| ready <= self.now),
         }
     }
@@ -212,7 +218,11 @@ impl World {
     pub(crate) fn opens_at(&self, kind: Kind) -> Option<u64> {
         match kind {
             Kind::Call(..) => Some(0),
-            Kind::Receive(queue) => self.queues.next_visible(queue),
+            Kind::Receive(queue) => {
+                let visible = self.queues.next_visible(queue)?;
+                Some(visible.max(self.plan.back_at(Call::QUEUE_RECEIVE, self.now)))
+            }
+            Kind::Operate => self.has_given_up().then_some(0),
             Kind::Sweep => self.next_ready(),
         }
     }

@@ -72,9 +72,11 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     let deleted = program.run(&["outbox", "delete", "--all"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
     let left = backend.ports.engine.stores()?.saga_outbox.pending(None, 1_000).await?;
-    let (_, entries) = left.into_iter().find(|(owner, _)| *owner == Owner::Saga(search)).unwrap();
-    let states: Vec<(String, u32, u32, bool)> = entries
+    let of_search = left.into_iter().find(|pending| pending.owner == Some(Owner::Saga(search))).unwrap();
+    let states: Vec<(String, u32, u32, bool)> = of_search
+        .entries
         .iter()
+        .map(|stored| stored.as_ref().unwrap())
         .map(|entry| (entry.id.to_string(), entry.attempts, entry.requeued, entry.poisoned))
         .collect();
     assert_eq!(states, [(waiting, 0, 0, false), (old, 0, 1, false)]);

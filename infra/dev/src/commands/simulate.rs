@@ -84,14 +84,18 @@ fn report(args: &Simulate, mode: Mode, summary: &Summary) -> anyhow::Result<()> 
         summary.violations
     ))?;
     output::line(&format!(
-        "  {} partitions, {} completed and {} failed; {} steps, {} messages received, {} faults, {} stale duplicates",
+        "  {} partitions, {} completed and {} failed; {} steps, {} messages received, {} faults, {} stale duplicates; \
+         {} calls while a service was away, {} unreadable entries, {} requeued",
         stats.partitions,
         stats.completed,
         stats.failed,
         stats.steps,
         stats.received,
         stats.faults,
-        stats.stale
+        stats.stale,
+        stats.outages,
+        stats.unreadable,
+        stats.requeued
     ))?;
     if args.coverage {
         output::line(&summary.coverage.to_string())?;

@@ -85,7 +85,7 @@ async fn each_kind_of_record_has_an_outbox_of_its_own() -> Tested {
     let write =
         Persist { add: vec![entry], ..sample::persist(partition, None, sample::content(host, "due")) };
     store.persist(&[write], sample::now(host)).await?;
-    assert_eq!(store.saga_outbox().due(sample::now(host), 10).await?, [Owner::Saga(partition)]);
+    assert_eq!(store.saga_outbox().due(sample::now(host), 10).await?, [Ok(Owner::Saga(partition))]);
     assert_eq!(store.session_outbox().due(sample::now(host), 10).await?, []);
     Ok(())
 }

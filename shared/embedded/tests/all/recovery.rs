@@ -7,8 +7,9 @@ use embedded::Store;
 use imports::queues;
 use jiff::SignedDuration;
 use messages::{Outgoing, ReceiveMessages, SendMessages};
-use outbox::{InspectOutbox, Owner, SweepOutbox};
+use outbox::{InspectOutbox, Owner, Pending};
 use saga::{Persist, WriteDocuments};
+use testing::outboxes::claim;
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
@@ -75,13 +76,17 @@ async fn outbox_claims_end_and_poison_stays_poison() -> Tested {
         .persist(&[Persist { add, ..sample::persist(partition, None, sample::content(host, "x")) }], now)
         .await?;
     let outbox = store.saga_outbox();
-    let claimed = outbox.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
+    let claimed = claim(&outbox, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     assert_eq!(store.recover(&lock).await?.claims, 1);
-    let again = outbox.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
+    let again = claim(&outbox, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     assert_eq!(again, claimed);
 
     let left = outbox.pending(None, 10).await?;
-    assert_eq!(left, [(Owner::Saga(partition), vec![claimed[0].clone(), poisoned])]);
+    let [Pending { owner, entries, .. }] = left.as_slice() else { panic!("{left:?}") };
+    assert_eq!(
+        (*owner, entries),
+        (Some(Owner::Saga(partition)), &vec![Ok(claimed[0].clone()), Ok(poisoned)])
+    );
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use embedded::{BUCKET, Store, UploadError};
 use futures::FutureExt;
 use imports::{PresignedPost, queues};
-use messages::{PartitionKey, QueueSpec};
+use messages::{MessageId, PartitionKey, QueueSpec};
 use saga::Views;
 use testing::objects::{Upload, Uploaded};
 use testing::sample::Samples;
@@ -28,6 +28,17 @@ async fn sagas() -> Tested {
         }
         .boxed()
     };
+    let damage_entry = |partition: PartitionKey, entry: MessageId| {
+        let damaged = depot.database().execute(
+            r#"UPDATE outbox SET kind = '{"kind":"webhook","to":"x"}' WHERE owner_id = ?1 AND entry_id = ?2"#,
+            [partition.to_string(), entry.to_string()],
+        );
+        async move {
+            assert_eq!(damaged?, 1);
+            Ok(())
+        }
+        .boxed()
+    };
     let ports = testing::saga::Ports {
         read: store,
         write: store,
@@ -35,6 +46,7 @@ async fn sagas() -> Tested {
         host: &**host,
         retention,
         damage: Some(&damage),
+        damage_entry: Some(&damage_entry),
     };
     testing::saga::all(&ports).await
 }

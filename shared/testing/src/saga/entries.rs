@@ -6,6 +6,7 @@ use outbox::{Entry, Owner, Policy, Settlement};
 use saga::{Persist, Persisted};
 
 use super::Ports;
+use crate::outboxes::{claim, settle};
 use crate::{Checked, sample};
 
 /// Checks every promise.
@@ -103,7 +104,7 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
     let (partition, entries) = with_entries(ports, 1).await?;
     let now = sample::now(ports.host);
     let unclaimed = entries.first().ok_or("no entry")?;
-    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
+    let claimed = claim(ports.sweep, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let mut stale = vec![done(unclaimed)];
     for claim in [None, Some(sample::later(now, 299))] {
         stale.push(Settlement {
@@ -113,7 +114,7 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
         });
     }
     ports.write.settle(&[(partition, stale.clone())]).await?;
-    ports.sweep.settle(Owner::Saga(partition), &stale).await?;
+    settle(ports.sweep, Owner::Saga(partition), &stale).await?;
     assert_eq!(ports.stored(partition).await?.outbox, claimed);
     ports.write.settle(&[(partition, claimed.iter().map(done).collect())]).await?;
     assert_eq!(ports.stored(partition).await?.outbox, []);

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError};
-use outbox::{Entry, Owner, Settlement};
+use outbox::{Entry, Owner, Pending, Settlement, Stored, Treatment};
 
 use super::Ports;
+use crate::outboxes::{self, claim, settle};
 use crate::{Checked, sample};
 
 /// Checks every promise.
@@ -23,6 +24,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_stuck_claim_is_taken_over(ports).await?;
     a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await?;
     every_record_with_entries_is_shown_once_with_all_of_them(ports).await?;
+    several_records_are_claimed_and_settled_together(ports).await?;
+    an_entry_that_cannot_be_read_costs_only_itself(ports).await?;
     a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports).await
 }
 
@@ -60,12 +63,15 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
     expected.sort_by_key(|(owner, _)| *owner);
     let (mut shown, mut after) = (Vec::new(), None);
     loop {
-        let page = ports.sweep.pending(after, 2).await?;
-        let Some((last, _)) = page.last() else { break };
+        let page = ports.sweep.pending(after.as_deref(), 2).await?;
+        let Some(last) = page.last() else { break };
         assert!(page.len() <= 2);
-        after = Some(*last);
-        shown.extend(page.into_iter().filter(|(owner, _)| ours.contains(owner)));
+        after = Some(last.id.clone());
+        shown.extend(page.into_iter().filter_map(|Pending { owner, entries, .. }| Some((owner?, entries))));
     }
+    shown.retain(|(owner, _)| ours.contains(owner));
+    let expected: Vec<(Owner, Vec<Stored>)> =
+        expected.into_iter().map(|(owner, entries)| (owner, entries.into_iter().map(Ok).collect())).collect();
     assert_eq!(shown, expected);
     Ok(())
 }
@@ -81,12 +87,12 @@ pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<
     let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
     let partition = ports.create(vec![poisoned.clone()]).await?;
     let requeue = Settlement { id: poisoned.id, claim: None, keep: Some(poisoned.requeued(now)) };
-    ports.sweep.settle(Owner::Saga(partition), std::slice::from_ref(&requeue)).await?;
-    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
+    settle(ports.sweep, Owner::Saga(partition), std::slice::from_ref(&requeue)).await?;
+    let claimed = claim(ports.sweep, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let states: Vec<_> =
         claimed.iter().map(|entry| (entry.attempts, entry.requeued, entry.poisoned)).collect();
     assert_eq!(states, [(0, 1, false)]);
-    ports.sweep.settle(Owner::Saga(partition), &[requeue]).await?;
+    settle(ports.sweep, Owner::Saga(partition), &[requeue]).await?;
     assert_eq!(ports.stored(partition).await?.outbox, claimed, "it is claimed now");
     Ok(())
 }
@@ -95,7 +101,7 @@ pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<
 const MANY: usize = 100_000;
 
 async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<bool, StoreError> {
-    Ok(ports.sweep.due(now, MANY).await?.contains(&Owner::Saga(partition)))
+    outboxes::is_due(ports.sweep, Owner::Saga(partition), now, MANY).await
 }
 
 /// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
@@ -120,7 +126,7 @@ pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Chec
     for (partition, found) in [(future, true), (failed, true), (poisoned, false), (empty, false)] {
         assert_eq!(is_due(ports, partition, sample::later(now, 60)).await?, found);
     }
-    ports.sweep.claim_due(Owner::Saga(ready), now, sample::later(now, 300)).await?;
+    claim(ports.sweep, Owner::Saga(ready), now, sample::later(now, 300)).await?;
     assert!(!is_due(ports, ready, sample::later(now, 299)).await?, "claimed is found");
     assert!(is_due(ports, ready, sample::later(now, 300)).await?, "stuck is not found");
     Ok(())
@@ -143,6 +149,7 @@ pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) ->
         .due(now, MANY)
         .await?
         .into_iter()
+        .filter_map(Result::ok)
         .filter(|owner| [first, second, third].map(Owner::Saga).contains(owner))
         .collect();
     assert_eq!(ours, [first, second, third].map(Owner::Saga));
@@ -154,9 +161,9 @@ pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) ->
 }
 
 async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<(), StoreError> {
-    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300)).await?;
+    let claimed = claim(ports.sweep, Owner::Saga(partition), now, sample::later(now, 300)).await?;
     let done = |entry: &Entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-    ports.sweep.settle(Owner::Saga(partition), &claimed.iter().map(done).collect::<Vec<_>>()).await
+    settle(ports.sweep, Owner::Saga(partition), &claimed.iter().map(done).collect::<Vec<_>>()).await
 }
 
 /// With the claim in them.
@@ -174,14 +181,15 @@ pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> 
     ];
     let partition = ports.create(entries.clone()).await?;
     let until = sample::later(now, 300);
-    let claimed = ports.sweep.claim_due(Owner::Saga(partition), now, until).await?;
+    let claimed = claim(ports.sweep, Owner::Saga(partition), now, until).await?;
     let expected: Vec<Entry> = entries
         .iter()
         .filter(|entry| entry.is_ready(now))
         .map(|entry| Entry { claimed_until: Some(until), ..entry.clone() })
         .collect();
     assert_eq!(claimed, expected);
-    assert_eq!(ports.sweep.claim_due(Owner::Saga(partition), now, until).await?, []);
+    let next = sample::later(now, 301);
+    assert_eq!(claim(ports.sweep, Owner::Saga(partition), now, next).await?, []);
     let stored: Vec<Entry> = entries
         .iter()
         .map(|entry| expected.iter().find(|claimed| claimed.id == entry.id).unwrap_or(entry).clone())
@@ -191,7 +199,7 @@ pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> 
         stored,
         "claiming changes no other entry and removes none"
     );
-    assert_eq!(ports.sweep.claim_due(Owner::Saga(sample::partition(ports.host)), now, until).await?, []);
+    assert_eq!(claim(ports.sweep, Owner::Saga(sample::partition(ports.host)), now, until).await?, []);
     Ok(())
 }
 
@@ -204,8 +212,7 @@ pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
     let id = sample::partition(ports.host);
     let entries = (0..5).map(|_| sample::entry(ports.host, id, now)).collect::<Result<Vec<_>, _>>()?;
     let partition = ports.create(entries).await?;
-    let claims =
-        (0..8).map(|n| ports.sweep.claim_due(Owner::Saga(partition), now, sample::later(now, 300 + n)));
+    let claims = (0..8).map(|n| claim(ports.sweep, Owner::Saga(partition), now, sample::later(now, 300 + n)));
     let mut seen = BTreeSet::new();
     for claimed in join_all(claims).await {
         for entry in claimed? {
@@ -214,6 +221,79 @@ pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
     }
     assert_eq!(seen.len(), 5);
     Ok(())
+}
+
+/// Each answers for itself, in order; one that is not there has nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
+    let first = Owner::Saga(ports.create(vec![entry()?, entry()?]).await?);
+    let absent = Owner::Saga(sample::partition(ports.host));
+    let second = Owner::Saga(ports.create(vec![entry()?]).await?);
+    let until = sample::later(now, 300);
+    let claimed = ports.sweep.claim_due(&[first, absent, second], now, until).await?;
+    let claimed: Vec<Vec<Stored>> = claimed.into_iter().collect::<Result<_, _>>()?;
+    assert_eq!(claimed.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 1]);
+    let done = |stored: &Stored| {
+        let entry = stored.as_ref().ok()?;
+        Some(Settlement { id: entry.id, claim: entry.claimed_until, keep: None })
+    };
+    let settlements = [first, second].into_iter().zip([&claimed[0], &claimed[2]]);
+    let settlements: Vec<_> =
+        settlements.map(|(owner, stored)| (owner, stored.iter().filter_map(done).collect())).collect();
+    ports.sweep.settle(&settlements).await?;
+    for owner in [first, second] {
+        assert_eq!(claim(ports.sweep, owner, until, sample::later(until, 300)).await?, [], "nothing is left");
+    }
+    Ok(())
+}
+
+/// It is claimed with its reason, hides nothing, stays in place when its document is written, and is poisoned, put back to
+/// work and deleted by its place.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -> Checked {
+    let Some(damage) = ports.damage_entry else { return Ok(()) };
+    let now = sample::now(ports.host);
+    let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
+    let (good, bad) = (entry()?, entry()?);
+    let partition = ports.create(vec![bad.clone(), good.clone()]).await?;
+    let owner = Owner::Saga(partition);
+    damage(partition, bad.id).await?;
+    assert_eq!(ports.stored(partition).await?.outbox, std::slice::from_ref(&good), "the document is read");
+    let write = sample::persist(partition, Some(1), sample::content(ports.host, "written"));
+    assert_eq!(ports.persist(write).await?, saga::Persisted::Stored);
+    let take = async |at: Timestamp| -> Result<(usize, Vec<outbox::Unreadable>), StoreError> {
+        let claimed = ports.sweep.claim_due(&[owner], at, sample::later(at, 300)).await?;
+        let stored: Vec<Stored> = claimed.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        let readable = stored.iter().filter(|stored| stored.is_ok()).count();
+        Ok((readable, stored.into_iter().filter_map(Result::err).collect()))
+    };
+    let (readable, unreadable) = take(now).await?;
+    let [found] = unreadable.as_slice() else { panic!("{unreadable:?}") };
+    assert!(readable == 1 && !found.why.is_empty());
+    ports.sweep.treat(&found.place, &Treatment::Poison(found.why.clone())).await?;
+    let later = sample::later(now, 600);
+    assert_eq!(take(later).await?, (1, Vec::new()), "it is not looked for any more");
+    assert!(shown(ports, owner).await?.contains(&Err(found.clone())), "an operator sees it");
+    ports.sweep.treat(&found.place, &Treatment::Requeue(later)).await?;
+    let again = take(sample::later(later, 1)).await?;
+    assert_eq!(again, (0, vec![found.clone()]), "another release might read it");
+    for _ in 0..2 {
+        ports.sweep.treat(&found.place, &Treatment::Delete).await?;
+        let left = shown(ports, owner).await?;
+        assert!(left.len() == 1 && left[0].as_ref().is_ok_and(|entry| entry.id == good.id), "{left:?}");
+    }
+    Ok(())
+}
+
+async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<Stored>, StoreError> {
+    let pending = ports.sweep.pending(None, MANY).await?;
+    Ok(pending.into_iter().filter(|pending| pending.owner == Some(owner)).flat_map(|of| of.entries).collect())
 }
 
 /// And whoever held it before settles nothing any more.
@@ -225,8 +305,8 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;
     let owner = Owner::Saga(partition);
-    let stuck = ports.sweep.claim_due(owner, now, sample::later(now, 300)).await?;
-    let over = ports.sweep.claim_due(owner, sample::later(now, 300), sample::later(now, 600)).await?;
+    let stuck = claim(ports.sweep, owner, now, sample::later(now, 300)).await?;
+    let over = claim(ports.sweep, owner, sample::later(now, 300), sample::later(now, 600)).await?;
     assert_eq!(over.len(), 1);
     let done = |entries: &[Entry]| -> Vec<Settlement> {
         entries
@@ -234,9 +314,9 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
             .map(|entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: None })
             .collect()
     };
-    ports.sweep.settle(owner, &done(&stuck)).await?;
+    settle(ports.sweep, owner, &done(&stuck)).await?;
     assert_eq!(ports.stored(partition).await?.outbox, over, "the earlier claim settles nothing");
-    ports.sweep.settle(owner, &done(&over)).await?;
+    settle(ports.sweep, owner, &done(&over)).await?;
     assert_eq!(ports.stored(partition).await?.outbox, []);
     Ok(())
 }
@@ -251,7 +331,7 @@ pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Port
     let partition = ports.create(vec![entry]).await?;
     let owner = Owner::Saga(partition);
     let fail = async |at: Timestamp, poisoned: bool| -> Result<usize, StoreError> {
-        let claimed = ports.sweep.claim_due(owner, at, sample::later(at, 300)).await?;
+        let claimed = claim(ports.sweep, owner, at, sample::later(at, 300)).await?;
         let keep = |entry: &Entry| Entry {
             attempts: entry.attempts + 1,
             next_attempt_at: sample::later(at, 10),
@@ -264,7 +344,7 @@ pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Port
             .iter()
             .map(|entry| Settlement { id: entry.id, claim: entry.claimed_until, keep: Some(keep(entry)) })
             .collect();
-        ports.sweep.settle(owner, &settlements).await?;
+        settle(ports.sweep, owner, &settlements).await?;
         Ok(claimed.len())
     };
     assert_eq!(fail(now, false).await?, 1);

@@ -207,6 +207,7 @@ async fn sagas_sessions_and_views() -> Tested {
         host: &SystemHost,
         retention,
         damage: None,
+        damage_entry: None,
     };
     testing::saga::all(&ports).await?;
     let sweep = store.session_outbox();

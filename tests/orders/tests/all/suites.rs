@@ -28,6 +28,7 @@ async fn sagas() -> Tested {
         host: &*host,
         retention,
         damage: None,
+        damage_entry: None,
     };
     testing::saga::all(&ports).await
 }

@@ -57,7 +57,7 @@ impl World {
         if document.content.ended_at.is_none() {
             return broken(Invariant::Quiescence, format!("partition {partition} never ends"));
         }
-        if !document.outbox.is_empty() {
+        if !self.is_done_with(&document.outbox) {
             let count = document.outbox.len();
             let detail = format!("partition {partition} keeps {count} outbox entries");
             return broken(Invariant::Quiescence, detail);
@@ -94,7 +94,7 @@ impl World {
             let Some(stored) = self.sessions.get(id) else {
                 return broken(Invariant::Quiescence, format!("session {id} was never settled"));
             };
-            if !stored.outbox.is_empty() {
+            if !self.is_done_with(&stored.outbox) {
                 return broken(Invariant::Quiescence, format!("session {id} keeps its messages"));
             }
             debug_assert!(stored.found != Found::Nothing);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dedup::{Claim, Release};
 use messages::{PartitionKey, Token};
+use outbox::Entry;
 
 use crate::access::short;
 use crate::options::{Invariant, Mode};
@@ -80,10 +81,11 @@ impl World {
             return self.violate(Invariant::WaitsHaveDeadlines, detail);
         }
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
+        let readable = |entry: &&Entry| !self.unreadable.contains(&entry.id);
         let sizes = [
             ("processed messages", content.processed.len(), bounds.messages),
             ("expected messages", content.expected.len(), bounds.awaited),
-            ("outbox entries", outbox.len(), bounds.outbox),
+            ("outbox entries", outbox.iter().filter(readable).count(), bounds.outbox),
         ];
         if let Some((what, count, bound)) = sizes.into_iter().find(|(_, count, bound)| count > bound) {
             let detail = || format!("partition {} has {count} {what}, more than {bound}", short(&partition));

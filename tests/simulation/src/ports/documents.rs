@@ -116,6 +116,7 @@ impl World {
         };
         self.mistake(partition, &mut found);
         if let Some(document) = &mut found {
+            document.outbox.retain(|entry| !self.unreadable.contains(&entry.id));
             self.mint_again(&mut document.outbox);
             self.after_load(document);
         }

@@ -1,15 +1,19 @@
-//! The outboxes of sagas and of sessions, as a sweep sees them.
+//! The outboxes of sagas and of sessions, as a sweep and an operator see them.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::StoreError;
-use outbox::{Entry, InspectOutbox, Owner, Settlement, SweepOutbox};
+use messages::{MessageId, StoreError};
+use outbox::{
+    Claimed, Entry, InspectOutbox, Kind, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment,
+    Unreadable,
+};
+use saga::SAGA;
 
 use crate::coverage::{Call, Phase};
-use crate::options::Mutant;
+use crate::options::{Invariant, Mutant};
 use crate::point::Grant;
 use crate::port::{Port, failed};
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 /// The outboxes of all sagas.
 pub(crate) struct SagaOutboxes(pub(crate) Port);
@@ -17,141 +21,146 @@ pub(crate) struct SagaOutboxes(pub(crate) Port);
 /// The outboxes of all sessions.
 pub(crate) struct SessionOutboxes(pub(crate) Port);
 
-#[async_trait]
-impl SweepOutbox for SagaOutboxes {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
-        let due = move |world: &mut World| {
-            let all = world.documents.iter().map(|(id, stored)| (Owner::Saga(*id), &stored.document.outbox));
-            due(all, now, limit)
-        };
-        self.0.call(Call::SAGA_DUE, due).await
-    }
+macro_rules! outboxes {
+    ($of:ident, $all:ident, $owner:path, $due:ident, $claim:ident, $settle:ident) => {
+        #[async_trait]
+        impl SweepOutbox for $of {
+            async fn due(
+                &self,
+                now: Timestamp,
+                limit: usize,
+            ) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
+                let due = move |world: &mut World| due(world.$all(), now, limit);
+                self.0.call(Call::$due, due).await
+            }
 
-    async fn claim_due(
-        &self,
-        owner: Owner,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Result<Vec<Entry>, StoreError> {
-        claim(&self.0, Call::SAGA_CLAIM, owner, now, until).await
-    }
+            async fn claim_due(
+                &self,
+                owners: &[Owner],
+                now: Timestamp,
+                until: Timestamp,
+            ) -> Result<Vec<Claimed>, StoreError> {
+                claim(&self.0, Call::$claim, owners, now, until).await
+            }
 
-    async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let settlements = settlements.to_vec();
-        self.0.call(Call::SAGA_SETTLE, move |world| world.settle(owner, &settlements)).await
-    }
+            async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
+                let settlements = settlements.to_vec();
+                let settle = move |world: &mut World| {
+                    settlements.iter().for_each(|(owner, settlements)| world.settle(*owner, settlements));
+                };
+                self.0.call(Call::$settle, settle).await
+            }
+
+            async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
+                let (place, treatment) = (place.to_owned(), treatment.clone());
+                self.0.call(Call::OUTBOX_TREAT, move |world| world.treat(&place, &treatment)).await
+            }
+        }
+
+        #[async_trait]
+        impl InspectOutbox for $of {
+            async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+                Ok(self.0.universe.with(|world| {
+                    let left = world.$all().filter(|(_, outbox)| !outbox.is_empty());
+                    let left = left.map(|(owner, outbox)| Pending {
+                        id: owner.to_string(),
+                        owner: Some(owner),
+                        entries: outbox.iter().map(|entry| world.read(entry)).collect(),
+                    });
+                    left.filter(|pending| Some(&*pending.id) > after).take(limit).collect()
+                }))
+            }
+
+            async fn plan(&self) -> Result<String, StoreError> {
+                Ok("in memory".to_owned())
+            }
+        }
+    };
 }
 
-#[async_trait]
-impl SweepOutbox for SessionOutboxes {
-    async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Owner>, StoreError> {
-        let due = move |world: &mut World| {
-            let all = world.sessions.iter().map(|(id, stored)| (Owner::Session(*id), &stored.outbox));
-            due(all, now, limit)
-        };
-        self.0.call(Call::SESSION_DUE, due).await
-    }
+outboxes!(SagaOutboxes, saga_outboxes, Owner::Saga, SAGA_DUE, SAGA_CLAIM, SAGA_SETTLE);
+outboxes!(SessionOutboxes, session_outboxes, Owner::Session, SESSION_DUE, SESSION_CLAIM, SESSION_SETTLE);
 
-    async fn claim_due(
-        &self,
-        owner: Owner,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Result<Vec<Entry>, StoreError> {
-        claim(&self.0, Call::SESSION_CLAIM, owner, now, until).await
-    }
-
-    async fn settle(&self, owner: Owner, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let settlements = settlements.to_vec();
-        self.0.call(Call::SESSION_SETTLE, move |world| world.settle(owner, &settlements)).await
-    }
-}
-
-/// For operators, of whom there are none here.
-#[async_trait]
-impl InspectOutbox for SagaOutboxes {
-    async fn pending(
-        &self,
-        after: Option<Owner>,
-        limit: usize,
-    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
-        Ok(self.0.universe.with(|world| {
-            let all = world.documents.iter().map(|(id, stored)| (Owner::Saga(*id), &stored.document.outbox));
-            pending(all, after, limit)
-        }))
-    }
-
-    async fn plan(&self) -> Result<String, StoreError> {
-        Ok("in memory".to_owned())
-    }
-}
-
-#[async_trait]
-impl InspectOutbox for SessionOutboxes {
-    async fn pending(
-        &self,
-        after: Option<Owner>,
-        limit: usize,
-    ) -> Result<Vec<(Owner, Vec<Entry>)>, StoreError> {
-        Ok(self.0.universe.with(|world| {
-            let all = world.sessions.iter().map(|(id, stored)| (Owner::Session(*id), &stored.outbox));
-            pending(all, after, limit)
-        }))
-    }
-
-    async fn plan(&self) -> Result<String, StoreError> {
-        Ok("in memory".to_owned())
-    }
-}
-
-fn pending<'a>(
+fn due<'a>(
     all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>,
-    after: Option<Owner>,
+    now: Timestamp,
     limit: usize,
-) -> Vec<(Owner, Vec<Entry>)> {
-    let left = all.filter(|(owner, outbox)| Some(*owner) > after && !outbox.is_empty());
-    left.take(limit).map(|(owner, outbox)| (owner, outbox.clone())).collect()
-}
-
-fn due<'a>(all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>, now: Timestamp, limit: usize) -> Vec<Owner> {
+) -> Vec<Result<Owner, Unreadable>> {
     let first = |outbox: &Vec<Entry>| outbox.iter().filter_map(Entry::ready_at).min();
     let mut found: Vec<(Timestamp, Owner)> = all
         .filter_map(|(owner, outbox)| Some((first(outbox)?, owner)))
         .filter(|(at, _)| *at <= now)
         .collect();
     found.sort_unstable();
-    found.into_iter().take(limit).map(|(_, owner)| owner).collect()
+    found.into_iter().take(limit).map(|(_, owner)| Ok(owner)).collect()
 }
 
 async fn claim(
     port: &Port,
     call: Call,
-    owner: Owner,
+    owners: &[Owner],
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<Entry>, StoreError> {
-    if !port.has(Mutant::ReadThenMarkClaim) {
+) -> Result<Vec<Claimed>, StoreError> {
+    let owners = owners.to_vec();
+    let claimed = if port.has(Mutant::ReadThenMarkClaim) {
+        let ready: Vec<Vec<Entry>> =
+            port.perform(|world| owners.iter().map(|owner| world.ready(*owner, now)).collect());
+        match port.gate(call, Phase::Before).await {
+            Grant::Go | Grant::Stale => port.perform(|world| {
+                let marked =
+                    owners.iter().zip(ready).map(|(owner, ready)| world.mark(*owner, ready, now, until));
+                marked.collect::<Vec<_>>()
+            }),
+            Grant::Fail | Grant::Late => return Err(failed(call)),
+        }
+    } else {
         let act = move |world: &mut World| {
-            let ready = world.ready(owner, now);
-            world.mark(owner, ready, now, until)
+            let claim = |owner: &Owner| {
+                let ready = world.ready(*owner, now);
+                world.mark(*owner, ready, now, until)
+            };
+            owners.iter().map(claim).collect::<Vec<_>>()
         };
-        return port.call(call, act).await;
+        port.call(call, act).await?
+    };
+    let is_unreadable = |stored: &Stored| stored.is_err();
+    if port.has(Mutant::UnreadableStopsSweep) && claimed.iter().flatten().any(is_unreadable) {
+        return Err(failed(call));
     }
-    let ready = port.perform(|world| world.ready(owner, now));
-    match port.gate(call, Phase::Before).await {
-        Grant::Go | Grant::Stale => Ok(port.perform(|world| world.mark(owner, ready, now, until))),
-        Grant::Fail | Grant::Late => Err(failed(call)),
-    }
+    Ok(claimed.into_iter().map(Ok).collect())
 }
 
 impl World {
+    fn saga_outboxes(&self) -> impl Iterator<Item = (Owner, &Vec<Entry>)> {
+        self.documents.iter().map(|(id, stored)| (Owner::Saga(*id), &stored.document.outbox))
+    }
+
+    fn session_outboxes(&self) -> impl Iterator<Item = (Owner, &Vec<Entry>)> {
+        self.sessions.iter().map(|(id, stored)| (Owner::Session(*id), &stored.outbox))
+    }
+
+    fn outboxes(&self) -> impl Iterator<Item = (Owner, &Vec<Entry>)> {
+        self.saga_outboxes().chain(self.session_outboxes())
+    }
+
+    /// An entry as this release reads it.
+    fn read(&self, entry: &Entry) -> Stored {
+        match self.unreadable.contains(&entry.id) {
+            false => Ok(entry.clone()),
+            true => {
+                Err(Unreadable { place: entry.id.to_string(), why: "it is of a later release".to_owned() })
+            }
+        }
+    }
+
     fn ready(&mut self, owner: Owner, now: Timestamp) -> Vec<Entry> {
         let ready =
             |outbox: &mut Vec<Entry>| outbox.iter().filter(|entry| entry.is_ready(now)).cloned().collect();
         self.outbox(owner).map_or_else(Vec::new, ready)
     }
 
-    fn mark(&mut self, owner: Owner, mut ready: Vec<Entry>, now: Timestamp, until: Timestamp) -> Vec<Entry> {
+    fn mark(&mut self, owner: Owner, mut ready: Vec<Entry>, now: Timestamp, until: Timestamp) -> Vec<Stored> {
         for entry in &mut ready {
             entry.claimed_until = Some(until);
         }
@@ -163,12 +172,13 @@ impl World {
         self.note(|| format!("outbox.claim     {owner}: {} entries", ready.len()));
         self.check_claimed(owner, &ready, now, until);
         self.mint_again(&mut ready);
-        ready
+        ready.iter().map(|entry| self.read(entry)).collect()
     }
 
     /// Settles entries whose claim is still the one that each settlement names.
     pub(crate) fn settle(&mut self, owner: Owner, settlements: &[Settlement]) {
         let mut gone = Vec::new();
+        let mut given_up = None;
         let Some(outbox) = self.outbox(owner) else { return };
         for settlement in settlements {
             let holds = |entry: &Entry| entry.id == settlement.id && entry.claimed_until == settlement.claim;
@@ -176,13 +186,100 @@ impl World {
             gone.push(settlement.id);
             match &settlement.keep {
                 None => drop(outbox.remove(index)),
-                Some(entry) => outbox[index] = entry.clone(),
+                Some(entry) => {
+                    if entry.poisoned {
+                        given_up = Some(entry.clone());
+                    }
+                    outbox[index] = entry.clone();
+                }
             }
         }
         let left = outbox.len();
         self.note(|| format!("outbox.settle    {owner}: {} settled, {left} left", gone.len()));
+        if let Some(Entry { id, attempts, error, .. }) = given_up {
+            // Outages here are shorter than the time that an entry has, and nothing is wrong with any message.
+            let why = error.unwrap_or_default();
+            let detail = || format!("entry {id} of {owner} was given up after {attempts} attempts: {why}");
+            self.violate(Invariant::Quiescence, detail);
+        }
         for id in gone {
             self.check_unclaimed(owner, id);
         }
+    }
+
+    fn treat(&mut self, place: &str, treatment: &Treatment) {
+        self.note(|| format!("outbox.treat     {place}: {treatment:?}"));
+        let sagas = self.documents.values_mut().map(|stored| &mut stored.document.outbox);
+        let sessions = self.sessions.values_mut().map(|stored| &mut stored.outbox);
+        for outbox in sagas.chain(sessions) {
+            match treatment {
+                Treatment::Delete => outbox.retain(|entry| entry.id.to_string() != place),
+                Treatment::Poison(why) => {
+                    for entry in outbox.iter_mut().filter(|entry| entry.id.to_string() == place) {
+                        (entry.poisoned, entry.error) = (true, Some(why.clone()));
+                    }
+                }
+                Treatment::Requeue(now) => {
+                    for entry in outbox.iter_mut().filter(|entry| entry.id.to_string() == place) {
+                        *entry = entry.requeued(*now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts an entry that this release cannot read into some outbox.
+    pub(crate) fn damage(&mut self) {
+        let Some(owner) = self.any(|_| true).map(|(owner, _)| owner) else { return };
+        let id = MessageId::from_uuid(self.fresh_id());
+        let now = timestamp(self.now + self.rng.below(100_000));
+        let entry = Entry {
+            id,
+            kind: Kind::Message(SAGA),
+            payload: String::new(),
+            due_at: now,
+            attempts: 0,
+            next_attempt_at: now,
+            claimed_until: None,
+            poisoned: false,
+            error: None,
+            requeued: 0,
+        };
+        let Some(outbox) = self.outbox(owner) else { return };
+        outbox.insert(0, entry);
+        self.unreadable.insert(id);
+        self.stats.unreadable += 1;
+        self.note(|| format!("{owner} has an entry that cannot be read: {id}"));
+    }
+
+    /// Gives some message up, as if it could not be sent.
+    pub(crate) fn give_up(&mut self) {
+        let Some((owner, id)) = self.any(|entry| entry.kind != Kind::View && !entry.poisoned) else { return };
+        let Some(outbox) = self.outbox(owner) else { return };
+        for entry in outbox.iter_mut().filter(|entry| entry.id == id) {
+            (entry.poisoned, entry.error) = (true, Some("it was given up".to_owned()));
+        }
+        self.note(|| format!("{id} of {owner} is given up"));
+    }
+
+    fn any(&mut self, suits: impl Fn(&Entry) -> bool) -> Option<(Owner, MessageId)> {
+        let all = self.outboxes().flat_map(|(owner, outbox)| outbox.iter().map(move |entry| (owner, entry)));
+        let all = all.filter(|(_, entry)| !self.unreadable.contains(&entry.id) && suits(entry));
+        let all: Vec<(Owner, MessageId)> = all.map(|(owner, entry)| (owner, entry.id)).collect();
+        (!all.is_empty()).then(|| self.rng.pick(&all))
+    }
+
+    /// What waits for an operator.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.outboxes().flat_map(|(_, outbox)| outbox).any(|entry| self.waits_for_operator(entry))
+    }
+
+    fn waits_for_operator(&self, entry: &Entry) -> bool {
+        entry.poisoned && !self.unreadable.contains(&entry.id)
+    }
+
+    /// Whether nothing is left in an outbox but what cannot be read, which is set aside.
+    pub(crate) fn is_done_with(&self, outbox: &[Entry]) -> bool {
+        outbox.iter().all(|entry| entry.poisoned && self.unreadable.contains(&entry.id))
     }
 }

@@ -8,10 +8,11 @@ use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Bson, doc, spec::BinarySubtype};
 use outbox::{
-    Entry, Key, Owner, ReadRecords, ReadViews, SettleSessions, Settlement, SweepOutbox, View, WriteViews,
+    Entry, InspectOutbox, Key, Owner, Pending, ReadRecords, ReadViews, SettleSessions, Settlement,
+    SweepOutbox, Treatment, Unreadable, View, WriteViews,
 };
 use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
-use testing::sample;
+use testing::{outboxes, sample};
 
 use super::{Scratch, Setup, Tested};
 
@@ -153,18 +154,18 @@ async fn a_claim_is_recognised_to_the_nanosecond() -> Tested {
     scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
     let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
     let just = |nanos| now.checked_add(SignedDuration::from_nanos(nanos)).unwrap();
-    assert_eq!(sweep.claim_due(owner, just(-1), just(300)).await?, [], "a nanosecond early");
-    let claimed = sweep.claim_due(owner, now, just(300)).await?;
+    assert_eq!(outboxes::claim(&sweep, owner, just(-1), just(300)).await?, [], "a nanosecond early");
+    let claimed = outboxes::claim(&sweep, owner, now, just(300)).await?;
     let settle = |claim| Settlement { id: claimed[0].id, claim: Some(claim), keep: None };
     let outbox = async || -> Result<Vec<Entry>, messages::StoreError> {
         Ok(scratch.mongo.load(&[write.partition], now).await?.remove(0)?.unwrap().outbox)
     };
     assert_eq!(outbox().await?, claimed, "the claim is loaded as it was given");
     for wrong in [just(299), just(301)] {
-        sweep.settle(owner, &[settle(wrong)]).await?;
+        outboxes::settle(&sweep, owner, &[settle(wrong)]).await?;
         assert_eq!(outbox().await?.len(), 1);
     }
-    sweep.settle(owner, &[settle(just(300))]).await?;
+    outboxes::settle(&sweep, owner, &[settle(just(300))]).await?;
     assert_eq!(outbox().await?, []);
     scratch.end().await
 }
@@ -214,7 +215,7 @@ async fn one_document_that_cannot_be_read_keeps_no_other_from_being_loaded_and_s
     let sagas = scratch.collection(collections::SAGA);
     let by_id = |write: &Persist| doc! { "_id": uuid(write.partition.as_uuid()) };
     sagas.update_one(by_id(&foreign), doc! { "$set": { "Content": { "status": "PROCESSING" } } }).await?;
-    sagas.update_one(by_id(&odd), doc! { "$set": { "Outbox": [{ "type": "Kafka" }] } }).await?;
+    sagas.update_one(by_id(&odd), doc! { "$set": { "Outbox": { "type": "Kafka" } } }).await?;
     let partitions = [foreign.partition, good.partition, odd.partition, foreign.partition];
     let loaded = scratch.mongo.load(&partitions, now).await?;
     assert_eq!(loaded[1].as_ref().unwrap().as_ref().unwrap().content, good.content);
@@ -245,10 +246,8 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
     let of_application = doc! { "_id": format!("sample/{id}"), "Revision": "first" };
     scratch.collection(collections::RECORD).insert_one(of_application).await?;
     let (now, file) = (HOST.now(), imports::FileId::from_uuid(id));
-    let sweep = scratch.mongo.saga_outbox();
     let errors = [
         (collections::SAGA, scratch.mongo.load(&[partition], now).await?.remove(0).err()),
-        (collections::SAGA, sweep.claim_due(Owner::Saga(partition), now, now).await.err()),
         (collections::VIEW, scratch.mongo.view(partition).await.err()),
         (collections::VIEW, scratch.mongo.unfinished().await.err()),
         (collections::PROGRESS, scratch.mongo.progress(partition).await.err()),
@@ -265,9 +264,33 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
         assert!(!error.is_retryable(), "{text}");
         assert!(text.contains(name) && text.contains(&id.to_string()), "{text}");
     }
-    let odd = doc! { "_id": "not ours", "ReadyAt": 1_i64 };
+    scratch.end().await
+}
+
+/// Nobody can claim its entries, so that all of them are poisoned together; they are shown, and can be deleted.
+#[tokio::test]
+async fn a_record_whose_id_cannot_be_read_is_set_aside_and_keeps_no_other_from_being_found() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let mut write = create("good");
+    write.add = vec![sample::entry(HOST, write.partition, now)?];
+    scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
+    let odd = doc! { "_id": "not ours", "ReadyAt": 1_i64, "Pending": 1, "Outbox": [{ "id": 7, "ready_at": 1_i64 }] };
     scratch.collection(collections::SAGA).insert_one(odd).await?;
-    let text = sweep.due(now, 10).await.unwrap_err().chain();
-    assert!(text.contains("pmSearchImportJobState") && text.contains("not ours"), "{text}");
+    let (sweep, good) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
+    let due = sweep.due(now, 10).await?;
+    let [Err(Unreadable { place, why }), Ok(found)] = due.as_slice() else { panic!("{due:?}") };
+    assert!(why.contains("pmSearchImportJobState") && why.contains("not ours"), "{why}");
+    assert_eq!(*found, good);
+    sweep.treat(place, &Treatment::Poison(why.clone())).await?;
+    assert_eq!(sweep.due(now, 10).await?, [Ok(good)]);
+    let first = sweep.pending(None, 1).await?;
+    let [Pending { id, owner: None, entries }] = first.as_slice() else { panic!("{first:?}") };
+    assert_eq!(entries, &[Err(Unreadable { place: place.clone(), why: why.clone() })]);
+    let second = sweep.pending(Some(id), 1).await?;
+    assert_eq!(second.iter().map(|pending| pending.owner).collect::<Vec<_>>(), [Some(good)]);
+    sweep.treat(place, &Treatment::Delete).await?;
+    let left = sweep.pending(None, 10).await?;
+    assert_eq!(left.iter().map(|pending| pending.owner).collect::<Vec<_>>(), [Some(good)]);
     scratch.end().await
 }

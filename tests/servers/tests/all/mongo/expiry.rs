@@ -9,9 +9,10 @@ use imports::{Progress, ReportProgress};
 use jiff::SignedDuration;
 use mongo::{Mongo, OnDifference, Outcome, Settings, collections};
 use mongodb::bson::{Bson, Document, doc};
-use outbox::{CommitSession, Entry, SessionRecord, SettleSessions, Settlement, SweepOutbox};
+use outbox::{CommitSession, Entry, SessionRecord, SettleSessions, Settlement};
 use saga::{Persist, WriteDocuments};
 use servers::mongo::{eventually, uri};
+use testing::outboxes;
 use testing::sample::{self, search as samples};
 
 use super::{Scratch, Setup, Tested};
@@ -77,9 +78,9 @@ async fn records_of_sessions_and_progress_leave_too() -> Tested {
         store.commit(record).await?;
     }
     let (sweep, owner) = (store.session_outbox(), outbox::Owner::Session(sent.id));
-    for entry in sweep.claim_due(owner, now, sample::later(now, 60)).await? {
+    for entry in outboxes::claim(&sweep, owner, now, sample::later(now, 60)).await? {
         let done = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-        sweep.settle(owner, &[done]).await?;
+        outboxes::settle(&sweep, owner, &[done]).await?;
     }
     store.bury(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
     store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use messages::{Host, PartitionKey, StoreError};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use outbox::{Entry, Owner, Settlement, SweepOutbox};
+use outbox::{Entry, Owner, Settlement};
 use saga::{Document as Saga, Persist, Persisted, ReadDocuments, WriteDocuments};
 use servers::mongo::{Proxy, eventually, uri};
+use testing::outboxes::{claim, settle};
 use testing::sample;
 
 use super::{Scratch, Setup, Tested};
@@ -58,9 +59,13 @@ async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested 
 async fn a_refusal_that_does_not_pass_is_said_to_be_useless_to_repeat() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
-    let fault = scratch.fail(1, &["update"], doc! { "errorCode": 13 }).await?;
+    let fault = scratch.fail(1, &["update"], doc! { "errorCode": 121 }).await?;
     let error = scratch.mongo.persist(&[create(now)], now).await.unwrap_err();
-    assert!(!error.is_retryable() && error.chain().contains("13 (Unauthorized)"), "{}", error.chain());
+    assert!(
+        !error.is_retryable() && error.chain().contains("121 (DocumentValidationFailure)"),
+        "{}",
+        error.chain()
+    );
     fault.off().await?;
     scratch.end().await
 }
@@ -90,15 +95,15 @@ async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() ->
     let second = create(now);
     scratch.mongo.persist(std::slice::from_ref(&second), now).await?;
     let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(second.partition));
-    let fault = scratch.fail(1, &["findAndModify"], how).await?;
-    unknown(sweep.claim_due(owner, now, sample::later(now, 300)).await);
+    let fault = scratch.fail(1, &["update"], how).await?;
+    unknown(claim(&sweep, owner, now, sample::later(now, 300)).await);
     fault.off().await?;
     assert_eq!(
-        sweep.claim_due(owner, now, sample::later(now, 300)).await?,
+        claim(&sweep, owner, now, sample::later(now, 301)).await?,
         [],
         "nobody else gets it meanwhile"
     );
-    assert_eq!(sweep.claim_due(owner, sample::later(now, 300), sample::later(now, 600)).await?.len(), 1);
+    assert_eq!(claim(&sweep, owner, sample::later(now, 300), sample::later(now, 600)).await?.len(), 1);
     scratch.end().await
 }
 
@@ -167,14 +172,14 @@ async fn a_claim_whose_answer_is_lost_is_answered_again_and_not_taken_twice() ->
     let write = create(now);
     scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
     let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
-    proxy.lose_answer_to("findAndModify", collections::SAGA);
+    proxy.lose_answer_to("update", collections::SAGA);
     let until = sample::later(now, 300);
-    let claimed = sweep.claim_due(owner, now, until).await?;
+    let claimed = claim(&sweep, owner, now, until).await?;
     assert!(proxy.has_cut());
     assert_eq!(claimed, [Entry { claimed_until: Some(until), ..write.add[0].clone() }]);
-    assert_eq!(sweep.claim_due(owner, now, until).await?, []);
+    assert_eq!(claim(&sweep, owner, now, sample::later(now, 301)).await?, []);
     proxy.lose_answer_to("update", collections::SAGA);
-    sweep.settle(owner, &[Settlement { id: claimed[0].id, claim: Some(until), keep: None }]).await?;
+    settle(&sweep, owner, &[Settlement { id: claimed[0].id, claim: Some(until), keep: None }]).await?;
     assert!(proxy.has_cut());
     assert_eq!(stored(&scratch, write.partition).await?.unwrap().outbox, []);
     scratch.end().await

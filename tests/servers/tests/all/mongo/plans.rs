@@ -7,7 +7,7 @@ use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
 use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
 use saga::{Persist, WriteDocuments};
-use testing::sample;
+use testing::{outboxes, sample};
 
 use super::{Scratch, Tested};
 
@@ -73,8 +73,9 @@ async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits(
     assert_eq!(costs, [(5, 0), (5, 0)]);
 
     scratch.profile().await?;
-    scratch.mongo.saga_outbox().claim_due(Owner::Saga(due[0].partition), now, sample::later(now, 60)).await?;
-    let operation = executed(&scratch, collections::SAGA, "command").await?;
+    let owner = Owner::Saga(due[0].partition);
+    outboxes::claim(&scratch.mongo.saga_outbox(), owner, now, sample::later(now, 60)).await?;
+    let operation = executed(&scratch, collections::SAGA, "update").await?;
     assert_eq!(int(&operation, "docsExamined"), 1, "{operation}");
     scratch.end().await
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use backend::SystemHost;
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
-use messages::PartitionKey;
+use messages::{MessageId, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
@@ -29,6 +29,16 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
             Ok(())
         })
     };
+    let damage_entry = |partition: PartitionKey, entry: MessageId| -> BoxFuture<'_, Tested> {
+        let binary = |id: uuid::Uuid| Binary { subtype: BinarySubtype::Uuid, bytes: id.as_bytes().to_vec() };
+        let place = doc! { "_id": binary(partition.as_uuid()), "Outbox.id": binary(entry.as_uuid()) };
+        let sagas = sagas.clone();
+        Box::pin(async move {
+            let later = doc! { "$set": { "Outbox.$.kind": { "kind": "webhook", "to": "x" } } };
+            assert_eq!(sagas.update_one(place, later).await?.modified_count, 1);
+            Ok(())
+        })
+    };
     let ports = testing::saga::Ports {
         read: store,
         write: store,
@@ -36,6 +46,7 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
         host: &SystemHost,
         retention,
         damage: Some(&damage),
+        damage_entry: Some(&damage_entry),
     };
     testing::saga::all(&ports).await
 }

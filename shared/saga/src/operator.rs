@@ -1,0 +1,136 @@
+//! What an operator does with effects that were given up.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
+use jiff::{SignedDuration, Timestamp};
+use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
+use outbox::{Entry, InspectOutbox, Owner, Settlement};
+
+use crate::document::Document;
+use crate::engine::{Partitions, Stores};
+
+/// Puts effects that were given up back to work.
+///
+/// By then the partition's ledger item may have expired (30 days after it was touched last), and its tokens with it. A
+/// requeued request's answer, or a timer's message, would count as a duplicate. So the tokens are granted again first.
+/// Which ones follows from what is stored, and not from the entry: those that the document *expects*. A token leaves that
+/// list in the very write that takes its message, so none of them was ever used; and garbage is what is not on it, so
+/// none of them is collected. That makes it harmless to repeat.
+pub struct Operator {
+    /// The documents, and the outboxes.
+    pub stores: Stores,
+    /// The ledger.
+    pub partitions: Partitions,
+    /// Time and ids.
+    pub host: Arc<dyn Host>,
+    /// How long a claim of a partition lasts at most.
+    pub lease: SignedDuration,
+}
+
+impl Operator {
+    /// The outbox of a record.
+    pub fn outbox(&self, owner: Owner) -> &dyn InspectOutbox {
+        match owner {
+            Owner::Saga(_) => self.stores.saga_outbox.as_ref(),
+            Owner::Session(_) => self.stores.session_outbox.as_ref(),
+        }
+    }
+
+    /// Puts an entry back to work, unless it has changed since it was seen.
+    ///
+    /// # Errors
+    /// When a store does not answer, or somebody is inside the partition just now. It may be repeated.
+    pub async fn requeue(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
+        if let Ok(message) = Message::decode(&entry.payload) {
+            self.readmit(&message).await?;
+        }
+        let keep = Some(entry.requeued(self.host.now()));
+        let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep };
+        self.outbox(owner).settle(&[(owner, vec![settlement])]).await
+    }
+
+    /// Makes a message's partition admit again what it waits for.
+    async fn readmit(&self, message: &Message) -> Result<(), StoreError> {
+        let partition = message.partition;
+        let document = self.load(partition).await?;
+        let (expected, entry_token) =
+            (waits_for(document.as_ref()), self.entry_token(message, &document).await?);
+        if expected.is_empty() && entry_token.is_none() {
+            return Ok(());
+        }
+        let attempt = AttemptId::from_uuid(self.host.fresh_id());
+        let mut mint: Vec<Token> = expected.iter().cloned().collect();
+        let mut admitted = self.claim(partition, attempt, &mint).await?;
+        if admitted.fence == FIRST && entry_token.is_some() {
+            mint.extend(entry_token);
+            admitted = self.claim(partition, attempt, &mint).await?;
+        }
+        // An item that came into being just now counts its fences anew, and workers that come after must not be taken for
+        // ones that have lost the partition long ago.
+        let fence = document.map_or(0, |document| document.content.fence);
+        while admitted.fence < fence && admitted.tokens != Tokens::Unchecked {
+            admitted = self.claim(partition, attempt, &mint).await?;
+        }
+        // Somebody may have used a token between the load and the claim; while the claim lasts nobody does.
+        let still = waits_for(self.load(partition).await?.as_ref());
+        let remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
+        let (fence, now) = (admitted.fence, self.host.now());
+        let release = Release { partition, attempt, fence, remove, ended: false, now };
+        // Should this fail, or come too late, the lease runs out by itself.
+        self.partitions.ledger.release(&release).await.map(drop)
+    }
+
+    /// The token of an event from an entry point, if it may never have been used: neither document nor view knows of it.
+    /// A token that is absent from an item which lives was used.
+    async fn entry_token(
+        &self,
+        message: &Message,
+        document: &Option<Document>,
+    ) -> Result<Option<Token>, StoreError> {
+        let Some(token) = message.token.clone().filter(|token| !token.is_from_attempt()) else {
+            return Ok(None);
+        };
+        let was_used = match document {
+            Some(document) => {
+                let processed = document.content.processed.iter().any(|processed| processed.id == message.id);
+                processed || document.content.ended_at.is_some()
+            }
+            None => self.stores.read_views.view(message.partition).await?.is_some_and(|view| view.ended),
+        };
+        Ok((!was_used).then_some(token))
+    }
+
+    async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, StoreError> {
+        let loaded = self.stores.read_documents.load(&[partition], self.host.now()).await?;
+        loaded.into_iter().next().transpose().map(Option::flatten)
+    }
+
+    async fn claim(
+        &self,
+        partition: PartitionKey,
+        attempt: AttemptId,
+        mint: &[Token],
+    ) -> Result<Admitted, StoreError> {
+        let now: Timestamp = self.host.now();
+        let requires = Requirement::Nothing;
+        let claim = Claim { partition, attempt, now, lease: self.lease, requires, mint: mint.to_vec() };
+        match self.partitions.ledger.claim(&claim).await? {
+            Admission::Admitted(admitted) => Ok(admitted),
+            Admission::Busy { .. } | Admission::Duplicate => Err(StoreError::unavailable(
+                format!("granting the tokens of partition {partition}"),
+                "another worker is inside; try again in a minute",
+            )),
+        }
+    }
+}
+
+/// The fence of the first claim of an item.
+const FIRST: u64 = 1;
+
+/// The tokens that a document waits for.
+fn waits_for(document: Option<&Document>) -> BTreeSet<Token> {
+    let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
+    content.into_iter().flat_map(|content| &content.expected).map(|expected| expected.token.clone()).collect()
+}
