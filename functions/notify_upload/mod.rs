@@ -131,19 +131,14 @@ impl NotifyUpload {
         let version = notification.version.as_deref().unwrap_or("");
         let parts = [notification.bucket.as_str(), notification.key.as_str(), version];
         let id = MessageId::of_fact(STORED_OBJECT, &parts);
-        let saved = SearchEvent::SearchUploadSaved(SearchUploadSaved {
-            project_id: key.project,
-            file_id: key.file,
-            file_name: key.name.clone(),
-            object: ObjectRef {
-                bucket: notification.bucket.clone(),
-                key: notification.key.clone(),
-                version: notification.version.clone(),
-                size_bytes: facts.size_bytes,
-            },
-            metadata: facts.metadata,
-        });
-        let body = saved.body().map_err(SendError::from)?;
+        let object = ObjectRef {
+            bucket: notification.bucket.clone(),
+            key: notification.key.clone(),
+            version: notification.version.clone(),
+            size_bytes: facts.size_bytes,
+        };
+        let saved = SearchUploadSaved::of(key, object, facts.metadata);
+        let body = SearchEvent::SearchUploadSaved(saved).body().map_err(SendError::from)?;
         let message = Message::new(id, NAME, key.search, self.reporter.host.now(), body);
         Ok(Message { token: key.token.clone(), ..message })
     }

@@ -1,4 +1,5 @@
-//! The parser: one `StartParsing` command becomes the studies of one file, and a reply to the saga.
+//! The parser: one `StartParsing` command becomes the studies of one file, and a reply to the saga. It is the function
+//! that reads the uploaded files, so it also looks for those that nobody told of (`LookForUploads`).
 //!
 //! It may run twice for one command: a study's id is derived from search, file and record, so the second run
 //! stores the same studies again, or goes on where the first one ended. The filter pair only spares it the work. A file
@@ -7,10 +8,12 @@
 //!
 //! - [`ParseReferences`] is the handler;
 //! - `file` streams one file into studies;
-//! - `duplicates` marks the studies that are there twice.
+//! - `duplicates` marks the studies that are there twice;
+//! - `look` finds the files of a search in the store.
 
 mod duplicates;
 mod file;
+mod look;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
@@ -18,10 +21,11 @@ use std::sync::{Arc, LazyLock};
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
-use imports::ports::OBJECTS;
+use imports::ports::{BUCKET, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, ParseCommand, Ports, ReadObject, ReadStudies, ReportProgress, SearchEvent, WriteStudies,
+    Counts, FindObjects, ParseCommand, Ports, ReadObject, ReadStudies, ReportProgress, SearchEvent,
+    WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -37,7 +41,7 @@ pub const NAME: &str = "parse-references";
 /// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::PROCESSED, OBJECTS],
+    services: &[Service::DATABASE, Service::PROCESSED, OBJECTS, BUCKET],
     source: Source::Queue(PARSE),
     sends: &[SAGA],
     build: Some(build),
@@ -56,6 +60,12 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
 pub struct ParseReferences {
     /// Reads the files.
     pub objects: Arc<dyn ReadObject>,
+    /// Looks through them.
+    pub bucket: Arc<dyn FindObjects>,
+    /// What their keys begin with.
+    pub key_prefix: String,
+    /// Whether files that were put into the bucket by hand are admitted.
+    pub admit_untokened: bool,
     /// Stores the studies.
     pub studies: Arc<dyn WriteStudies>,
     /// Reads which studies are stored already.
@@ -74,11 +84,14 @@ impl ParseReferences {
     /// The handler over these ports.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// When no database or no bucket is configured.
     pub fn over(ports: &Ports) -> Result<Self, Missing> {
         let library = ports.library()?;
         Ok(Self {
             objects: Arc::clone(&ports.objects),
+            bucket: ports.bucket.clone()?,
+            key_prefix: ports.settings.key_prefix.clone(),
+            admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
             stored: Arc::clone(&library.read_studies),
             progress: Arc::clone(&library.report_progress),
@@ -128,7 +141,12 @@ impl Handler for ParseReferences {
         reporter: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
-        let (message, ParseCommand::StartParsing(command)) = (&asked.message, &asked.command);
+        let (message, command) = match (&asked.message, &asked.command) {
+            (message, ParseCommand::StartParsing(command)) => (message, command),
+            (message, ParseCommand::LookForUploads(command)) => {
+                return self.look(message.partition, command).await;
+            }
+        };
         let reason = match self.parse_file(message, command, reporter).await {
             Ok(report) => return self.completed(message, command, &report, reporter).await,
             Err(FileError::Store(error)) => return Err(error.into()),
@@ -146,7 +164,6 @@ impl Handler for ParseReferences {
     }
 
     fn reply_token(&self, command: &ParseCommand) -> Option<Token> {
-        let ParseCommand::StartParsing(command) = command;
-        command.reply_token.clone()
+        command.earlier_reply_token()
     }
 }

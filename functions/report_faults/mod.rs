@@ -52,7 +52,9 @@ impl Handler for ReportFaults {
         _: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
-        let ParseCommand::StartParsing(command) = &asked.command;
+        let ParseCommand::StartParsing(command) = &asked.command else {
+            return Ok(Done::because("its search ends without the look that nobody could take"));
+        };
         let reason = "the file could not be read after several attempts".to_owned();
         let report = StartParsingFaulted { file_id: command.file_id, reason };
         Done::because("told the saga that the file was never read")
@@ -60,7 +62,6 @@ impl Handler for ReportFaults {
     }
 
     fn reply_token(&self, command: &ParseCommand) -> Option<Token> {
-        let ParseCommand::StartParsing(command) = command;
-        command.reply_token.clone()
+        command.earlier_reply_token()
     }
 }

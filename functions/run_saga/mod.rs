@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use imports::Ports;
 use imports::queues::{EVENTS, PARSE, SAGA};
-use imports::{Ports, SearchImport};
 use messages::Consumer;
 use saga::{Function, Missing, Service, Source};
 
@@ -23,5 +23,5 @@ pub static FUNCTION: Function<Ports> = Function {
 };
 
 fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
-    ports.engine.run(NAME, SearchImport)
+    ports.engine.run(NAME, ports.saga())
 }

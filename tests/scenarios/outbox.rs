@@ -275,8 +275,11 @@ async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_sea
     world.deliver(&UPLOADS, &uploads).await;
     let refusing = Engine { send: Arc::new(Closed), ..world.backend.ports.engine.clone() };
     let events = world.take(&SAGA).await;
-    let answers =
-        refusing.run(run_saga::NAME, SearchImport).unwrap().consume(&deliveries(&events), None).await;
+    let answers = refusing
+        .run(run_saga::NAME, SearchImport::default())
+        .unwrap()
+        .consume(&deliveries(&events), None)
+        .await;
     assert_eq!(answers, [Disposition::Acknowledge]);
     for received in &events {
         world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();

@@ -69,7 +69,7 @@ fn troubled(world: &World, trouble: Trouble, times: usize) -> (Arc<dyn Consumer>
     let mut engine = world.backend.ports.engine.clone();
     let stores = engine.stores().unwrap().clone();
     engine.stores = Ok(saga::Stores { write_documents: store.clone(), ..stores });
-    (engine.run(run_saga::NAME, SearchImport).unwrap(), store)
+    (engine.run(run_saga::NAME, SearchImport::default()).unwrap(), store)
 }
 
 #[tokio::test]

@@ -133,6 +133,83 @@ async fn a_search_whose_files_never_arrive_times_out() {
 }
 
 #[tokio::test]
+async fn a_file_of_which_nobody_told_is_found_before_the_search_times_out() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.run().await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, TWO_RECORDS).await;
+    // The notifications are lost.
+    for notification in world.take(&UPLOADS).await {
+        world.store().answer(&UPLOADS, &notification.receipt, &Disposition::Acknowledge).await.unwrap();
+    }
+    world.pass(Duration::from_secs(3_601)).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.reason), (JobState::Completed, None));
+    assert_eq!(world.studies(announced.search_id).await.len(), 4);
+}
+
+#[tokio::test]
+async fn each_file_that_arrives_gives_the_others_as_much_time_again() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.run().await;
+    world.pass(Duration::from_secs(3_000)).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.pass(Duration::from_secs(3_000)).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Uploading);
+    world.pass(Duration::from_secs(601)).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Error);
+}
+
+#[tokio::test]
+async fn a_look_that_is_never_answered_ends_the_search_too() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.run().await;
+    world.pass(Duration::from_secs(3_601)).await;
+    let timeout = world.take(&SAGA).await;
+    world.deliver(&SAGA, &timeout).await;
+    assert_eq!(body(&world.take(&PARSE).await[0]).name, "LookForUploads");
+    world.pass(Duration::from_secs(3 * 3_600)).await;
+    let timeout = world.take(&SAGA).await;
+    world.deliver(&SAGA, &timeout).await;
+    let reason = world.job(announced.search_id).await.reason;
+    let expected = "upload timed out: 0 of 1 files arrived, and nobody could look whether more are stored";
+    assert_eq!(reason.as_deref(), Some(expected));
+}
+
+#[tokio::test]
+async fn files_that_are_never_read_end_the_search_with_their_names() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, TWO_RECORDS).await;
+    for queue in [&UPLOADS, &SAGA, &SAGA] {
+        let batch = world.take(queue).await;
+        world.deliver(queue, &batch).await;
+    }
+    // Nobody ever works on the second command.
+    let commands = world.take(&PARSE).await;
+    assert_eq!(commands.len(), 2);
+    world.deliver(&PARSE, &commands[..1]).await;
+    world.store().answer(&PARSE, &commands[1].receipt, &Disposition::Acknowledge).await.unwrap();
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Parsing);
+    world.pass(Duration::from_secs(24 * 3_600)).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!(job.state, JobState::Error);
+    let unread = job.files.iter().find(|file| file.outcome.is_none()).unwrap();
+    let expected = format!("not read in time: {}", unread.name.as_deref().unwrap());
+    assert_eq!(job.reason, Some(expected));
+}
+
+#[tokio::test]
 async fn late_upload_timeout_with_an_old_token() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::Settings;
 use imports::manifest::MAX_FILE_BYTES;
+use imports::{Deadlines, Settings};
 use jiff::SignedDuration;
 use outbox::Policy;
 
@@ -147,6 +147,10 @@ pub struct Config {
     pub max_quarantined_percent: u8,
     /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
     pub upload_valid_for: Duration,
+    /// How long a search waits:
+    /// - `SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS`: for its next file; 3,600. Never shorter than an upload form is valid;
+    /// - `SEARCH_IMPORT_PARSE_TIMEOUT_SECONDS`: for its files to be read, once all of them are here; 86,400.
+    pub deadlines: Deadlines,
     /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
@@ -191,6 +195,7 @@ impl Default for Config {
             max_record_bytes: 4 << 20,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
+            deadlines: Deadlines::default(),
             admit_untokened: false,
             concurrency: 10,
             outbox: Policy::default(),
@@ -222,6 +227,7 @@ impl Config {
             max_record_bytes: self.max_record_bytes,
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
+            deadlines: self.deadlines,
         }
     }
 
@@ -255,6 +261,12 @@ impl Config {
         let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
         let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
         let (session_max_commit, session_increment) = reader.session(&default);
+        let upload_valid_for = Duration::from_secs(reader.read(
+            "UPLOAD_VALID_SECONDS",
+            default.upload_valid_for.as_secs(),
+            |seconds| (1..=604_800).contains(seconds),
+            "a number of seconds from 1 to 604800",
+        ));
         Self {
             backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
             services: reader.services(default.services),
@@ -284,12 +296,8 @@ impl Config {
                 |percent| *percent <= 100,
                 "a number from 0 to 100",
             ),
-            upload_valid_for: Duration::from_secs(reader.read(
-                "UPLOAD_VALID_SECONDS",
-                default.upload_valid_for.as_secs(),
-                |seconds| (1..=604_800).contains(seconds),
-                "a number of seconds from 1 to 604800",
-            )),
+            upload_valid_for,
+            deadlines: reader.deadlines(upload_valid_for, default.deadlines),
             admit_untokened: reader.read(
                 "ADMIT_UNTOKENED",
                 default.admit_untokened,
@@ -305,6 +313,10 @@ impl Config {
             message_lifetime,
         }
     }
+}
+
+fn span(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 #[derive(Default)]
@@ -362,7 +374,6 @@ impl Reader {
 
     fn outbox(&mut self, default: Policy) -> Policy {
         let from_1 = "a number, at least 1";
-        let span = |duration: Duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
         let give_up_after = self.seconds("OUTBOX_GIVE_UP_SECONDS", default.give_up_after.unsigned_abs());
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
         let stuck_after = self.seconds("OUTBOX_STUCK_SECONDS", default.stuck_after.unsigned_abs());
@@ -383,6 +394,13 @@ impl Reader {
             send_timeout,
             retention: span(retention),
         }
+    }
+
+    /// Whoever has a form that is still valid may upload with it.
+    fn deadlines(&mut self, upload_valid_for: Duration, default: Deadlines) -> Deadlines {
+        let upload = self.seconds("UPLOAD_TIMEOUT_SECONDS", default.upload.unsigned_abs());
+        let parse = self.seconds("PARSE_TIMEOUT_SECONDS", default.parse.unsigned_abs());
+        Deadlines { upload: span(upload.max(upload_valid_for)), parse: span(parse) }
     }
 
     /// At most what SQS allows
@@ -497,6 +515,18 @@ mod tests {
         assert_eq!(kept.retention, SignedDuration::from_hours(24));
         let slow = read("SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS", "301").unwrap_err().to_string();
         assert!(slow.contains("SEND_TIMEOUT_SECONDS must be at most 300"), "{slow}");
+    }
+
+    #[test]
+    fn a_search_waits_at_least_as_long_as_its_forms_are_valid() {
+        let upload = |settings: &[(&str, &str)]| {
+            Config::from_pairs(pairs(settings)).map(|config| config.deadlines.upload.as_secs())
+        };
+        let (valid, timeout) = ("SEARCH_IMPORT_UPLOAD_VALID_SECONDS", "SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS");
+        assert_eq!(upload(&[]), Ok(3_600));
+        assert_eq!(upload(&[(valid, "7200")]), Ok(7_200));
+        assert_eq!(upload(&[(valid, "60"), (timeout, "120")]), Ok(120));
+        assert!(upload(&[(timeout, "0")]).is_err());
     }
 
     #[test]

@@ -140,6 +140,7 @@ pub fn embedded(
         engine: Adapters::of(store, config.mode).engine(imports::SYSTEM, host, observer, &config),
         library: Ok(Library::of(store)),
         objects: store.clone(),
+        bucket: Ok(store.clone()),
         uploads: Ok(store.clone()),
         settings: config.settings(),
     };

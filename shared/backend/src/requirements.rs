@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws::queues::Queues;
 use imports::Ports;
-use imports::ports::{OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, OBJECTS, UPLOADS};
 use imports::queues::QUEUES;
 use messages::{Host, Observe, QueueSpec};
 use saga::{Function, Service};
@@ -20,7 +20,7 @@ pub fn settings(service: Service) -> &'static [&'static str] {
         }
         Service::LEDGER => &[aws::ledger::LEDGER_TABLE],
         Service::PROCESSED => &[aws::ledger::PROCESSED_TABLE],
-        UPLOADS => &[s3::UPLOAD_BUCKET],
+        BUCKET | UPLOADS => &[s3::UPLOAD_BUCKET],
         _ => &[],
     }
 }
@@ -32,7 +32,7 @@ pub(crate) fn unset<P>(function: &Function<P>, table: &[QueueSpec], config: &Con
         Service::DATABASE => services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some(),
         Service::LEDGER => services.ledger_table.is_some() || config.mode == Mode::Optimistic,
         Service::PROCESSED => services.processed_table.is_some(),
-        UPLOADS => services.upload_bucket.is_some(),
+        BUCKET | UPLOADS => services.upload_bucket.is_some(),
         // Each event says itself where its object is.
         OBJECTS => true,
         _ => false,

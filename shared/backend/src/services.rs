@@ -48,6 +48,7 @@ pub(crate) async fn open(
         engine: clients.adapters(database, config.mode).engine(imports::SYSTEM, host, observer, &config),
         library,
         objects: Arc::new(objects),
+        bucket: uploads.clone().map(|uploads| Arc::new(uploads) as _),
         uploads: uploads.map(|uploads| Arc::new(uploads) as _),
         settings: config.settings(),
     };

@@ -96,6 +96,8 @@ pub enum Call {
     ObjectsHead,
     /// [`imports::ReadObject::open`].
     ObjectsOpen,
+    /// [`imports::FindObjects::find`].
+    ObjectsFind,
 }
 
 /// Called around every call of a port. One that never returns stops the caller at that point for good, like a crash.

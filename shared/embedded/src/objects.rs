@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
 use imports::messages::ObjectRef;
-use imports::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
+use imports::objects::MAX_FOUND;
+use imports::{
+    FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
+};
 use jiff::Timestamp;
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -103,7 +106,7 @@ impl ReadObject for Store {
         let work = move |db: &Connection| match find(db, &key)? {
             Some(stored) => {
                 let metadata = from_json(&stored.metadata)?;
-                Ok(Some(ObjectFacts { size_bytes: stored.size_bytes, metadata }))
+                Ok(Some(ObjectFacts { size_bytes: stored.size_bytes, version: None, metadata }))
             }
             None => Ok(None),
         };
@@ -119,6 +122,27 @@ impl ReadObject for Store {
         self.step(Call::ObjectsOpen, Phase::After).await;
         opened
     }
+}
+
+#[async_trait]
+impl FindObjects for Store {
+    async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
+        let doing = format!("looking for objects below {prefix}");
+        let prefix = prefix.to_owned();
+        self.look(Call::ObjectsFind, doing, move |db| find_below(db, &prefix)).await
+    }
+}
+
+fn find_below(db: &Connection, prefix: &str) -> Result<Vec<ObjectRef>, Fault> {
+    let mut statement = db.prepare_cached(
+        // No character comes after the one that ends the range.
+        "SELECT key, size_bytes FROM object WHERE key >= ?1 AND key < ?1 || char(1114111) ORDER BY key LIMIT ?2",
+    )?;
+    let found = statement.query_map(params![prefix, int(MAX_FOUND as u64)], |row| {
+        let (key, size_bytes) = (row.get(0)?, uint(row.get(1)?));
+        Ok(ObjectRef { bucket: BUCKET.to_owned(), key, version: None, size_bytes })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 impl Store {

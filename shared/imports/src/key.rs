@@ -35,6 +35,11 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
+    /// What the keys of all files of a search begin with.
+    pub fn folder(prefix: &str, project: ProjectId, search: SearchId) -> String {
+        format!("{prefix}{project}/{search}/")
+    }
+
     /// Reads a decoded key below `prefix`.
     ///
     /// # Errors

@@ -33,9 +33,11 @@ pub use jobs::{Jobs, Progress, ReadProgress, ReportProgress};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use messages::{ImportEvent, ParseCommand, SearchEvent};
-pub use objects::{ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant};
+pub use objects::{
+    FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
+};
 pub use ports::{Library, Ports, Settings};
-pub use saga::SearchImport;
+pub use saga::{Deadlines, SearchImport};
 pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
 
 /// The application's name, in the types and sources of its messages.

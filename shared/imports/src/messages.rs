@@ -1,6 +1,6 @@
 //! What travels, and what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use messages::{Token, messages};
 use saga::SAGA;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{FileId, ProjectId, TimeoutId};
 use crate::job::Counts;
+use crate::key::ObjectKey;
 use crate::manifest::Manifest;
 use crate::queues::{EVENTS, PARSE};
 
@@ -26,16 +27,22 @@ messages! {
         StartParsingFaulted(StartParsingFaulted) = 1,
         /// The files of a search did not arrive in time.
         UploadTimeout(UploadTimeout) = 1,
+        /// The store was looked through for files that nobody told of.
+        UploadsFound(UploadsFound) = 1,
+        /// The files of a search were not read in time.
+        ParseTimeout(ParseTimeout) = 1,
         /// A search was withdrawn by whoever announced it.
         SearchWithdrawn(SearchWithdrawn) = 1,
     }
 }
 
 messages! {
-    /// Commands for the parser.
+    /// Commands for whoever reads the uploaded files.
     pub enum ParseCommand of "search-import" to PARSE {
         /// Read one file.
         StartParsing(StartParsing) = 1,
+        /// Look which files of a search are stored.
+        LookForUploads(LookForUploads) = 1,
     }
 }
 
@@ -72,6 +79,14 @@ pub struct SearchUploadSaved {
     /// The object's user metadata as stored, at most 2 KB by S3's limit; read by
     /// [`crate::UploadMetadata::from_map`].
     pub metadata: BTreeMap<String, String>,
+}
+
+impl SearchUploadSaved {
+    /// What is to be told of a stored object of this key.
+    pub fn of(key: &ObjectKey, object: ObjectRef, metadata: BTreeMap<String, String>) -> Self {
+        let (project_id, file_id, file_name) = (key.project, key.file, key.name.clone());
+        Self { project_id, file_id, file_name, object, metadata }
+    }
 }
 
 /// One stored object.
@@ -122,6 +137,20 @@ pub struct UploadTimeout {
     pub timeout_id: TimeoutId,
 }
 
+/// See [`SearchEvent::UploadsFound`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadsFound {
+    /// What a notification would have told of each file, one entry for a file.
+    pub files: Vec<SearchUploadSaved>,
+}
+
+/// See [`SearchEvent::ParseTimeout`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParseTimeout {
+    /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
+    pub timeout_id: TimeoutId,
+}
+
 /// See [`SearchEvent::SearchWithdrawn`]. It may overtake the announcement, and so says itself what was announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchWithdrawn {
@@ -129,6 +158,16 @@ pub struct SearchWithdrawn {
     pub project_id: ProjectId,
     /// What was announced.
     pub manifest: Manifest,
+}
+
+impl ParseCommand {
+    /// The token that the reply must carry, where releases before the envelope had one put it.
+    pub fn earlier_reply_token(&self) -> Option<Token> {
+        match self {
+            Self::StartParsing(command) => command.reply_token.clone(),
+            Self::LookForUploads(_) => None,
+        }
+    }
 }
 
 /// See [`ParseCommand::StartParsing`]. It carries all that the parser needs.
@@ -147,6 +186,15 @@ pub struct StartParsing {
     /// The token that the reply must carry, as releases before the envelope had one look for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_token: Option<Token>,
+}
+
+/// See [`ParseCommand::LookForUploads`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookForUploads {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// The files that are known to be stored.
+    pub known: BTreeSet<FileId>,
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].

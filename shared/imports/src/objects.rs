@@ -18,6 +18,8 @@ pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
 pub struct ObjectFacts {
     /// Its size in bytes.
     pub size_bytes: u64,
+    /// Its version, in a bucket that keeps versions.
+    pub version: Option<String>,
     /// Its user metadata, as the upload form set it.
     pub metadata: BTreeMap<String, String>,
 }
@@ -25,7 +27,7 @@ pub struct ObjectFacts {
 /// Reads stored objects.
 #[async_trait]
 pub trait ReadObject: Send + Sync {
-    /// Size and metadata of an object; `None` when there is no such object, or no longer.
+    /// What is known of an object, of its latest version unless one is named; `None` when there is no such object, or no longer.
     ///
     /// # Errors
     /// When the store does not answer.
@@ -41,6 +43,20 @@ pub trait ReadObject: Send + Sync {
     /// # Errors
     /// When the store does not answer. The stream itself may fail later.
     async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError>;
+}
+
+/// The most objects that one look finds: several for each file that a search may have.
+pub const MAX_FOUND: usize = 1_000;
+
+/// Looks through the bucket of the uploads.
+#[async_trait]
+pub trait FindObjects: Send + Sync {
+    /// The latest versions of the objects whose keys begin with `prefix`, in the order of their keys, at most
+    /// [`MAX_FOUND`]. Their versions are left open.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError>;
 }
 
 /// The right to upload one object.

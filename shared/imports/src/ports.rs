@@ -10,12 +10,14 @@ use std::time::Duration;
 use saga::{Engine, Missing, Service};
 
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
-use crate::objects::{PresignUpload, ReadObject};
-use crate::saga::SearchImport;
+use crate::objects::{FindObjects, PresignUpload, ReadObject};
+use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{ReadStudies, WriteStudies};
 
 /// The uploaded files, which a function reads.
 pub const OBJECTS: Service = Service("objects");
+/// The bucket of the uploaded files, which a function looks through.
+pub const BUCKET: Service = Service("bucket");
 /// The uploaded files, which a function makes upload forms for.
 pub const UPLOADS: Service = Service("uploads");
 
@@ -28,6 +30,8 @@ pub struct Ports {
     pub library: Result<Library, Missing>,
     /// Reads the uploaded files.
     pub objects: Arc<dyn ReadObject>,
+    /// Looks through them.
+    pub bucket: Result<Arc<dyn FindObjects>, Missing>,
     /// Makes forms for uploading a file.
     pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
     /// The application's limits and key prefix.
@@ -75,6 +79,8 @@ pub struct Settings {
     pub max_quarantined_percent: u8,
     /// How long an upload form is valid.
     pub upload_valid_for: Duration,
+    /// How long a search waits for what.
+    pub deadlines: Deadlines,
 }
 
 impl Default for Settings {
@@ -85,6 +91,7 @@ impl Default for Settings {
             max_record_bytes: 4 << 20,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
+            deadlines: Deadlines::default(),
         }
     }
 }
@@ -104,7 +111,12 @@ impl Ports {
     /// When no database is configured.
     pub fn jobs(&self) -> Result<Jobs, Missing> {
         let progress = Arc::clone(&self.library()?.read_progress);
-        Ok(Jobs { views: self.engine.views(SearchImport)?, progress })
+        Ok(Jobs { views: self.engine.views(self.saga())?, progress })
+    }
+
+    /// The saga of a search.
+    pub fn saga(&self) -> SearchImport {
+        SearchImport { deadlines: self.settings.deadlines }
     }
 }
 

@@ -26,9 +26,9 @@ const ANY_KEY: &str = "x";
 /// The bucket of the uploads.
 #[derive(Clone)]
 pub struct Uploads {
-    client: Client,
+    pub(crate) client: Client,
     credentials: Option<SharedCredentialsProvider>,
-    bucket: String,
+    pub(crate) bucket: String,
     host: Arc<dyn Host>,
 }
 

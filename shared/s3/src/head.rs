@@ -26,6 +26,7 @@ impl ReadObject for Objects {
         match request.set_version_id(version.map(str::to_owned)).send().await {
             Ok(found) => Ok(Some(ObjectFacts {
                 size_bytes: found.content_length.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+                version: found.version_id,
                 metadata: found.metadata.unwrap_or_default().into_iter().collect(),
             })),
             Err(error) if is_absent(error.code(), error.raw_response().map(|raw| raw.status().as_u16())) => {

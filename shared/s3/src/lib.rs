@@ -3,11 +3,13 @@
 //! - [`Objects`]: [`imports::ReadObject`]. An object is read as one stream; when the connection breaks, the stream
 //!   goes on where it was, with the same version of the object, a bounded number of times. What is in memory is what
 //!   the connection has delivered and nobody has taken yet, whatever the object's size;
-//! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over what it allows, computed here without a call.
+//! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over what it allows, computed here without a call;
+//!   and [`imports::FindObjects`], a look through the bucket.
 //!
 //! Keys are taken and given as they are; reading them out of a notification is
 //! somebody else's business.
 
+mod finding;
 mod form;
 mod head;
 mod policy;

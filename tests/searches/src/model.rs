@@ -1,7 +1,9 @@
 //! One search of two files, as the model of the delivery protocol takes it.
 
 use ::model::{Budget, Check, Property, Protocol, always, input, reply, sometimes};
-use imports::messages::{ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted};
+use imports::messages::{
+    ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted, UploadsFound,
+};
 use imports::{
     Counts, FileId, Manifest, ManifestFile, ParseCommand, ProjectId, SearchEvent, SearchImport,
     UploadMetadata,
@@ -16,7 +18,7 @@ pub const FILES: u32 = 2;
 pub fn protocol(announced: bool, budget: Budget) -> Protocol<SearchImport> {
     let files = (0..FILES).map(|n| input(1 + n, &saved(n)));
     let inputs = announced.then(|| input(0, &started())).into_iter().chain(files).collect();
-    Protocol { saga: SearchImport, inputs, replies, budget }
+    Protocol { saga: SearchImport::default(), inputs, replies, budget }
 }
 
 /// What holds of a search beyond what holds of any saga.
@@ -54,19 +56,31 @@ fn started() -> SearchEvent {
 }
 
 fn saved(n: u32) -> SearchEvent {
+    SearchEvent::SearchUploadSaved(stored(n))
+}
+
+fn stored(n: u32) -> SearchUploadSaved {
     let metadata = UploadMetadata { search_name: "search".into(), expected_files: FILES as usize };
-    SearchEvent::SearchUploadSaved(SearchUploadSaved {
+    SearchUploadSaved {
         project_id: project(),
         file_id: file(n),
         file_name: format!("{n}.ris"),
         object: ObjectRef { bucket: "b".into(), key: n.to_string(), version: None, size_bytes: 1 },
         metadata: metadata.to_map(),
-    })
+    }
 }
 
-/// What the parser answers to a command. How the import ended is for the world outside.
+/// What the parser answers to a command: whoever looks finds the first file. How the import ended is for the world
+/// outside.
 fn replies(message: &Message) -> Vec<Message> {
-    let Ok(ParseCommand::StartParsing(parse)) = message.read() else { return Vec::new() };
+    let parse = match message.read() {
+        Ok(ParseCommand::StartParsing(parse)) => parse,
+        Ok(ParseCommand::LookForUploads(_)) => {
+            let found = UploadsFound { files: vec![stored(0)] };
+            return vec![reply(message, &SearchEvent::UploadsFound(found))];
+        }
+        Err(_) => return Vec::new(),
+    };
     let counts = Counts {
         format: "RIS".into(),
         encoding: "UTF-8".into(),

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Queue, StoreError};
 
 use crate::coverage::{Call, Phase};
@@ -11,7 +12,7 @@ use crate::options::{Mode, Mutant};
 use crate::point::{Gate, Kind};
 use crate::port::Port;
 use crate::rng::Rng;
-use crate::world::{Occasion, World, span};
+use crate::world::{Occasion, World, span, timestamp};
 
 /// The simulation, as one worker of a workload with the world `A` has it.
 pub struct Access<A> {
@@ -81,6 +82,11 @@ impl<'a, A: 'static> Scene<'a, A> {
     /// Makes choices.
     pub fn rng(&mut self) -> &mut Rng {
         &mut self.world.rng
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        timestamp(self.world.now)
     }
 
     /// Writes a line of the trace, if there is one.

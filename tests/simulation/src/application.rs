@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
@@ -95,6 +96,7 @@ pub(crate) trait Application: Send + Sync {
         now: Timestamp,
     ) -> Result<Wanted, String>;
 
+    fn patience(&self) -> Option<Duration>;
     fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
     fn changed(&self, written: &Written<'_>) -> Checked;
     fn committed(&self, session: &SessionRecord) -> Checked;
@@ -219,6 +221,10 @@ impl<W: Workload> Application for Erased<W> {
         let stored = Json::of(&state).map_err(|error| error.to_string())?;
         let Draft { messages, shown, timers, cancelled, .. } = wanted;
         Ok(Wanted { state: stored, messages, shown, timers, cancelled })
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.workload.patience()
     }
 
     fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds {

@@ -6,9 +6,12 @@ use jiff::Timestamp;
 use crate::rng::Rng;
 use crate::world::{World, timestamp};
 
+/// The most that a clock is ahead of the world's, or behind it: what AWS tolerates in a signed request.
+pub(crate) const MOST_MS: u64 = 300_000;
+
 /// How far the clocks of a schedule are off at most: not at all, by seconds, or by the five minutes that AWS accepts
 /// (<https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html>).
-const SKEWS_MS: [u64; 4] = [0, 0, 5_000, 300_000];
+const SKEWS_MS: [u64; 4] = [0, 0, 5_000, MOST_MS];
 
 /// The clocks of one schedule.
 pub(crate) struct Clocks {

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use messages::{Message, Observation, PartitionKey, Queue};
@@ -59,6 +60,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// How much of a partition may be stored at most.
     fn bounds(&self, _world: &Self::World, _partition: PartitionKey) -> Bounds {
         Bounds::default()
+    }
+
+    /// The longest time that a partition waits before it does something by itself; none where one may wait for ever.
+    fn patience(&self) -> Option<Duration> {
+        None
     }
 
     /// Whether a partition that ended in this state ended well; for the totals.

@@ -231,7 +231,7 @@ impl Bench {
         let mut replies = Vec::new();
         for received in received {
             let command = Message::decode(&received.delivery.body)?;
-            let ParseCommand::StartParsing(parse) = command.read()?;
+            let ParseCommand::StartParsing(parse) = command.read()? else { continue };
             replies.push(searches::reply(&command, &parse, self.host.now())?);
         }
         Ok(replies)

@@ -239,7 +239,7 @@ impl Bench {
             let mut replies = Vec::new();
             for received in &batch {
                 let command = Message::decode(&received.delivery.body)?;
-                let ParseCommand::StartParsing(parse) = command.read()?;
+                let ParseCommand::StartParsing(parse) = command.read()? else { continue };
                 let reply = searches::reply(&command, &parse, self.host.now())?;
                 let copies = 1 + usize::from(random.random_ratio(duplicates.min(100), 100));
                 replies.extend(vec![Outgoing::new(&reply, SAGA, Duration::ZERO)?; copies]);

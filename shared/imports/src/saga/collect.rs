@@ -5,26 +5,27 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use saga::Advance;
 
-use super::decision::{Decision, UPLOAD_TIMEOUT, fail};
-use super::event::Event;
-use super::state::{File, Import, State};
+use super::deadlines::LOOK;
+use super::decision::{Decision, fail};
+use super::event::Moment;
+use super::state::{File, Import, Look, State};
 use crate::ids::TIMEOUT;
 use crate::manifest::{MAX_FILE_BYTES, MAX_FILES, MetadataError};
 use crate::messages::{
-    ParseCommand, SearchEvent, SearchUploadSaved, SearchUploadStarted, SearchWithdrawn, StartParsing,
-    UploadTimeout,
+    LookForUploads, ParseCommand, ParseTimeout, SearchEvent, SearchUploadSaved, SearchUploadStarted,
+    SearchWithdrawn, StartParsing, UploadTimeout, UploadsFound,
 };
 use crate::{FileId, Manifest, ProjectId, TimeoutId, UploadMetadata};
 
 /// `SearchUploadStarted` of a search nobody has heard of.
-pub(super) fn announce_new(event: &Event<'_>, started: &SearchUploadStarted, now: Timestamp) -> Decision {
+pub(super) fn announce_new(moment: &Moment<'_>, started: &SearchUploadStarted) -> Decision {
     if let Some(reason) = faults(&started.manifest) {
         return Decision::reject(reason);
     }
-    let mut import = new_import(started.project_id, now);
+    let mut import = new_import(started.project_id, moment.now);
     fill(&mut import, &started.manifest);
     let why = format!("announced; waiting for {} files", started.manifest.files.len());
-    wait(event, import, now, why)
+    wait(moment, import, why).show().into()
 }
 
 /// What is known of a search whose withdrawal has overtaken its announcement.
@@ -53,79 +54,149 @@ pub(super) fn announce_late(
 }
 
 /// `SearchUploadStarted` that files are waiting for.
-pub(super) fn announce_awaited(import: &Import, started: &SearchUploadStarted) -> Decision {
+pub(super) fn announce_awaited(
+    moment: &Moment<'_>,
+    import: &Import,
+    started: &SearchUploadStarted,
+) -> Decision {
     if let Some(warning) = contradiction(import, started) {
         return Decision::ignore(format!("warning, bad manifest: {warning}"));
     }
     let mut filled = import.clone();
     fill(&mut filled, &started.manifest);
-    wait_or_parse(filled)
+    wait_or_parse(moment, filled)
 }
 
 /// The first message of a search is a stored file.
-pub(super) fn receive_first(event: &Event<'_>, saved: &SearchUploadSaved, now: Timestamp) -> Decision {
+pub(super) fn receive_first(moment: &Moment<'_>, saved: &SearchUploadSaved) -> Decision {
     let metadata = match UploadMetadata::from_map(&saved.metadata) {
         Err(error) => return Decision::reject(error.to_string()),
         Ok(metadata) => metadata,
     };
-    let mut import = new_import(saved.project_id, now);
+    let mut import = new_import(saved.project_id, moment.now);
     add(&mut import, saved);
     let Some(metadata) = metadata else {
         let why = "file stored, but its search was not announced yet";
-        return begin(event, import, State::Uploaded, now, why.to_owned());
+        return wait(moment, import, why.to_owned()).show().into();
     };
     describe(&mut import, &metadata);
     if import.is_complete() {
-        return parse(import, Advance::show);
+        return parse(moment, import).show().into();
     }
     let why = format!("1 of {} files stored; waiting for the rest", metadata.expected_files);
-    wait(event, import, now, why)
+    wait(moment, import, why).show().into()
 }
 
 /// A file of an announced search was stored.
-pub(super) fn receive(
-    event: &Event<'_>,
+pub(super) fn receive(moment: &Moment<'_>, import: &Import, saved: &SearchUploadSaved) -> Decision {
+    if is_received(import, saved) {
+        return Decision::ignore("the file is known already");
+    }
+    let mut joined = import.clone();
+    match join(&mut joined, saved) {
+        Ok(()) => wait_or_parse(moment, joined),
+        Err(reason) => fail(moment, import.clone(), format!("{}: {reason}", saved.file_name)),
+    }
+}
+
+/// A file was stored while the announcement of its search is still awaited.
+pub(super) fn receive_unannounced(
+    moment: &Moment<'_>,
     import: &Import,
     saved: &SearchUploadSaved,
-    now: Timestamp,
 ) -> Decision {
     if is_received(import, saved) {
         return Decision::ignore("the file is known already");
     }
-    if let Err(reason) = fits(import, saved) {
-        return fail(event, import.clone(), format!("{}: {reason}", saved.file_name), now);
+    let mut joined = import.clone();
+    match join(&mut joined, saved) {
+        Ok(()) => wait_or_parse(moment, joined),
+        Err(warning) => Decision::ignore(format!("warning: {warning}")),
     }
-    let mut import = import.clone();
-    add(&mut import, saved);
-    wait_or_parse(import)
 }
 
-/// A file was stored while the announcement of its search is still awaited.
-pub(super) fn receive_unannounced(import: &Import, saved: &SearchUploadSaved) -> Decision {
-    if is_received(import, saved) {
-        return Decision::ignore("the file is known already");
+/// The time for the files to arrive is up. Before the search ends the store is looked through, since a notification may
+/// be late or lost. A look that is never answered ends it too.
+pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
+    if import.timeout != Some(fired) {
+        return Decision::ignore("an old timeout; not the one that is running");
     }
+    if import.look.is_some() {
+        // The timeout that fired has nothing left to cancel.
+        let import = Import { timeout: None, ..import.clone() };
+        return give_up(moment, import, ", and nobody could look whether more are stored");
+    }
+    let timeout_id = moment.timeout_id();
+    let import = Import { timeout: Some(timeout_id), look: Some(Look::Decides), ..import.clone() };
+    let received = import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id);
+    let look = LookForUploads { project_id: import.project_id, known: received.collect() };
+    Decision::to(waiting(import), "the time for uploads is up; looking whether more of them are stored")
+        .schedule(TIMEOUT, moment.after(LOOK), &SearchEvent::UploadTimeout(UploadTimeout { timeout_id }))
+        .ask(&ParseCommand::LookForUploads(look))
+        .into()
+}
+
+/// The store was looked through. What does not belong to the search is not what it waits for.
+pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) -> Decision {
+    let Some(look) = import.look else { return Decision::ignore(NO_LOOK) };
+    let mut joined = Import { look: None, ..import.clone() };
+    for saved in &found.files {
+        let mut more = joined.clone();
+        if !is_received(&joined, saved) && join(&mut more, saved).is_ok() {
+            joined = more;
+        }
+    }
+    match look {
+        _ if joined.received() > import.received() => wait_or_parse(moment, joined),
+        Look::Decides => give_up(moment, joined, ""),
+        Look::Outdated => Decision::to(waiting(joined), "nothing is stored that is not known").into(),
+    }
+}
+
+const NO_LOOK: &str = "no look for uploads is under way";
+
+/// The store was looked through although all files have arrived since.
+pub(super) fn found_late(import: &Import) -> Decision {
+    if import.look.is_none() {
+        return Decision::ignore(NO_LOOK);
+    }
+    let import = Import { look: None, ..import.clone() };
+    Decision::to(State::Parsing(import), "all files have arrived; already Parsing").into()
+}
+
+fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
+    let missing = import.expected_files.map_or_else(
+        || "the search was never announced".to_owned(),
+        |expected| format!("{} of {expected} files arrived", import.received()),
+    );
+    fail(moment, import, format!("upload timed out: {missing}{besides}"))
+}
+
+/// Adds a file to a search that waits for some, unless something speaks against it.
+fn join(import: &mut Import, saved: &SearchUploadSaved) -> Result<(), String> {
+    if import.expected_files.is_some() {
+        fits(import, saved)?;
+    } else if let Some(metadata) = fits_unannounced(import, saved)? {
+        describe(import, &metadata);
+    }
+    add(import, saved);
+    Ok(())
+}
+
+/// What speaks against a file joining a search that was not announced; otherwise what it says of the search.
+fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option<UploadMetadata>, String> {
     if saved.project_id != import.project_id {
-        return Decision::ignore("warning: the file is of another project");
+        return Err("the file is of another project".into());
     }
     if import.files.len() >= MAX_FILES {
-        return Decision::ignore(format!("warning: a search has at most {MAX_FILES} files"));
+        return Err(format!("a search has at most {MAX_FILES} files"));
     }
-    let mut import = import.clone();
-    add(&mut import, saved);
-    match UploadMetadata::from_map(&saved.metadata) {
-        Err(warning) => Decision::ignore(format!("warning: {warning}")),
-        Ok(None) => {
-            let why = "another file stored; its search was not announced yet";
-            Decision::to(State::Uploaded(import), why).into()
+    let metadata = UploadMetadata::from_map(&saved.metadata).map_err(|error| error.to_string())?;
+    match metadata {
+        Some(metadata) if metadata.expected_files <= import.received() => {
+            Err("more files are here than this one's upload announces".into())
         }
-        Ok(Some(metadata)) if metadata.expected_files < import.received() => {
-            Decision::ignore("warning: more files are here than this one's upload announces")
-        }
-        Ok(Some(metadata)) => {
-            describe(&mut import, &metadata);
-            wait_or_parse(import)
-        }
+        metadata => Ok(metadata),
     }
 }
 
@@ -178,6 +249,7 @@ fn new_import(project_id: ProjectId, now: Timestamp) -> Import {
         announced: false,
         files: BTreeMap::new(),
         timeout: None,
+        look: None,
         created_at: now,
     }
 }
@@ -219,40 +291,36 @@ fn is_received(import: &Import, saved: &SearchUploadSaved) -> bool {
     import.files.get(&saved.file_id).is_some_and(|file| file.object.is_some())
 }
 
-/// Waits for (more) files of a search that nobody has heard of before.
-fn wait(event: &Event<'_>, import: Import, now: Timestamp, why: String) -> Decision {
-    begin(event, import, State::Uploading, now, why)
+/// The state of a search that waits for files.
+fn waiting(import: Import) -> State {
+    if import.expected_files.is_some() { State::Uploading(import) } else { State::Uploaded(import) }
 }
 
-/// Begins a search, with the timeout started.
-fn begin(
-    event: &Event<'_>,
-    mut import: Import,
-    state: fn(Import) -> State,
-    now: Timestamp,
-    why: String,
-) -> Decision {
-    let timeout_id = TimeoutId::caused_by(&event.id);
+/// Waits for (more) files, from now on for as long as a search does.
+fn wait(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> {
+    let timeout_id = moment.timeout_id();
     import.timeout = Some(timeout_id);
-    // Saturates at the end of representable time, some eight thousand years from now.
-    let due_at = now.checked_add(UPLOAD_TIMEOUT).unwrap_or(Timestamp::MAX);
+    import.look = import.look.map(|_| Look::Outdated);
     let fired = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
-    Decision::to(state(import), why).show().schedule(TIMEOUT, due_at, &fired).into()
+    // The look has as much time as it would have had.
+    let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(LOOK));
+    Decision::to(waiting(import), why).schedule(TIMEOUT, moment.after(wait), &fired)
 }
 
-/// Goes on waiting under the timeout that is running, or starts parsing when nothing is missing.
-fn wait_or_parse(import: Import) -> Decision {
+/// Waits anew, or starts parsing when nothing is missing.
+fn wait_or_parse(moment: &Moment<'_>, import: Import) -> Decision {
     if import.is_complete() {
-        return parse(import, |advance| advance);
+        return parse(moment, import).into();
     }
-    let expected = import.expected_files.unwrap_or_default();
-    let why = format!("{} of {expected} files stored; waiting for the rest", import.received());
-    Decision::to(State::Uploading(import), why).into()
+    let why = match import.expected_files {
+        Some(expected) => format!("{} of {expected} files stored; waiting for the rest", import.received()),
+        None => "another file stored; its search was not announced yet".to_owned(),
+    };
+    wait(moment, import, why).into()
 }
 
-/// Has every file read. `first` adds what comes before that.
-fn parse(mut import: Import, first: fn(Advance<State>) -> Advance<State>) -> Decision {
-    let running = import.timeout.take();
+/// Has every file read.
+fn parse(moment: &Moment<'_>, import: Import) -> Advance<State> {
     let commands = import.files.iter().zip(0..).filter_map(|((file_id, file), position)| {
         Some(ParseCommand::StartParsing(StartParsing {
             project_id: import.project_id,
@@ -265,9 +333,17 @@ fn parse(mut import: Import, first: fn(Advance<State>) -> Advance<State>) -> Dec
     });
     let commands: Vec<ParseCommand> = commands.collect();
     let why = format!("all files are here; parsing {}", import.files.len());
-    let mut advance = first(Decision::to(State::Parsing(import), why));
-    if running.is_some() {
-        advance = advance.cancel(TIMEOUT);
+    let import = Import { timeout: None, look: import.look.map(|_| Look::Outdated), ..import };
+    commands.iter().fold(parsing(moment, import, why), Advance::ask)
+}
+
+/// Waits for what comes of the files. A search that an earlier release has brought here has no deadline yet.
+pub(super) fn parsing(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> {
+    if import.timeout.is_some() {
+        return Decision::to(State::Parsing(import), why);
     }
-    commands.iter().fold(advance, Advance::ask).into()
+    let timeout_id = moment.timeout_id();
+    import.timeout = Some(timeout_id);
+    let fired = SearchEvent::ParseTimeout(ParseTimeout { timeout_id });
+    Decision::to(State::Parsing(import), why).schedule(TIMEOUT, moment.after(moment.deadlines.parse), &fired)
 }

@@ -1,8 +1,6 @@
 //! What a transition answers, and how a search ends.
 
-use jiff::{SignedDuration, Timestamp};
-
-use super::event::Event;
+use super::event::Moment;
 use super::state::{Ended, Import, State};
 use crate::ids::TIMEOUT;
 use crate::messages::{ImportEvent, SearchImportEnded};
@@ -10,30 +8,27 @@ use crate::messages::{ImportEvent, SearchImportEnded};
 /// What becomes of an event of a search.
 pub type Decision = saga::Decision<State>;
 
-/// How long the files of a search may take to arrive, counted from its first message: one hour.
-pub const UPLOAD_TIMEOUT: SignedDuration = SignedDuration::from_mins(60);
-
 /// Every file was read.
-pub(super) fn complete(event: &Event<'_>, import: Import, now: Timestamp) -> Decision {
-    let next = State::Completed(Ended { import, at: now, reason: None });
-    end(event, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
+pub(super) fn complete(moment: &Moment<'_>, import: Import) -> Decision {
+    let next = State::Completed(Ended { import, at: moment.now, reason: None });
+    end(moment, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
 }
 
 /// Ends the search in `Error`, whatever was running.
-pub(super) fn fail(event: &Event<'_>, import: Import, reason: String, now: Timestamp) -> Decision {
+pub(super) fn fail(moment: &Moment<'_>, import: Import, reason: String) -> Decision {
     let why = format!("search failed: {reason}");
-    let next = State::Error(Ended { import, at: now, reason: Some(reason) });
-    end(event, next, ImportEvent::SearchImportFailed, why)
+    let next = State::Error(Ended { import, at: moment.now, reason: Some(reason) });
+    end(moment, next, ImportEvent::SearchImportFailed, why)
 }
 
 /// Shows readers the end, cancels what is running, and tells the world.
 fn end(
-    event: &Event<'_>,
+    moment: &Moment<'_>,
     mut next: State,
     publish: fn(SearchImportEnded) -> ImportEvent,
     why: String,
 ) -> Decision {
-    let job = next.job(event.partition);
+    let job = next.job(moment.event.partition);
     let running = match &mut next {
         State::Completed(ended) | State::Error(ended) => ended.import.timeout.take(),
         State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,

@@ -6,12 +6,14 @@
 //!
 //! In reading order:
 //! - [`state`]: the six states and what is remembered in each;
-//! - [`event`]: the seven events, and the tokens that handling one may need;
+//! - [`event`]: the nine events, and the tokens that handling one may need;
+//! - [`deadlines`]: how long a search waits for what;
 //! - [`transition()`]: one arm for every pair of state and event;
 //! - `collect`: how files and announcements come together; `decision`: how a search ends;
 //! - [`table`]: the table and the diagram of all this, drawn by running it.
 
 mod collect;
+pub mod deadlines;
 mod decision;
 pub mod event;
 pub mod state;
@@ -25,9 +27,10 @@ use messages::{Body, MessageId, PartitionKey, Token};
 use outbox::View;
 use saga::Saga;
 
-pub use decision::{Decision, UPLOAD_TIMEOUT};
-pub use event::Event;
-pub use state::{Ended, File, Import, State};
+pub use deadlines::Deadlines;
+pub use decision::Decision;
+pub use event::{Event, Moment};
+pub use state::{Ended, File, Import, Look, State};
 pub use transition::transition;
 
 use crate::ids::TIMEOUT;
@@ -35,7 +38,10 @@ use crate::messages::SearchEvent;
 
 /// The saga of a search.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SearchImport;
+pub struct SearchImport {
+    /// How long it waits for what.
+    pub deadlines: Deadlines,
+}
 
 impl Saga for SearchImport {
     const NAME: &'static str = crate::SYSTEM;
@@ -43,7 +49,7 @@ impl Saga for SearchImport {
     type Event = SearchEvent;
 
     fn transition(&self, state: &State, event: &Event<'_>, now: Timestamp) -> Decision {
-        transition(state, event, now)
+        transition(state, &Moment { event, now, deadlines: self.deadlines })
     }
 
     fn ended_at(&self, state: &State) -> Option<Timestamp> {
@@ -54,11 +60,12 @@ impl Saga for SearchImport {
         state.job(partition).as_ref().map(View::from)
     }
 
-    /// Parsing starts once in a search, and the event that starts it announces as many tokens as that needs; at most
-    /// one other event of the group starts the search's only timeout.
+    /// Parsing starts once in a search, and the event that starts it announces as many tokens as that needs; every
+    /// other event of the group needs no more than two.
     fn tokens(&self, events: &[&SearchEvent]) -> usize {
-        let most = events.iter().map(|event| event::tokens_needed(event)).max().unwrap_or(0);
-        if most == 0 { 0 } else { most + 1 }
+        let needed = || events.iter().map(|event| event::tokens_needed(event));
+        let most = needed().max().unwrap_or(0);
+        most.saturating_sub(2) + needed().map(|needed| needed.min(2)).sum::<usize>()
     }
 
     fn timers(&self, state: &State) -> BTreeMap<String, MessageId> {

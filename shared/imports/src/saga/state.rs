@@ -39,10 +39,24 @@ pub struct Import {
     pub announced: bool,
     /// The files known so far. Ids are minted in the manifest's order, so this is that order.
     pub files: BTreeMap<FileId, File>,
-    /// The timeout that is running, if one is.
+    /// The timeout that is running: for the files to arrive, or for them to be read. None in documents of earlier
+    /// releases that are being read.
     pub timeout: Option<TimeoutId>,
+    /// What the store's answer is awaited for, while it is being looked through for files that nobody told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
     /// When its first message was handled.
     pub created_at: Timestamp,
+}
+
+/// What comes of a look through the store that finds nothing new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// The time for uploads is up, so the search ends.
+    Decides,
+    /// A file has arrived since it was asked for, so the search goes on.
+    Outdated,
 }
 
 /// What is known of one file.

@@ -10,13 +10,15 @@ use jiff::Timestamp;
 use messages::{MessageId, Payload};
 use saga::Effect;
 
+use super::deadlines::Deadlines;
 use super::decision::Decision;
-use super::event::Event;
+use super::event::{Event, Moment};
 use super::state::State;
 use super::transition::transition;
 use crate::messages::{
-    ObjectRef, ParseCommand, ReferenceFileFaulted, ReferenceFileParsingCompleted, SearchEvent,
+    ObjectRef, ParseCommand, ParseTimeout, ReferenceFileFaulted, ReferenceFileParsingCompleted, SearchEvent,
     SearchUploadSaved, SearchUploadStarted, SearchWithdrawn, StartParsingFaulted, UploadTimeout,
+    UploadsFound,
 };
 use crate::{Counts, FileId, Manifest, ManifestFile, ProjectId, SearchId, TimeoutId, UploadMetadata};
 
@@ -96,6 +98,7 @@ fn name_of(effect: &Effect) -> &str {
     match effect {
         Effect::Show => "write job",
         Effect::Ask { body, .. } if body.name == START_PARSING => "start parsing",
+        Effect::Ask { body, .. } if body.name == LOOK_FOR_UPLOADS => "look for uploads",
         Effect::Send { body, .. } | Effect::Ask { body, .. } => &body.name,
         Effect::Schedule { .. } => "schedule timeout",
         Effect::Cancel { .. } => "cancel timeout",
@@ -104,6 +107,7 @@ fn name_of(effect: &Effect) -> &str {
 }
 
 const START_PARSING: &str = ParseCommand::KINDS[0].name;
+const LOOK_FOR_UPLOADS: &str = ParseCommand::KINDS[1].name;
 
 /// The table in Markdown.
 pub fn markdown() -> String {
@@ -173,6 +177,8 @@ fn event_rank(event: &str) -> usize {
         "ReferenceFileFaulted",
         "StartParsingFaulted",
         "UploadTimeout",
+        "UploadsFound",
+        "ParseTimeout",
         "SearchWithdrawn",
     ];
     names.iter().position(|name| *name == event).unwrap_or(usize::MAX)
@@ -190,8 +196,16 @@ enum Situation {
     OneOfTwo,
     /// Known from the first file's upload alone.
     OneOfTwoUnannounced,
+    /// Announced; the time is up, and the store is being looked through.
+    Looking,
     /// A file that says nothing of its search.
     Uploaded,
+    /// The same, when the time is up.
+    LookingUnannounced,
+    /// Announced; since the time was up, the first file of two has arrived.
+    LookOutdated,
+    /// All files have arrived since.
+    ParsingLook,
     Parsing,
     /// The first of two files has been read.
     LastFile,
@@ -202,8 +216,8 @@ enum Situation {
 }
 
 use Situation::{
-    Announced, Completed, Error, Initial, LastFile, LastFileAfterFault, OneOfTwo, OneOfTwoUnannounced,
-    Parsing, Uploaded,
+    Announced, Completed, Error, Initial, LastFile, LastFileAfterFault, LookOutdated, Looking,
+    LookingUnannounced, OneOfTwo, OneOfTwoUnannounced, Parsing, ParsingLook, Uploaded,
 };
 
 fn situations() -> Vec<(Situation, State)> {
@@ -214,14 +228,18 @@ fn situations() -> Vec<(Situation, State)> {
         })
     };
     let (start, first, second) = (started(&[1, 2]), saved(1, Some(2)), saved(2, Some(2)));
-    let parsing = [start.clone(), first.clone(), second];
+    let parsing = [start.clone(), first.clone(), second.clone()];
     let then = |more: &[SearchEvent]| run(&[&parsing, more].concat());
     vec![
         (Initial, State::Initial),
         (Announced, run(std::slice::from_ref(&start))),
         (OneOfTwo, run(&parsing[..2])),
         (OneOfTwoUnannounced, run(std::slice::from_ref(&first))),
+        (Looking, run(&[start.clone(), first.clone(), timeout(1)])),
         (Uploaded, run(&[saved(1, None)])),
+        (LookingUnannounced, run(&[saved(1, None), timeout(1)])),
+        (LookOutdated, run(&[start.clone(), timeout(1), first.clone()])),
+        (ParsingLook, run(&[start.clone(), first.clone(), timeout(1), second.clone()])),
         (Parsing, then(&[])),
         (LastFile, then(&[read(1)])),
         (LastFileAfterFault, then(&[refused(1)])),
@@ -277,17 +295,37 @@ fn events() -> Vec<(&'static str, &'static [Situation], SearchEvent)> {
         ("", &[Completed, Error], read(1)),
         ("", &[Completed, Error], refused(1)),
         ("", &[Completed, Error], never_parsed(1)),
-        ("", &[Initial, Parsing, Completed, Error], timeout(true)),
-        ("token matches", &[Announced, Uploaded], timeout(true)),
-        ("an old token", &[Announced, Uploaded], timeout(false)),
+        ("", &[Initial, Parsing, Completed, Error], timeout(1)),
+        ("the one that is running", &[Announced, Uploaded], timeout(1)),
+        ("an old one", &[Announced, Uploaded], timeout(9)),
+        ("the look is not answered", &[Looking, LookingUnannounced], timeout(LOOKING)),
+        ("", &[Initial, Parsing, Completed, Error], found(&[])),
+        ("the last file", &[Looking], found(&[saved(1, Some(2)), saved(2, Some(2))])),
+        ("nothing new", &[Looking, LookingUnannounced], found(&[saved(1, Some(2))])),
+        ("not of this search", &[Looking], found(&[saved(3, Some(2))])),
+        ("another file", &[LookingUnannounced], found(&[saved(2, None)])),
+        ("a file has arrived since", &[LookOutdated], found(&[])),
+        ("nobody asked", &[Announced, Uploaded], found(&[])),
+        ("the files have arrived since", &[ParsingLook], found(&[])),
+        ("", QUIET, parse_timeout(1)),
+        ("the one that is running", &[Parsing], parse_timeout(1)),
+        ("an old one", &[Parsing], parse_timeout(9)),
+        ("", &[Completed, Error], parse_timeout(1)),
         ("overtakes the announcement", &[Initial], withdrawn()),
         ("", &[Announced, Uploaded, Parsing, Completed, Error], withdrawn()),
     ]
 }
 
 fn happens(state: &State, event: &SearchEvent) -> Decision {
-    let event = Event { id: message(1), partition: SearchId::from_uuid(id(1)), body: event };
-    transition(state, &event, Timestamp::UNIX_EPOCH)
+    let id_of = |timeout: TimeoutId| MessageId::from_uuid(timeout.as_uuid());
+    let cause = match event {
+        // A timer's event has the timer's id.
+        SearchEvent::UploadTimeout(fired) => id_of(fired.timeout_id),
+        SearchEvent::ParseTimeout(fired) => id_of(fired.timeout_id),
+        _ => message(1),
+    };
+    let event = Event { id: cause, partition: SearchId::from_uuid(id(1)), body: event };
+    transition(state, &Moment { event: &event, now: Timestamp::UNIX_EPOCH, deadlines: Deadlines::default() })
 }
 
 fn id(n: u128) -> uuid::Uuid {
@@ -361,9 +399,29 @@ fn never_parsed(n: u128) -> SearchEvent {
     })
 }
 
-fn timeout(matches: bool) -> SearchEvent {
-    let cause = if matches { message(1) } else { message(2) };
-    SearchEvent::UploadTimeout(UploadTimeout { timeout_id: TimeoutId::caused_by(&cause) })
+/// The timeout that message `n` has scheduled.
+fn timeout(n: u128) -> SearchEvent {
+    SearchEvent::UploadTimeout(UploadTimeout { timeout_id: timeout_id(n) })
+}
+
+fn parse_timeout(n: u128) -> SearchEvent {
+    SearchEvent::ParseTimeout(ParseTimeout { timeout_id: timeout_id(n) })
+}
+
+/// Stands for the event of the timeout that message 1 has scheduled, which schedules another one.
+const LOOKING: u128 = 0;
+
+fn timeout_id(n: u128) -> TimeoutId {
+    let first = TimeoutId::caused_by(&message(if n == LOOKING { 1 } else { n }));
+    if n == LOOKING { TimeoutId::caused_by(&MessageId::from_uuid(first.as_uuid())) } else { first }
+}
+
+fn found(files: &[SearchEvent]) -> SearchEvent {
+    let files = files.iter().filter_map(|event| match event {
+        SearchEvent::SearchUploadSaved(saved) => Some(saved.clone()),
+        _ => None,
+    });
+    SearchEvent::UploadsFound(UploadsFound { files: files.collect() })
 }
 
 #[cfg(test)]
@@ -381,6 +439,20 @@ mod tests {
                     let needed = advance.effects.iter().filter(answered).count();
                     assert!(needed <= tokens_needed(&event), "{} in {}", event.kind().name, state.name());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_that_waits_has_its_timer() {
+        for (_, state) in situations() {
+            for (_, _, event) in events() {
+                let Decision::Advance(advance) = happens(&state, &event) else { continue };
+                let schedules = |effect: &Effect| matches!(effect, Effect::Schedule { .. });
+                let is_set = advance.effects.iter().any(schedules);
+                let runs_on = state.timeout().is_some() && advance.next.timeout() == state.timeout();
+                let what = format!("{} in {}", event.kind().name, state.name());
+                assert!(advance.next.completed_at().is_some() || is_set || runs_on, "{what}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use imports::saga::{Import, State};
+use imports::saga::{Import, Look, State};
 use imports::{FileId, ImportEvent, ParseCommand, SearchEvent, SearchImport};
 use messages::MessageId;
 use simulation::Change;
@@ -12,6 +12,7 @@ use simulation::access::short;
 #[derive(Default)]
 struct Added {
     parse: BTreeSet<FileId>,
+    looks: usize,
     ended: Vec<&'static str>,
     timeouts: Vec<MessageId>,
 }
@@ -28,6 +29,12 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     }
     if added.parse != files {
         return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
+    }
+    let looking = |state: &State| import(state).is_some_and(|import| import.look == Some(Look::Decides));
+    let looks = usize::from(looking(after) && !before.is_some_and(looking));
+    // A search that goes on within the same change has asked for nothing.
+    if added.looks < looks {
+        return Err(format!("{} looks for uploads, not {looks}", added.looks));
     }
     let ended = match after {
         _ if before.is_some_and(|state| state.completed_at().is_some()) => None,
@@ -52,7 +59,9 @@ fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
     for message in change.messages {
         if let Ok(ParseCommand::StartParsing(command)) = message.read() {
             added.parse.insert(command.file_id);
-        } else if let Ok(SearchEvent::UploadTimeout(_)) = message.read() {
+        } else if let Ok(ParseCommand::LookForUploads(_)) = message.read() {
+            added.looks += 1;
+        } else if let Ok(SearchEvent::UploadTimeout(_) | SearchEvent::ParseTimeout(_)) = message.read() {
             added.timeouts.push(message.id);
         } else if let Ok(event) = message.read::<ImportEvent>() {
             added.ended.push(messages::Payload::kind(&event).name);

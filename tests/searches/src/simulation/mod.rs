@@ -14,22 +14,31 @@ mod ports;
 mod rest;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use functions::parse_references;
 use futures::future::BoxFuture;
 use imports::queues::PARSE;
 use imports::saga::State;
-use imports::{Library, ParseCommand, Ports, SearchEvent, SearchImport, Settings};
+use imports::{Deadlines, Library, ParseCommand, Ports, SearchEvent, SearchImport, Settings};
+use jiff::SignedDuration;
 use messages::{Message, Observation, PartitionKey, Queue, Verdict};
 use outbox::SessionRecord;
 use saga::{Engine, System};
 use simulation::access::short;
-use simulation::{Access, Bounds, Call, Change, Checked, Invariant, Rest, Rng, Scene, Violation, Workload};
+use simulation::{
+    Access, Bounds, Call, Change, Checked, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
+};
 
 use self::outside::Outside;
 
 /// What the keys of uploads begin with.
 const KEY_PREFIX: &str = "uploads/";
+
+/// Defect: a search waits for ever for what comes of its files.
+const NO_PARSE_DEADLINE: &str = "no parse deadline";
+/// Defect: a search that has waited long enough ends without asking the store.
+const NO_LOOK: &str = "no look before the timeout";
 
 /// The search import.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,7 +50,7 @@ impl Workload for Searches {
     type World = Outside;
 
     fn saga(&self) -> SearchImport {
-        SearchImport
+        SearchImport::default()
     }
 
     fn system(&self) -> &'static System<Ports> {
@@ -49,13 +58,18 @@ impl Workload for Searches {
     }
 
     fn ports(&self, engine: Engine, access: Access<Outside>) -> Ports {
+        let mut deadlines = Deadlines::default();
+        if access.has(NO_PARSE_DEADLINE) {
+            deadlines.parse = SignedDuration::MAX;
+        }
         let own = Arc::new(ports::Own(access));
         Ports {
             engine,
             library: Ok(Library::of(&own)),
             objects: own.clone(),
+            bucket: Ok(own.clone()),
             uploads: Ok(own),
-            settings: Settings { key_prefix: KEY_PREFIX.to_owned(), ..Settings::default() },
+            settings: Settings { key_prefix: KEY_PREFIX.to_owned(), deadlines, ..Settings::default() },
         }
     }
 
@@ -71,22 +85,28 @@ impl Workload for Searches {
         &[Call::RECORDS_READ]
     }
 
+    fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
+        &[(NO_PARSE_DEADLINE, &Mode::ALL), (NO_LOOK, &Mode::ALL)]
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(Deadlines::default().parse.unsigned_abs())
+    }
+
     fn bounds(&self, outside: &Outside, partition: PartitionKey) -> Bounds {
         let Some(truth) = outside.truth.get(&partition) else { return Bounds::NONE };
         let files = truth.files.len();
-        // Started and the timeout; the upload and the outcome of each file; the withdrawal.
-        let messages = 2 + 2 * files + usize::from(truth.withdrawn);
-        // A view for each message, a command for each file, the timeout and the end.
-        Bounds { messages, awaited: 1 + files, outbox: messages + files + 2 }
+        // Started; the upload and the outcome of each file; two timeouts and an answer for each time that it waits, which
+        // is once for each file and once before them; the withdrawal.
+        let messages = 1 + 2 * files + 3 * (1 + files) + usize::from(truth.withdrawn);
+        // The timeout, the look for uploads of each time that it waits, and the commands.
+        let awaited = 1 + (1 + files) + files;
+        // A view for each message, the commands, the timeout and the end.
+        Bounds { messages, awaited, outbox: messages + awaited + 1 }
     }
 
     fn succeeded(&self, state: &State) -> bool {
         matches!(state, State::Completed(_))
-    }
-
-    /// Each command ends in an answer: the file's, or that of the queue which gives the command up.
-    fn may_wait(&self, state: &State) -> bool {
-        matches!(state, State::Parsing(_))
     }
 
     fn changed(&self, change: &Change<'_, SearchImport>) -> Checked {
@@ -135,8 +155,14 @@ impl Workload for Searches {
         if *queue != PARSE {
             return;
         }
-        if let Ok(ParseCommand::StartParsing(command)) = message.read() {
-            scene.given_up.insert((message.partition, command.file_id));
+        match message.read() {
+            Ok(ParseCommand::StartParsing(command)) => {
+                scene.given_up.insert((message.partition, command.file_id));
+            }
+            Ok(ParseCommand::LookForUploads(_)) => {
+                scene.looks_given_up.insert(message.partition);
+            }
+            Err(_) => {}
         }
     }
 

@@ -1,10 +1,12 @@
 //! What outlives the workers besides what the engine stores: objects, studies, and the truth about them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{FileId, Identity, ObjectKey, ParsedFile, SearchId};
+use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
 use simulation::access::short;
@@ -16,6 +18,9 @@ const BUCKET: &str = "bucket";
 
 const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
 const NO_RECORD: &[u8] = b"no reference at all";
+
+/// How late a notification may be, and longer than a search waits for its files.
+const HOUR_MS: u64 = 3_600_000;
 
 /// What is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +38,10 @@ pub enum Quality {
 pub struct Truth {
     /// Its files.
     pub files: BTreeMap<FileId, Quality>,
-    /// How many objects were stored.
-    pub uploads: usize,
+    /// How many notifications of stored objects there were, or will be.
+    pub notified: usize,
+    /// When each file was stored first.
+    pub stored: BTreeMap<FileId, Timestamp>,
     /// Whether the client received the confirmation that it is announced.
     pub announced: bool,
     /// Whether the client asked for its withdrawal.
@@ -69,6 +76,8 @@ pub struct Outside {
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// Files whose parse command was given up.
     pub given_up: BTreeSet<(SearchId, FileId)>,
+    /// Searches with a look for uploads that was given up.
+    pub looks_given_up: BTreeSet<SearchId>,
 }
 
 /// One file that is about to be stored.
@@ -91,11 +100,19 @@ impl Outside {
         files
     }
 
-    /// An object.
+    /// An object, in its latest version unless one is named.
     pub fn object(&self, key: &str, version: Option<&str>) -> Option<&StoredObject> {
-        let is =
-            |stored: &&StoredObject| stored.object.key == key && stored.object.version.as_deref() == version;
-        self.objects.iter().find(is)
+        let is_version =
+            |stored: &StoredObject| version.is_none() || stored.object.version.as_deref() == version;
+        self.objects.iter().rev().find(|stored| stored.object.key == key && is_version(stored))
+    }
+
+    /// The latest versions of the objects whose keys begin with this.
+    pub(super) fn found(&self, prefix: &str) -> Vec<ObjectRef> {
+        let below = self.objects.iter().filter(|stored| stored.object.key.starts_with(prefix));
+        let by_key = below.map(|stored| (stored.object.key.clone(), stored.object.clone()));
+        let latest: BTreeMap<String, ObjectRef> = by_key.collect();
+        latest.into_values().map(|object| ObjectRef { version: None, ..object }).collect()
     }
 
     /// How many parse commands took effect on files that were not given up.
@@ -116,8 +133,9 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     let Upload { search, file, key, version, metadata, quality } = upload;
     scene.note(|| format!("file {} of search {} is stored", short(&file), short(&search)));
     debug_assert!(ObjectKey::parse(KEY_PREFIX, &key).is_ok());
+    let now = scene.now();
     if let Some(truth) = scene.truth.get_mut(&search) {
-        truth.uploads += 1;
+        truth.stored.entry(file).or_insert(now);
     }
     let version_field =
         version.as_ref().map_or_else(String::new, |version| format!(r#","versionId":"{version}""#));
@@ -132,5 +150,19 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes: 100 };
     scene.objects.retain(|stored| stored.object != object);
     scene.objects.push(StoredObject { object, metadata, bytes });
-    scene.post(&UPLOADS, &event);
+    let fate = scene.rng().below(24);
+    if fate == 0 {
+        // S3 tries three times and leaves it at that.
+        return scene.note(|| "nobody is told".to_owned());
+    }
+    if let Some(truth) = scene.truth.get_mut(&search) {
+        truth.notified += 1;
+    }
+    match fate {
+        1 => {
+            let late = Duration::from_millis(scene.rng().between(HOUR_MS / 4, 5 * HOUR_MS));
+            scene.later(late, move |scene| scene.post(&UPLOADS, &event));
+        }
+        _ => scene.post(&UPLOADS, &event),
+    }
 }

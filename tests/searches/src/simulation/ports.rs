@@ -7,14 +7,16 @@ use futures::stream;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    FileId, Identity, Mark, ObjectFacts, ParsedFile, PresignUpload, PresignedPost, Progress, Quarantined,
-    ReadObject, ReadProgress, ReadStudies, ReportProgress, SearchId, Study, UploadGrant, WriteStudies,
+    FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, PresignUpload, PresignedPost, Progress,
+    Quarantined, ReadObject, ReadProgress, ReadStudies, ReportProgress, SearchId, Study, UploadGrant,
+    WriteStudies,
 };
 use messages::StoreError;
 use references::Known;
 use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
+use super::NO_LOOK;
 use super::outside::Outside;
 
 /// Looking an object up.
@@ -33,9 +35,11 @@ const STUDIES_READ: Call = Call::own(5, "studies.read");
 const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
 /// Removing the studies of a file.
 const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").rare();
+/// Looking through the uploaded files.
+const OBJECTS_FIND: Call = Call::own(8, "objects.find").rare();
 
 /// All of them.
-pub(super) static CALLS: [Call; 8] = [
+pub(super) static CALLS: [Call; 9] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -44,6 +48,7 @@ pub(super) static CALLS: [Call; 8] = [
     STUDIES_READ,
     STUDIES_MARK,
     STUDIES_DISCARD,
+    OBJECTS_FIND,
 ];
 
 /// The ports of one worker.
@@ -60,8 +65,8 @@ impl ReadObject for Own {
         let (key, version) = (key.to_owned(), version.map(str::to_owned));
         let head = move |scene: &mut Scene<'_, Outside>| {
             let stored = scene.object(&key, version.as_deref())?;
-            let size_bytes = stored.object.size_bytes;
-            Some(ObjectFacts { size_bytes, metadata: stored.metadata.clone() })
+            let (size_bytes, version) = (stored.object.size_bytes, stored.object.version.clone());
+            Some(ObjectFacts { size_bytes, version, metadata: stored.metadata.clone() })
         };
         self.0.call(OBJECTS_HEAD, head).await
     }
@@ -76,6 +81,15 @@ impl ReadObject for Own {
             Ok(Some(stream::iter([Ok(bytes.to_vec())]).boxed()))
         };
         self.0.call(OBJECTS_OPEN, open).await?
+    }
+}
+
+#[async_trait]
+impl FindObjects for Own {
+    async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
+        let (prefix, sees) = (prefix.to_owned(), !self.0.has(NO_LOOK));
+        let find = move |scene: &mut Scene<'_, Outside>| if sees { scene.found(&prefix) } else { Vec::new() };
+        self.0.call(OBJECTS_FIND, find).await
     }
 }
 

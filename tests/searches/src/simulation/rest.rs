@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use imports::saga::State;
 use imports::{FileId, ImportEvent, Job, Matcher, Outcome, SearchId};
+use jiff::{SignedDuration, Timestamp};
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
@@ -11,6 +12,9 @@ use super::Searches;
 use super::outside::{Quality, Truth};
 
 type AtRest<'a> = Rest<'a, Searches>;
+
+/// A file that has been stored for this long is not one that is missing.
+const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
@@ -38,7 +42,7 @@ fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
     if rest.is_committed(search) && rest.view(search).is_none() {
         return broken(Invariant::SessionIsAtomic, format!("search {search} lost the data of its session"));
     }
-    if rest.document(search).is_none() && (truth.uploads > 0 || rest.is_committed(search)) {
+    if rest.document(search).is_none() && (truth.notified > 0 || rest.is_committed(search)) {
         let detail = format!("search {search} has begun, but nothing of it is stored");
         return broken(Invariant::Quiescence, detail);
     }
@@ -50,7 +54,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     let (State::Completed(ended) | State::Error(ended)) = state else { return Ok(()) };
     let because = |why| ended.reason.as_deref().is_some_and(|reason| reason.starts_with(why));
     if because("upload timed out") {
-        return Ok(());
+        return timed_out(rest, search, ended.at, truth);
     }
     if because("withdrawn") {
         return withdrawn(rest, search, truth);
@@ -69,6 +73,17 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
             return broken(Invariant::EffectsTakeEffectOnce, detail);
         }
         parsed(rest, search, *file, known.outcome.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Whoever waits in vain for a file does not wait for one that has been in the store for long.
+fn timed_out(rest: &AtRest<'_>, search: SearchId, at: Timestamp, truth: &Truth) -> Checked {
+    let in_time = |stored: &Timestamp| at.duration_since(*stored) >= LONG_STORED;
+    let asked = !rest.looks_given_up.contains(&search);
+    if asked && truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
+        let detail = format!("search {search} timed out although every file was stored");
+        return broken(Invariant::Application, detail);
     }
     Ok(())
 }

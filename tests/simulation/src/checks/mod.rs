@@ -2,7 +2,7 @@
 //!
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
 //! - [`effects`]: each effect performed: I2, I3, I4;
-//! - [`tokens`]: the ledger after each change: I4, I6;
+//! - [`tokens`]: the ledger after each change, and what a document waits for: I4, I6, I8;
 //! - [`inside`]: one worker at a time in a partition;
 //! - [`rest`]: the end: I3, I6, I7 and sessions;
 //! - [`scope`]: what is tried again in place;

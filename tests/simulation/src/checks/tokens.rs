@@ -1,15 +1,16 @@
-//! The ledger after each change, and the size of what is stored.
+//! The ledger after each change, the size of what is stored, and its deadline.
 
 use std::sync::Arc;
 
 use dedup::{Claim, Release};
-use messages::{PartitionKey, Token};
+use messages::{MessageId, PartitionKey, Token};
 use outbox::Entry;
 
 use crate::access::short;
+use crate::clocks;
 use crate::options::{Invariant, Mode};
 use crate::workload::Bounds;
-use crate::world::{World, timestamp};
+use crate::world::{World, millis, span, timestamp};
 
 impl World {
     /// An entry point granted tokens.
@@ -65,6 +66,21 @@ impl World {
         }
     }
 
+    /// Whether a partition has ended, or has a timer: in its outbox and due in time, or on its way already.
+    fn has_deadline(&self, partition: PartitionKey) -> bool {
+        let Some(stored) = self.documents.get(&partition) else { return true };
+        let (content, outbox) = (&stored.document.content, &stored.document.outbox);
+        let patience = self.application.patience();
+        let latest =
+            patience.map_or(u64::MAX, |patience| self.now.saturating_add(span(patience) + clocks::MOST_MS));
+        let is_in_time = |id: &MessageId| match outbox.iter().find(|entry| entry.id == *id) {
+            Some(entry) => millis(entry.due_at) <= latest,
+            None => self.checks.sent.contains_key(id),
+        };
+        let waits = content.ended_at.is_none() && !self.application.may_wait(&stored.state);
+        !waits || content.timers.values().any(is_in_time)
+    }
+
     fn bounds(&self, partition: PartitionKey) -> Bounds {
         let application = Arc::clone(&self.application);
         application.bounds(self, partition)
@@ -73,13 +89,12 @@ impl World {
     /// Checks a document just stored.
     pub(crate) fn check_stored(&mut self, partition: PartitionKey) {
         self.check_tokens(partition);
+        if !self.has_deadline(partition) {
+            let detail = || format!("partition {} waits without a deadline", short(&partition));
+            self.violate(Invariant::WaitsHaveDeadlines, detail);
+        }
         let bounds = self.bounds(partition);
         let Some(stored) = self.documents.get(&partition) else { return };
-        let waits = stored.document.content.ended_at.is_none() && stored.document.content.timers.is_empty();
-        if waits && !self.application.may_wait(&stored.state) {
-            let detail = || format!("partition {} waits without a timer", short(&partition));
-            return self.violate(Invariant::WaitsHaveDeadlines, detail);
-        }
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
         let readable = |entry: &&Entry| !self.unreadable.contains(&entry.id);
         let sizes = [

@@ -1,6 +1,8 @@
 //! A saga as small as can be: somebody asks a desk, and waits for an answer or until the patience ends. With everything
 //! that a workload needs.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use futures::future::BoxFuture;
@@ -148,6 +150,10 @@ impl Workload for Questions {
 
     fn ports(&self, engine: Engine, _: Access<()>) -> Engine {
         engine
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(Duration::from_secs(60))
     }
 
     fn client(&self, engine: Engine, _: Access<()>, mut rng: Rng) -> BoxFuture<'static, ()> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use functions::SYSTEM;
 use imports::Ports;
-use imports::ports::{OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, OBJECTS, UPLOADS};
 use messages::{Queue, QueueSpec};
 use saga::Service;
 use serde_json::Value;
@@ -109,6 +109,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
                 calls.extend(on(&["s3:ListBucket"], bucket.clone()));
                 calls
             }
+            BUCKET => on(&["s3:ListBucket"], bucket.clone()),
             UPLOADS => on(&["s3:PutObject"], keys.clone()),
             _ => Vec::new(),
         });

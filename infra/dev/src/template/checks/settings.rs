@@ -7,14 +7,15 @@ use backend::Config;
 use backend::config::NOT_ON_LAMBDA;
 use functions::SYSTEM;
 use imports::Ports;
-use imports::ports::{OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, OBJECTS, UPLOADS};
 use saga::Service;
 
 use super::Finding;
 use crate::template::Template;
 use crate::template::view::Function;
 
-const SERVICES: [Service; 5] = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, OBJECTS, UPLOADS];
+const SERVICES: [Service; 6] =
+    [Service::DATABASE, Service::LEDGER, Service::PROCESSED, OBJECTS, BUCKET, UPLOADS];
 
 /// The template deploys every function, and nothing else.
 pub(crate) fn functions(template: &Template) -> Vec<Finding> {

@@ -88,7 +88,7 @@ impl Replica {
             host,
         };
         let settings = Settings { admit_untokened: true, ..Settings::default() };
-        Self { function: run(SearchImport, ports, settings), writes, sent, seen }
+        Self { function: run(SearchImport::default(), ports, settings), writes, sent, seen }
     }
 
     async fn handle(&self, message: &Message) -> Vec<Disposition> {

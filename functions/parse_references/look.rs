@@ -1,0 +1,37 @@
+//! Looking which files of a search are stored: a notification may be late, or lost.
+
+use std::collections::BTreeMap;
+
+use dedup::{Done, HandlerError};
+use imports::manifest::MAX_FILES;
+use imports::messages::{LookForUploads, ObjectRef, SearchUploadSaved, UploadsFound};
+use imports::{ObjectKey, SearchEvent, SearchId};
+
+use super::ParseReferences;
+
+impl ParseReferences {
+    /// Tells the saga of the files that it does not know: all of them in one reply, so that none comes too late.
+    pub(super) async fn look(
+        &self,
+        search: SearchId,
+        command: &LookForUploads,
+    ) -> Result<Done, HandlerError> {
+        let prefix = ObjectKey::folder(&self.key_prefix, command.project_id, search);
+        let mut files = BTreeMap::new();
+        for object in self.bucket.find(&prefix).await? {
+            let Ok(key) = ObjectKey::parse(&self.key_prefix, &object.key) else { continue };
+            let is_admitted = key.token.is_some() || self.admit_untokened;
+            let is_new = !command.known.contains(&key.file) && !files.contains_key(&key.file);
+            if !is_admitted || !is_new || files.len() == MAX_FILES {
+                continue;
+            }
+            let facts = self.objects.head(&object.bucket, &object.key, None).await?;
+            let Some(facts) = facts else { continue };
+            let object = ObjectRef { version: facts.version, size_bytes: facts.size_bytes, ..object };
+            files.insert(key.file, SearchUploadSaved::of(&key, object, facts.metadata));
+        }
+        let why = format!("found {} files that the saga did not know", files.len());
+        let found = UploadsFound { files: files.into_values().collect() };
+        Done::because(why).reply(&SearchEvent::UploadsFound(found))
+    }
+}

@@ -1,0 +1,31 @@
+//! Looking through the bucket of the uploads.
+
+use async_trait::async_trait;
+use aws::failed;
+use imports::FindObjects;
+use imports::messages::ObjectRef;
+use imports::objects::MAX_FOUND;
+use messages::StoreError;
+
+use crate::{Uploads, resource};
+
+#[async_trait]
+impl FindObjects for Uploads {
+    async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
+        // As many as one answer holds.
+        let most = i32::try_from(MAX_FOUND).unwrap_or(i32::MAX);
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix).max_keys(most);
+        let found = request.send().await.map_err(|error| {
+            failed(format!("looking for objects below {prefix}"), &resource(&self.bucket), &error)
+        })?;
+        let object = |object: aws_sdk_s3::types::Object| {
+            Some(ObjectRef {
+                bucket: self.bucket.clone(),
+                key: object.key?,
+                version: None,
+                size_bytes: object.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+            })
+        };
+        Ok(found.contents.unwrap_or_default().into_iter().filter_map(object).collect())
+    }
+}
