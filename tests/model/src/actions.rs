@@ -10,6 +10,8 @@ use crate::system::{Phase, System};
 pub enum Action {
     /// A worker receives a message and loads the document first.
     Load(usize, MessageId),
+    /// A worker receives a message and is answered with the document before the last write.
+    LoadEarlier(usize, MessageId),
     /// A worker receives a message and claims first.
     Claim(usize, MessageId),
     /// A worker that had too few tokens claims first; its next step would be to load first.
@@ -57,6 +59,9 @@ impl<S: Saga> System<S> {
                 let available = usize::from(!queued.acknowledged) + usize::from(queued.copies);
                 if in_flight < available {
                     actions.push(Action::Load(worker, *id));
+                    if self.earlier.is_some() {
+                        actions.push(Action::LoadEarlier(worker, *id));
+                    }
                     actions.push(Action::Claim(worker, *id));
                 }
             }

@@ -23,7 +23,8 @@ impl<S: Saga> System<S> {
 
     /// Every fence that anybody still knows of.
     fn fences(&mut self) -> impl Iterator<Item = &mut u64> {
-        let stored = self.document.iter_mut().map(|stored| &mut stored.fence);
+        let documents = self.document.iter_mut().chain(self.earlier.iter_mut().flatten());
+        let stored = documents.map(|stored| &mut stored.fence);
         stored.chain([&mut self.ledger.fence]).chain(self.workers.iter_mut().filter_map(Phase::fence_mut))
     }
 
@@ -33,6 +34,7 @@ impl<S: Saga> System<S> {
         tokens.extend(self.queue.values().filter_map(|queued| queued.incoming.value.message.token.as_ref()));
         let mut attempts = BTreeSet::new();
         let mut contents: Vec<&Content<S::State>> = self.content().into_iter().collect();
+        contents.extend(self.earlier.iter().flatten().map(|stored| &stored.document.value.content));
         for phase in &self.workers {
             attempts.extend(phase.attempt().map(|attempt| attempt.to_string()));
             contents.extend(phase.content());

@@ -6,7 +6,7 @@ use stateright::Property;
 
 use crate::keyed::Of;
 use crate::protocol::{Check, always, sometimes};
-use crate::system::{Phase, System};
+use crate::system::{Phase, Stored, System};
 
 /// Those of any saga; the invariants by the names that they have in ARCHITECTURE.md.
 pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {
@@ -39,7 +39,7 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
 }
 
 /// What must happen sometimes, or the check has become too narrow.
-fn situations<S: Saga>() -> [Property<Check<S>>; 4] {
+fn situations<S: Saga>() -> [Property<Check<S>>; 5] {
     [
         sometimes("a stuck lease is taken over", |check, system| {
             check.budget().expiries == 0
@@ -57,6 +57,12 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 4] {
                     .workers
                     .iter()
                     .any(|phase| matches!(phase, Phase::Loaded(id, ..) if !system.is_admitted(id)))
+        }),
+        sometimes("an earlier version of the document is loaded", |check, system| {
+            let version =
+                |stored: &Option<Stored<Of<S>>>| stored.as_ref().map(|stored| stored.document.value.version);
+            let is_behind = |phase: &Phase<Of<S>>| matches!(phase, Phase::Loaded(_, stored, _) if version(stored) < version(&system.document));
+            check.budget().stale == 0 || system.workers.iter().any(is_behind)
         }),
         sometimes("a crash is repaired by redelivery", |check, system| {
             check.budget().crashes == 0

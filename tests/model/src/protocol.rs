@@ -40,11 +40,13 @@ pub struct Budget {
     pub sweeps: u8,
     /// Timers that fire.
     pub timers: u8,
+    /// Loads that are answered with the version before the latest, or with nothing before the first.
+    pub stale: u8,
 }
 
 impl Budget {
     /// Nothing goes wrong.
-    pub const NONE: Self = Self { crashes: 0, expiries: 0, copies: 0, sweeps: 0, timers: 0 };
+    pub const NONE: Self = Self { crashes: 0, expiries: 0, copies: 0, sweeps: 0, timers: 0, stale: 0 };
 }
 
 /// A protocol with what must hold of it.

@@ -28,6 +28,13 @@ impl<S: Saga> System<S> {
                 self.take(id);
                 self.workers[worker] = Phase::Loaded(id, self.document.clone(), None);
             }
+            Action::LoadEarlier(worker, id) => {
+                self.take(id);
+                self.stale -= 1;
+                let earlier = self.earlier.clone().flatten();
+                self.earlier = self.earlier.take().filter(|_| self.stale > 0);
+                self.workers[worker] = Phase::Loaded(id, earlier, None);
+            }
             Action::Claim(worker, id) => {
                 self.take(id);
                 return self.claim_first(worker, id, None, protocol);
@@ -55,6 +62,7 @@ impl<S: Saga> System<S> {
             }
             Action::ExpireDocument => {
                 self.document = None;
+                self.earlier = None;
                 self.expired = true;
             }
         }
@@ -66,11 +74,13 @@ impl<S: Saga> System<S> {
             Phase::Idle => return false,
             Phase::Again(id, needed) => Phase::Loaded(id, self.document.clone(), Some(needed)),
             Phase::Loaded(id, document, needed) => match self.claim(id, needed, protocol) {
-                Answer::Admitted(claimed) => self.decide(id, claimed, document.as_ref(), protocol),
+                Answer::Admitted(claimed) => self.decide(id, claimed, document.as_ref(), false, protocol),
                 Answer::Duplicate => self.acknowledge(id),
                 Answer::Busy => self.give_back(id),
             },
-            Phase::Claimed(id, claimed) => self.decide(id, claimed, self.document.clone().as_ref(), protocol),
+            Phase::Claimed(id, claimed) => {
+                self.decide(id, claimed, self.document.clone().as_ref(), true, protocol)
+            }
             Phase::Decided(id, claimed, plan) => self.persist(id, claimed, plan),
             Phase::Conflicted(id, claimed) => {
                 self.abandon(&claimed);
@@ -187,6 +197,7 @@ impl<S: Saga> System<S> {
         id: MessageId,
         claimed: Claimed,
         stored: Option<&Stored<Of<S>>>,
+        is_latest: bool,
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
         let incoming = &*self.queue[&id].incoming.value;
@@ -208,6 +219,9 @@ impl<S: Saga> System<S> {
             Err(PlanError::TooFewTokens { needed }) => return Phase::Short(id, claimed, needed),
             Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
         };
+        if plan.trusts_what_was_loaded() && !is_latest {
+            return Phase::Claimed(id, claimed);
+        }
         // The plan follows from these, so they stand for it.
         let document = stored.map(|stored| &stored.document);
         let plan = Keyed::new(plan, &(id, document, claimed.attempt, &claimed.tokens));
@@ -226,6 +240,7 @@ impl<S: Saga> System<S> {
         }
         let outbox =
             self.document.as_ref().map_or_else(Vec::new, |stored| stored.document.value.outbox.clone());
+        self.earlier = (self.stale > 0).then(|| self.document.take());
         self.document = Some(Stored::new(written(persist, outbox), claimed.fence));
         *self.seen.changes.entry(id).or_default() += 1;
         self.seen.decided.insert(id);

@@ -25,6 +25,8 @@ pub type System<S> = Everything<Of<S>>;
 pub struct Everything<F: Family> {
     pub(crate) ledger: Ledger,
     pub(crate) document: Option<Stored<F>>,
+    /// The document before the last write, while a load may still be answered with it.
+    pub(crate) earlier: Option<Option<Stored<F>>>,
     /// The document was removed after its retention.
     pub(crate) expired: bool,
     /// The saga queue: every message that was ever sent to it.
@@ -35,6 +37,7 @@ pub struct Everything<F: Family> {
     pub(crate) expiries: u8,
     pub(crate) sweeps: u8,
     pub(crate) timers: u8,
+    pub(crate) stale: u8,
     pub(crate) seen: Seen,
 }
 
@@ -71,7 +74,7 @@ pub(crate) enum Phase<F: Family> {
     /// The document was loaded before the claim was answered. How many tokens it is going to mint, if an attempt before
     /// it had too few.
     Loaded(MessageId, Option<Stored<F>>, Option<usize>),
-    /// The claim was granted.
+    /// The claim was granted, and the latest document is to be read.
     Claimed(MessageId, Claimed),
     /// Both are here, and it is decided what to do.
     Decided(MessageId, Claimed, Keyed<PlanOf<F>>),
@@ -129,6 +132,7 @@ impl<S: Saga> System<S> {
                 tokens: inputs.iter().filter_map(|message| message.token.clone()).collect(),
             },
             document: None,
+            earlier: None,
             expired: false,
             queue: queue.collect(),
             workers: vec![Phase::Idle; 2],
@@ -137,6 +141,7 @@ impl<S: Saga> System<S> {
             expiries: budget.expiries,
             sweeps: budget.sweeps,
             timers: budget.timers,
+            stale: budget.stale,
             seen: Seen::default(),
         }
     }

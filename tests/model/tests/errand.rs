@@ -113,6 +113,8 @@ fn a_saga_that_mints_too_few_tokens_breaks_no_invariant() {
 #[test]
 fn timers_that_fire_and_are_set_again_break_no_invariant() {
     check("two timers", protocol(Budget { timers: 2, ..Budget::NONE }), properties());
+    let budget = Budget { timers: 1, stale: 1, ..Budget::NONE };
+    check("a timer and a stale load", protocol(budget), properties());
 }
 
 #[test]

@@ -22,6 +22,12 @@ fn an_announcement_and_a_crash_break_no_invariant() {
 }
 
 #[test]
+fn a_load_of_an_earlier_version_and_a_lost_lease_break_no_invariant() {
+    let budget = Budget { stale: 1, expiries: 1, ..Budget::NONE };
+    check("a stale load and a lost lease", protocol(false, budget), properties());
+}
+
+#[test]
 fn a_sweep_beside_the_workers_breaks_no_invariant() {
     let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
     check("a crash and a sweep beside the workers", protocol(false, budget), properties());
