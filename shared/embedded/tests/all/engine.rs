@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use embedded::{Call, Intercept, Phase};
 use futures::future::join_all;
 use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
-use saga::{Persist, ReadDocuments, WriteDocuments};
+use saga::{Persist, WriteDocuments};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
@@ -54,25 +54,6 @@ async fn an_error_says_what_was_being_done_to_what() -> Tested {
     assert!(
         error.chain().starts_with(&format!("reading the view of partition {partition} cannot succeed: "))
     );
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_outbox_entry_that_cannot_be_read_fails_its_own_partition_alone() -> Tested {
-    let depot = Depot::new();
-    let (store, host) = (&depot.store, &*depot.host);
-    let (damaged, sound) = (sample::partition(host), sample::partition(host));
-    for partition in [damaged, sound] {
-        let add = vec![sample::entry(host, partition, sample::now(host))?];
-        let write = Persist { add, ..sample::persist(partition, None, sample::content(host, "due")) };
-        store.persist(&[write], sample::now(host)).await?;
-    }
-    depot.database().execute("UPDATE outbox SET kind = '{}' WHERE owner_id = ?1", [damaged.to_string()])?;
-    let mut loaded = store.load(&[damaged, sound], sample::now(host)).await?;
-    assert_eq!(loaded.remove(1)?.map(|document| document.partition), Some(sound));
-    let error = loaded.remove(0).unwrap_err();
-    assert!(!error.is_retryable());
-    assert!(error.chain().starts_with(&format!("loading partition {damaged} cannot succeed: ")));
     Ok(())
 }
 

@@ -148,7 +148,7 @@ async fn wrong_credentials_are_named_as_such() {
     let ledger = Ledger::new(Client::new(&config), "ledger");
     let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
     assert!(
-        !error.is_retryable() && error.chain().contains("the credentials were refused"),
+        error.is_retryable() && error.chain().contains("the credentials were refused"),
         "{}",
         error.chain()
     );

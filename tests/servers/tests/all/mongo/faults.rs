@@ -59,13 +59,9 @@ async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested 
 async fn a_refusal_that_does_not_pass_is_said_to_be_useless_to_repeat() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
-    let fault = scratch.fail(1, &["update"], doc! { "errorCode": 121 }).await?;
+    let fault = scratch.fail(1, &["update"], doc! { "errorCode": 2 }).await?;
     let error = scratch.mongo.persist(&[create(now)], now).await.unwrap_err();
-    assert!(
-        !error.is_retryable() && error.chain().contains("121 (DocumentValidationFailure)"),
-        "{}",
-        error.chain()
-    );
+    assert!(!error.is_retryable() && error.chain().contains("2 (BadValue)"), "{}", error.chain());
     fault.off().await?;
     scratch.end().await
 }
@@ -95,7 +91,7 @@ async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() ->
     let second = create(now);
     scratch.mongo.persist(std::slice::from_ref(&second), now).await?;
     let (sweep, owner) = (scratch.mongo.saga_outbox(), Owner::Saga(second.partition));
-    let fault = scratch.fail(1, &["update"], how).await?;
+    let fault = scratch.fail(2, &["update"], how).await?;
     unknown(claim(&sweep, owner, now, sample::later(now, 300)).await);
     fault.off().await?;
     assert_eq!(
