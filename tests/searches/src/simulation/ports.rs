@@ -34,7 +34,7 @@ const STUDIES_READ: Call = Call::own(5, "studies.read");
 /// Marking duplicates.
 const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
 /// Removing the studies of a file.
-const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").rare();
+const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").late().rare();
 /// Looking through the uploaded files.
 const OBJECTS_FIND: Call = Call::own(8, "objects.find").rare();
 
