@@ -297,7 +297,7 @@ async fn a_file_whose_command_nobody_could_read_is_not_reported_as_failed_and_is
     let command = Message::decode(&command.delivery.body).unwrap();
     let later = of_a_later_release(&command);
     // The parse queue has given it up.
-    let answers = delivered(&world, &PARSE_DEAD, &[later.clone()]).await;
+    let answers = delivered(&world, &PARSE_DEAD, std::slice::from_ref(&later)).await;
     let Disposition::DeadLetter { reason } = &answers[0].1 else { panic!("{answers:?}") };
     assert!(reason.contains("version 2, and this release knows up to 1"), "{reason}");
     let kept = world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap();

@@ -89,7 +89,7 @@ impl World {
 
     /// Whether this release reads a message.
     pub(crate) fn reads(&self, body: &str, is_later: bool) -> bool {
-        !(is_later && self.damage.is_rolled_back) && !self.is_junk(body)
+        (!is_later || !self.damage.is_rolled_back) && !self.is_junk(body)
     }
 
     /// Takes note of a document just written, perhaps by a later release.

@@ -123,9 +123,9 @@ impl Schedule {
             let before = world.snapshot();
             let again = !world.redriven.is_empty() && world.rng.one_in(2);
             if again {
-                world.redrive_again()
+                world.redrive_again();
             } else {
-                world.send_stale()
+                world.send_stale();
             }
             (before, again)
         });
