@@ -102,9 +102,9 @@ impl Operator {
         Ok((!was_used).then_some(token))
     }
 
+    /// An earlier version would hide what the partition waits for.
     async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, StoreError> {
-        let loaded = self.stores.read_documents.load(&[partition], self.host.now()).await?;
-        loaded.into_iter().next().transpose().map(Option::flatten)
+        self.stores.read_documents.load_latest(partition, self.host.now()).await
     }
 
     async fn claim(

@@ -215,7 +215,7 @@ const CONTROL_DEAD: Queue = Queue::named("control-dead");
 pub static QUEUES: [QueueSpec; 7] = [
     QueueSpec::worked(SAGA, SAGA_DEAD, 20, 30, 10, 2),
     QueueSpec::kept(SAGA_DEAD),
-    QueueSpec::worked(WAREHOUSE, WAREHOUSE_DEAD, 8, 30, 10, 1),
+    QueueSpec::worked(WAREHOUSE, WAREHOUSE_DEAD, 20, 30, 10, 1),
     QueueSpec::kept(WAREHOUSE_DEAD),
     QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, 60, 10, 1),
     QueueSpec::kept(CONTROL_DEAD),

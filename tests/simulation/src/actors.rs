@@ -129,13 +129,14 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
     }
 }
 
-/// How long an operator takes to come: hours, or longer than a ledger item lives. Without a ledger a message must not come
-/// later than documents are kept.
-fn operates_after_ms(mode: Mode) -> &'static [u64] {
-    const AFTER_MS: [u64; 2] = [5 * 3_600_000, 31 * 24 * 3_600_000];
-    match mode {
-        Mode::Ledger => &AFTER_MS,
-        Mode::Optimistic => &AFTER_MS[..1],
+impl World {
+    /// How long an operator takes to come: hours, or longer than a ledger item lives. Without a ledger a message must not
+    /// come later than documents are kept; and dead letters are kept for 14 days.
+    fn operates_after_ms(&mut self) -> u64 {
+        const HOURS_MS: u64 = 5 * 3_600_000;
+        const MONTH_MS: u64 = 31 * 24 * 3_600_000;
+        let may_be_late = self.config.mode == Mode::Ledger && self.gives_nothing_up();
+        if may_be_late && self.rng.one_in(2) { MONTH_MS } else { HOURS_MS }
     }
 }
 
@@ -147,15 +148,14 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
     let Ok(operator) = engine.operator() else { return };
     loop {
         Gate::new(&port, Kind::Operate, 0).await;
-        let comes =
-            port.universe.with(|world| world.now + world.rng.pick(operates_after_ms(world.config.mode)));
+        let comes = port.universe.with(|world| world.now + world.operates_after_ms());
         Gate::new(&port, Kind::Operate, comes).await;
         port.perform(World::begin_anew);
         for outbox in [&operator.stores.saga_outbox, &operator.stores.session_outbox] {
             let pending = outbox.pending(None, usize::MAX).await.unwrap_or_default();
             for (owner, stored) in pending.into_iter().filter_map(|of| Some((of.owner?, of.entries))) {
                 for entry in stored.into_iter().flatten().filter(|entry| entry.poisoned) {
-                    port.perform(|world| world.stats.requeued += 1);
+                    port.perform(|world| world.requeues(owner));
                     // What did not work is tried again the next time.
                     let _ = operator.requeue(owner, &entry).await;
                 }

@@ -17,7 +17,11 @@ pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000
 
 /// How long a service may be away: a moment, longer than a lease, longer than an outbox claim, for hours, and for nearly
 /// the day after which the outbox gives an entry up.
-const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, 3 * 3_600_000, 20 * 3_600_000];
+const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_000];
+
+/// The longest outage that the queues outlast before they give a message up: the three hours that the table's receive
+/// limits promise, less what other faults cost.
+const OUTLASTED_MS: u64 = 9_900_000;
 
 /// A service that is away for a while: every call of it fails.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +102,17 @@ impl Plan {
         self.outage.is_some_and(|outage| outage.strikes(call, now))
     }
 
+    /// Whether a service is, or was, away for longer than the queues promise to outlast.
+    pub(crate) fn outlasts_queues(&self, now: u64) -> bool {
+        let is_long = |outage: Outage| outage.until_ms - outage.from_ms > OUTLASTED_MS;
+        self.outage.is_some_and(|outage| is_long(outage) && outage.from_ms <= now)
+    }
+
+    fn takes_hours(&self, now: u64) -> bool {
+        let is_on = |outage: Outage| (outage.from_ms..outage.until_ms).contains(&now);
+        self.outage.is_some_and(|outage| is_on(outage) && outage.until_ms - outage.from_ms >= OUTLASTED_MS)
+    }
+
     /// When it is back.
     pub(crate) fn back_at(&self, call: Call, now: u64) -> u64 {
         self.outage.filter(|outage| outage.strikes(call, now)).map_or(now, |outage| outage.until_ms)
@@ -114,7 +129,9 @@ impl Plan {
         if self.is_out(call, now) && possible(call, phase, Fault::Outage) {
             return Fault::Outage;
         }
-        if self.left == 0 || (self.focused && !call.is_of_attempt) {
+        // What dies, stalls or is not answered uses receipts up more quickly than an outage of hours, which they are to
+        // outlast.
+        if self.left == 0 || (self.focused && !call.is_of_attempt) || self.takes_hours(now) {
             return Fault::None;
         }
         let one_in = if call.is_rare { self.one_in.div_ceil(5) } else { self.one_in };

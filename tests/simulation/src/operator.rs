@@ -1,7 +1,8 @@
 //! The operator, who puts dead letters back into the queues that gave them up: when whatever was wrong is over, and once
 //! more when nobody remembers that it was done.
 
-use messages::{Message, MessageId};
+use messages::{Message, MessageId, PartitionKey};
+use outbox::Owner;
 
 use crate::options::Mutant;
 use crate::ports::queues::{Copy, describe};
@@ -11,6 +12,11 @@ use crate::world::World;
 const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
 
 impl World {
+    /// Whether there are no dead letters, and none are to come.
+    pub(crate) fn gives_nothing_up(&self) -> bool {
+        self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(self.now)
+    }
+
     /// Puts every dead letter back. `false` when there is none, besides those that stay dead letters.
     pub(crate) fn redrive(&mut self) -> bool {
         if !self.queues.dead_letters().any(|copy| !self.stays_dead(copy)) {
@@ -23,6 +29,21 @@ impl World {
             self.redriven.push(copy);
         }
         true
+    }
+
+    /// Takes note that an entry of an outbox is put back to work.
+    pub(crate) fn requeues(&mut self, owner: Owner) {
+        self.stats.requeued += 1;
+        if let Owner::Saga(partition) = owner {
+            self.requeued.insert(partition);
+        }
+    }
+
+    /// Whether a message of this partition was put back, into a queue or in its outbox.
+    pub(crate) fn was_put_back(&self, partition: PartitionKey) -> bool {
+        let is_of =
+            |copy: &Copy| Message::decode(&copy.body).is_ok_and(|message| message.partition == partition);
+        self.requeued.contains(&partition) || self.redriven.iter().any(is_of)
     }
 
     /// Puts everything back that was put back before.

@@ -208,6 +208,11 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.is_committed(partition)
     }
 
+    /// Whether a message of this partition was given up, by its queue or in its outbox, until an operator put it back.
+    pub fn was_given_up(&self, partition: PartitionKey) -> bool {
+        self.world.was_put_back(partition)
+    }
+
     /// Every message that was ever stored as an effect in this partition, whether or not it was sent.
     pub fn effects(&self, partition: PartitionKey) -> impl Iterator<Item = &'a Message> {
         self.world.checks.messages_of(partition)

@@ -117,6 +117,8 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
     /// What an operator has put back.
     pub(crate) redriven: Vec<Copy>,
+    /// The partitions in whose outboxes an operator put something back to work.
+    pub(crate) requeued: BTreeSet<PartitionKey>,
     /// The workload's own.
     pub(crate) outside: Box<dyn Any + Send>,
 
@@ -166,6 +168,7 @@ impl World {
             processed: BTreeMap::new(),
             queues,
             redriven: Vec::new(),
+            requeued: BTreeSet::new(),
             outside: application.world(),
             saga: application::saga_of(&stations),
             stations,

@@ -2,8 +2,9 @@
 
 use jiff::SignedDuration;
 
-/// The longest time for which the answer to a look through the store is awaited: queues outlast an outage as long as this.
-pub(super) const LOOK: SignedDuration = SignedDuration::from_hours(3);
+/// The longest time for which the answer to a look through the store is awaited. As a rule it comes at once; but a message
+/// that only a later release can read waits for fifteen hours before its queue gives it up.
+pub(super) const LOOK: SignedDuration = SignedDuration::from_hours(24);
 
 /// How long a search waits for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

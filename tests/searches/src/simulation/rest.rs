@@ -66,6 +66,8 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
             (Some(Outcome::Completed(_)), Some(Quality::Good)) => true,
             (Some(Outcome::Failed { .. }), Some(Quality::Bad | Quality::Unreadable)) => true,
             (Some(Outcome::Failed { .. }), Some(Quality::Good)) => given_up,
+            // Its command lay among the dead letters.
+            (None, Some(_)) => because("not read in time") && rest.was_given_up(search),
             _ => false,
         };
         if !fits {
@@ -80,7 +82,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
 /// Whoever waits in vain for a file does not wait for one that has been in the store for long.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, at: Timestamp, truth: &Truth) -> Checked {
     let in_time = |stored: &Timestamp| at.duration_since(*stored) >= LONG_STORED;
-    let asked = !rest.looks_given_up.contains(&search);
+    let asked = !rest.looks_given_up.contains(&search) && !rest.was_given_up(search);
     if asked && truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
         let detail = format!("search {search} timed out although every file was stored");
         return broken(Invariant::Application, detail);

@@ -266,6 +266,7 @@ impl World {
         }
         let is_excused = copy.is_excused
             || self.queues.queues[place].is_invoked
+            || self.plan.outlasts_queues(self.now)
             || self.is_damaged(&copy.body, copy.is_later);
         let given_up_by = copy.given_up_by.or(Some(place));
         self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
