@@ -89,7 +89,7 @@ pub struct Announced {
 pub enum Keyed {
     /// It is announced, now or by an earlier request with this key.
     Announced(Announced),
-    /// An earlier request with this key asked for something else.
+    /// Another request with this key asked for something else, and came first.
     Differs,
 }
 
@@ -104,17 +104,17 @@ pub struct Upload {
     pub upload: PresignedPost,
 }
 
-/// A file whose upload is to be granted.
-struct Wanted {
-    file_id: FileId,
-    name: String,
-}
-
 /// A search that is ready to be announced.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// The answer to the caller, once the search is announced.
     pub announced: Announced,
+    announcement: Announcement,
+}
+
+/// What announces a search.
+#[derive(Debug, Clone)]
+struct Announcement {
     started: SearchUploadStarted,
     token: Token,
     job: Job,
@@ -173,37 +173,27 @@ impl StartUpload {
         key: &str,
     ) -> Result<Keyed, Error> {
         let search_id = ids::keyed_search(project_id, key);
-        if let Some(job) = self.jobs.job(search_id).await? {
-            return self.repeat(request, &job).await;
+        let mut is_ours = true;
+        if self.jobs.job(search_id).await?.is_none() {
+            let (announcement, is_granted) = self.begin(search_id, project_id, request).await?;
+            // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
+            is_ours = is_granted;
+            if is_ours {
+                // Two requests at once announce the same session; the second commit changes nothing.
+                self.send(&announcement).await?;
+            }
         }
-        // Two requests at once announce the same session; the second commit changes nothing.
-        let prepared = self.prepare_as(search_id, project_id, request).await?;
-        self.announce(&prepared).await?;
-        Ok(Keyed::Announced(prepared.announced))
-    }
-
-    async fn repeat(&self, request: &NewSearch, job: &Job) -> Result<Keyed, Error> {
-        let names = job.files.iter().map(|file| file.name.as_deref());
-        let is_same = job.name.as_deref() == Some(request.name.as_str())
-            && names.eq(request.files.iter().map(|file| Some(file.name.as_str())));
-        if !is_same {
-            return Ok(Keyed::Differs);
+        // Also for whoever has just announced it: what is stored may be another's.
+        match self.jobs.job(search_id).await? {
+            Some(job) if is_of(&job, request) => {
+                Ok(Keyed::Announced(Announced { search_id, files: self.forms(&job).await? }))
+            }
+            None if is_ours => {
+                let why = "it is announced, and cannot be read yet";
+                Err(StoreError::unavailable(format!("reading search {search_id}"), why).into())
+            }
+            Some(_) | None => Ok(Keyed::Differs),
         }
-        let open = !job.state.has_ended();
-        let missing = job.files.iter().filter(|file| open && !file.received);
-        let wanted: Vec<Wanted> = missing
-            .map(|file| Wanted { file_id: file.file_id, name: file.name.clone().unwrap_or_default() })
-            .collect();
-        let metadata =
-            UploadMetadata { search_name: request.name.clone(), expected_files: request.files.len() };
-        let now = self.host().now();
-        let keys = self.keys(job.project_id, job.search_id, &wanted);
-        let tokens: Vec<Token> = keys.iter().filter_map(|key| key.token.clone()).collect();
-        if !tokens.is_empty() {
-            self.entry.tokens.grant(job.search_id, &tokens, now).await?;
-        }
-        let files = self.presign(&keys, &metadata, now).await?;
-        Ok(Keyed::Announced(Announced { search_id: job.search_id, files }))
     }
 
     /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
@@ -214,28 +204,9 @@ impl StartUpload {
     /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
     pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
         let search_id = SearchId::from_uuid(self.host().fresh_id());
-        self.prepare_as(search_id, project_id, request).await
-    }
-
-    async fn prepare_as(
-        &self,
-        search_id: SearchId,
-        project_id: ProjectId,
-        request: &NewSearch,
-    ) -> Result<Prepared, Error> {
-        let manifest = self.manifest(search_id, request)?;
-        let now = self.host().now();
-        let wanted = |file: &ManifestFile| Wanted { file_id: file.file_id, name: file.name.clone() };
-        let keys = self.keys(project_id, search_id, &manifest.files.iter().map(wanted).collect::<Vec<_>>());
-        let token = self.entry.first_token(ids::announcement(search_id), search_id);
-        let tokens: Vec<Token> =
-            keys.iter().filter_map(|key| key.token.clone()).chain([token.clone()]).collect();
-        self.entry.tokens.grant(search_id, &tokens, now).await?;
-        let metadata = UploadMetadata { search_name: manifest.name.clone(), expected_files: keys.len() };
-        let files = self.presign(&keys, &metadata, now).await?;
-        let job = new_job(project_id, search_id, &manifest, now);
-        let started = SearchUploadStarted { project_id, manifest };
-        Ok(Prepared { announced: Announced { search_id, files }, started, token, job })
+        let (announcement, _) = self.begin(search_id, project_id, request).await?;
+        let files = self.forms(&announcement.job).await?;
+        Ok(Prepared { announced: Announced { search_id, files }, announcement })
     }
 
     /// Announces a prepared search: job and announcement are stored together.
@@ -243,13 +214,32 @@ impl StartUpload {
     /// # Errors
     /// When the session is not committed, or its outcome is unknown.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
-        let search_id = prepared.job.search_id;
-        let mut session = self.entry.session(ids::announcement(search_id), search_id);
-        session.send_granted(
-            &SearchEvent::SearchUploadStarted(prepared.started.clone()),
-            prepared.token.clone(),
-        )?;
-        session.show(View::from(&prepared.job));
+        self.send(&prepared.announcement).await
+    }
+
+    /// Grants all tokens that a search needs from outside, once. Answers whether they are there.
+    async fn begin(
+        &self,
+        search_id: SearchId,
+        project_id: ProjectId,
+        request: &NewSearch,
+    ) -> Result<(Announcement, bool), Error> {
+        let manifest = self.manifest(search_id, request)?;
+        let now = self.host().now();
+        let token = self.entry.first_token(ids::announcement(search_id), search_id);
+        let uploads = manifest.files.iter().map(|file| ids::upload_token(search_id, file.file_id));
+        let tokens: Vec<Token> = uploads.chain([token.clone()]).collect();
+        let is_granted = self.entry.tokens.begin(search_id, &tokens, now).await?;
+        let job = new_job(project_id, search_id, &manifest, now);
+        let started = SearchUploadStarted { project_id, manifest };
+        Ok((Announcement { started, token, job }, is_granted))
+    }
+
+    async fn send(&self, announcement: &Announcement) -> Result<(), Error> {
+        let Announcement { started, token, job } = announcement;
+        let mut session = self.entry.session(ids::announcement(job.search_id), job.search_id);
+        session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token.clone())?;
+        session.show(View::from(job));
         self.commit(session, "announced the search, and gave out its uploads").await
     }
 
@@ -280,27 +270,23 @@ impl StartUpload {
         if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
     }
 
-    fn keys(&self, project: ProjectId, search: SearchId, files: &[Wanted]) -> Vec<ObjectKey> {
-        let key = |file: &Wanted| ObjectKey {
-            prefix: self.settings.key_prefix.clone(),
-            project,
-            search,
-            file: file.file_id,
-            token: Some(Token::minted_at_entry(search, self.host().fresh_id())),
-            name: file.name.clone(),
-        };
-        files.iter().map(key).collect()
-    }
-
-    async fn presign(
-        &self,
-        keys: &[ObjectKey],
-        metadata: &UploadMetadata,
-        now: Timestamp,
-    ) -> Result<Vec<Upload>, StoreError> {
+    /// Forms for the files of a search that have not arrived.
+    async fn forms(&self, job: &Job) -> Result<Vec<Upload>, StoreError> {
+        let open = !job.state.has_ended();
+        let name = job.name.clone().unwrap_or_default();
+        let metadata = UploadMetadata { search_name: name, expected_files: job.files.len() };
+        let now = self.host().now();
         let expires_at = now.checked_add(self.settings.upload_valid_for).unwrap_or(Timestamp::MAX);
-        let mut uploads = Vec::with_capacity(keys.len());
-        for key in keys {
+        let mut uploads = Vec::with_capacity(job.files.len());
+        for file in job.files.iter().filter(|file| open && !file.received) {
+            let key = ObjectKey {
+                prefix: self.settings.key_prefix.clone(),
+                project: job.project_id,
+                search: job.search_id,
+                file: file.file_id,
+                token: Some(ids::upload_token(job.search_id, file.file_id)),
+                name: file.name.clone().unwrap_or_default(),
+            };
             let grant = UploadGrant {
                 key: key.to_string(),
                 max_bytes: self.settings.max_file_bytes,
@@ -308,10 +294,17 @@ impl StartUpload {
                 expires_at,
             };
             let upload = self.presign.presign(&grant).await?;
-            uploads.push(Upload { file_id: key.file, name: key.name.clone(), upload });
+            uploads.push(Upload { file_id: key.file, name: key.name, upload });
         }
         Ok(uploads)
     }
+}
+
+/// Whether a search is what a request asks for.
+fn is_of(job: &Job, request: &NewSearch) -> bool {
+    let known = job.files.iter().map(|file| (file.name.as_deref(), file.announced_bytes.or(file.size_bytes)));
+    let wanted = request.files.iter().map(|file| (Some(file.name.as_str()), Some(file.size_bytes)));
+    job.name.as_deref() == Some(request.name.as_str()) && known.eq(wanted)
 }
 
 fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now: Timestamp) -> Job {
@@ -319,6 +312,7 @@ fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now:
         file_id: file.file_id,
         name: Some(file.name.clone()),
         size_bytes: Some(file.size_bytes),
+        announced_bytes: None,
         received: false,
         outcome: None,
     });

@@ -1,7 +1,7 @@
 //! Withdrawing a search.
 
 use imports::messages::SearchWithdrawn;
-use imports::{Job, Manifest, ManifestFile, SearchEvent, SearchId};
+use imports::{Job, Manifest, ManifestFile, SearchEvent, SearchId, ids};
 use messages::SessionId;
 
 use super::{Error, StartUpload};
@@ -35,8 +35,11 @@ impl StartUpload {
 
     async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
         let withdrawn = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
+        // One token for all requests, or each would leave another one while nothing works on them.
+        let token = ids::withdrawal_token(job.search_id);
+        self.entry.tokens.grant(job.search_id, std::slice::from_ref(&token), self.host().now()).await?;
         let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), job.search_id);
-        session.send(&SearchEvent::SearchWithdrawn(withdrawn))?;
+        session.send_granted(&SearchEvent::SearchWithdrawn(withdrawn), token)?;
         self.commit(session, "withdrew the search").await
     }
 }

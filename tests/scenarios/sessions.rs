@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use dedup::{Admission, Claim, ClaimPartition, Requirement, Tokens};
 use embedded::{Call, Phase};
-use functions::start_upload::{self, NewFile, NewSearch, Withdrawal};
+use functions::start_upload::{self, Keyed, NewFile, NewSearch, Withdrawal};
 use imports::queues::{CONTROL, SAGA};
-use imports::{JobState, ProjectId};
+use imports::{JobState, ProjectId, SearchId, ids};
+use messages::{AttemptId, Host};
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
 
@@ -136,5 +138,85 @@ async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
         let committed = (call, phase) == (Call::SessionCommit, Phase::After);
         let expected = if committed { JobState::Error } else { JobState::Uploading };
         assert_eq!(world.job(announced.search_id).await.state, expected, "{call:?} {phase:?}");
+    }
+}
+
+async fn tokens(world: &World, partition: SearchId) -> usize {
+    let claim = Claim {
+        partition,
+        attempt: AttemptId::from_uuid(world.host.fresh_id()),
+        now: world.host.now(),
+        lease: jiff::SignedDuration::ZERO,
+        requires: Requirement::Known,
+        mint: Vec::new(),
+    };
+    match world.store().claim(&claim).await.unwrap() {
+        Admission::Admitted(admitted) => match admitted.tokens {
+            Tokens::Listed(tokens) => tokens.len(),
+            Tokens::Unchecked => panic!("there is a ledger"),
+        },
+        other => panic!("not admitted: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_same_uploads() {
+    let world = World::new();
+    let search = ids::keyed_search(project(), "key");
+    let mut forms = Vec::new();
+    for _ in 0..20 {
+        let answer = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
+        let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+        forms.push(announced.files[0].upload.fields.clone());
+        world.functions.start_upload.withdraw(search).await.unwrap();
+    }
+    forms.dedup();
+    assert_eq!(forms.len(), 1);
+    assert_eq!(tokens(&world, search).await, 3, "the announcement, the file and the withdrawal");
+}
+
+#[tokio::test]
+async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_completes_it() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
+    let larger = NewSearch { files: vec![request().files[0].clone(), second], ..request() };
+    let small = request();
+    let (one, other) = tokio::join!(
+        start_upload.create_once(project(), &small, "key"),
+        start_upload.create_once(project(), &larger, "key"),
+    );
+    let announced: Vec<_> = [one.unwrap(), other.unwrap()]
+        .into_iter()
+        .filter_map(|answer| match answer {
+            Keyed::Announced(announced) => Some(announced),
+            Keyed::Differs => None,
+        })
+        .collect();
+    let [announced] = announced.as_slice() else { panic!("{announced:?}") };
+    for index in 0..announced.files.len() {
+        world.upload(announced, index, TWO_RECORDS).await;
+    }
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+#[tokio::test]
+async fn a_key_stands_for_files_of_these_sizes_before_and_after_they_arrive() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let resized = NewFile { name: "a.ris".into(), size_bytes: 2 };
+    let resized = NewSearch { files: vec![resized], ..request() };
+    let answer = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    for arrived in [false, true] {
+        if arrived {
+            world.upload(&announced, 0, TWO_RECORDS).await;
+            world.run().await;
+        }
+        let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
+        assert!(matches!(again, Keyed::Announced(_)), "{again:?}");
+        let other = start_upload.create_once(project(), &resized, "key").await.unwrap();
+        assert!(matches!(other, Keyed::Differs), "{other:?}");
     }
 }

@@ -133,6 +133,18 @@ pub trait GrantTokens: Send + Sync {
         tokens: &[Token],
         now: Timestamp,
     ) -> Result<(), StoreError>;
+
+    /// Brings a partition into being, with tokens. One that is there already stays as it is: tokens that were used do
+    /// not come back, however often and however late somebody begins it again. Answers whether all of them are there.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn begin(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
 }
 
 /// One partition's entry in the ledger.
@@ -152,6 +164,18 @@ impl Item {
     /// An item that nobody has claimed yet.
     pub fn new(now: Timestamp) -> Self {
         Self { holder: None, fence: 0, tokens: BTreeSet::new(), expires_at: expiry(now) }
+    }
+
+    /// What beginning a partition comes to: the item to store, if any, and whether these tokens are there then.
+    pub fn begin(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> (bool, Option<Self>) {
+        match stored.filter(|item| item.expires_at > now) {
+            Some(item) => (tokens.iter().all(|token| item.tokens.contains(token)), None),
+            None => {
+                let mut item = Self::new(now);
+                item.grant(tokens, now);
+                (true, Some(item))
+            }
+        }
     }
 
     /// Adds tokens.
@@ -233,6 +257,10 @@ impl ClaimPartition for NoLedger {
 impl GrantTokens for NoLedger {
     async fn grant(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn begin(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<bool, StoreError> {
+        Ok(true)
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Call {
     LedgerRelease,
     /// [`dedup::GrantTokens::grant`].
     LedgerGrant,
+    /// [`dedup::GrantTokens::begin`].
+    LedgerBegin,
     /// [`dedup::RememberProcessed::is_remembered`].
     ProcessedLook,
     /// [`dedup::RememberProcessed::remember`].

@@ -59,6 +59,24 @@ impl GrantTokens for Store {
         };
         self.change(Call::LedgerGrant, doing, work).await
     }
+
+    async fn begin(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let tokens = tokens.to_vec();
+        let doing = format!("beginning partition {partition}");
+        let work = move |db: &Connection| {
+            let (are_there, begun) = Item::begin(load(db, partition)?, &tokens, now);
+            if let Some(item) = begun {
+                save(db, partition, &item)?;
+            }
+            Ok(are_there)
+        };
+        self.change(Call::LedgerBegin, doing, work).await
+    }
 }
 
 fn load(db: &Connection, partition: PartitionKey) -> Result<Option<Item>, Fault> {

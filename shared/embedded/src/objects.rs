@@ -31,8 +31,8 @@ pub(crate) const KEY_FIELD: &str = "key";
 /// enough that many objects may be read at the same time.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// The grant is a row, not a signature: nobody but this process reads it, and the key names a token that nobody
-/// can guess.
+/// The grant is a row, not a signature: nobody but this process reads it, and whoever can name its key can ask for the
+/// form too.
 #[async_trait]
 impl PresignUpload for Store {
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError> {

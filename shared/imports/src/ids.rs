@@ -1,6 +1,6 @@
 //! Identifiers, one type each, so that no two of them can be mistaken for one another.
 
-use messages::{MessageId, PartitionKey, SessionId, uuid_ids};
+use messages::{MessageId, PartitionKey, SessionId, Token, uuid_ids};
 use uuid::Uuid;
 
 /// The timer under which the files of a search are awaited.
@@ -21,6 +21,16 @@ uuid_ids! {
 /// The session that announces a search: a request that is made again is the same session.
 pub fn announcement(search: SearchId) -> SessionId {
     SessionId::from_uuid(Uuid::new_v5(&search.as_uuid(), b"announcement"))
+}
+
+/// The token of the message that tells that a file was stored: the same for every form that uploads the file.
+pub fn upload_token(search: SearchId, file: FileId) -> Token {
+    Token::minted_at_entry(search, Uuid::new_v5(&file.as_uuid(), b"upload"))
+}
+
+/// The token of a withdrawal, however often it is asked for.
+pub fn withdrawal_token(search: SearchId) -> Token {
+    Token::minted_at_entry(search, Uuid::new_v5(&search.as_uuid(), b"withdrawal"))
 }
 
 /// The search that a client asked for under a key of its own: asked for again, it is the same one.

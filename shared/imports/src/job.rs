@@ -74,6 +74,9 @@ pub struct JobFile {
     pub name: Option<String>,
     /// Its size in bytes, as announced until it arrives and as stored from then on.
     pub size_bytes: Option<u64>,
+    /// Its size in bytes as announced, where one of another size has arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced_bytes: Option<u64>,
     /// Whether it has arrived.
     pub received: bool,
     /// What came of it.

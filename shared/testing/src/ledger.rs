@@ -35,7 +35,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
     the_end_of_a_partition_takes_all_its_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
-    granting_again_changes_nothing(ports).await
+    granting_again_changes_nothing(ports).await?;
+    beginning_again_brings_no_token_back(ports).await
 }
 
 const LEASE: i64 = 30;
@@ -285,5 +286,26 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
     assert_eq!(tokens.len(), 2, "the token and one mint");
     assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
+    Ok(())
+}
+
+/// Whatever became of its tokens; once it has expired it begins anew.
+///
+/// # Errors
+/// When a port fails.
+pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::unknown(ports);
+    let token = std::slice::from_ref(&partition.token);
+    assert!(ports.grant.begin(partition.id, token, partition.now).await?);
+    assert!(ports.grant.begin(partition.id, token, partition.now).await?, "it is there");
+    let (attempt, admitted) = partition.admitted(0).await?;
+    let release = partition.giving_back(attempt, admitted.fence, 1);
+    let remove = BTreeSet::from([partition.token.clone()]);
+    assert!(ports.claim.release(&Release { remove, ..release }).await?);
+    assert!(!ports.grant.begin(partition.id, token, partition.now).await?, "it was used");
+    assert!(is_duplicate(&partition.claim(2, partition.needs_token()).await?), "it was used");
+    let later = ITEM_LIFETIME.as_secs() + 2;
+    assert!(ports.grant.begin(partition.id, token, sample::later(partition.now, later)).await?);
+    partition.admitted(later).await?;
     Ok(())
 }

@@ -135,17 +135,20 @@ pub struct Bounds {
     pub awaited: usize,
     /// Entries in its outbox at one time.
     pub outbox: usize,
+    /// Tokens that entry points grant it, from beginning to end.
+    pub granted: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { messages: 16, awaited: 8, outbox: 16 }
+        Self { messages: 16, awaited: 8, outbox: 16, granted: usize::MAX }
     }
 }
 
 impl Bounds {
     /// None.
-    pub const NONE: Self = Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX };
+    pub const NONE: Self =
+        Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX, granted: usize::MAX };
 }
 
 /// One change of a document that is about to be stored.

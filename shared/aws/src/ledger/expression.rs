@@ -147,7 +147,7 @@ pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -
         .touching(now)
 }
 
-/// A grant in place of an expired item.
+/// A grant to an item that is absent, or in place of an expired one.
 pub(crate) fn grant_afresh(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec![
         format!("SET #expires = :expires{}", with_tokens(tokens, ", #tokens = :tokens")),

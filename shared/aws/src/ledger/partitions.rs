@@ -146,4 +146,17 @@ impl GrantTokens for Ledger {
         }
         Err(unsettled(doing))
     }
+
+    async fn begin(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let doing = format!("beginning partition {partition}");
+        match self.update(expression::grant_afresh(partition, tokens, now), &doing).await? {
+            Outcome::Done(_) => Ok(true),
+            Outcome::Refused(stored) => Ok(Item::begin(stored, tokens, now).0),
+        }
+    }
 }

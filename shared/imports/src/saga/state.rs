@@ -151,10 +151,12 @@ impl Import {
 
 impl File {
     fn job_file(&self, file_id: FileId) -> JobFile {
+        let size_bytes = self.object.as_ref().map(|object| object.size_bytes).or(self.announced_bytes);
         JobFile {
             file_id,
             name: self.name.clone(),
-            size_bytes: self.object.as_ref().map(|object| object.size_bytes).or(self.announced_bytes),
+            size_bytes,
+            announced_bytes: self.announced_bytes.filter(|announced| Some(*announced) != size_bytes),
             received: self.object.is_some(),
             outcome: self.outcome.clone(),
         }

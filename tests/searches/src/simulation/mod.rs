@@ -102,7 +102,8 @@ impl Workload for Searches {
         // The timeout, the look for uploads of each time that it waits, and the commands.
         let awaited = 1 + (1 + files) + files;
         // A view for each message, the commands, the timeout and the end.
-        Bounds { messages, awaited, outbox: messages + awaited + 1 }
+        // The announcement, the uploads and the withdrawal, however often each is asked for.
+        Bounds { messages, awaited, outbox: messages + awaited + 1, granted: files + 2 }
     }
 
     fn succeeded(&self, state: &State) -> bool {

@@ -57,8 +57,8 @@ impl World {
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
         let left: usize =
             self.checks.unreleased.get(&partition).into_iter().flat_map(|left| left.values()).sum();
-        let Bounds { awaited, .. } = self.bounds(partition);
-        let bound = awaited.saturating_add(granted + left);
+        let Bounds { awaited, granted: most, .. } = self.bounds(partition);
+        let bound = awaited.saturating_add(granted.min(most) + left);
         let count = item.tokens.len();
         if count > bound {
             let detail = || format!("partition {} has {count} tokens, more than {bound}", short(&partition));

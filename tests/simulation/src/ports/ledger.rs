@@ -50,6 +50,25 @@ impl GrantTokens for Port {
         };
         self.call(Call::LEDGER_GRANT, grant).await
     }
+
+    async fn begin(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let tokens = tokens.to_vec();
+        let begin = move |world: &mut World| {
+            let (are_there, begun) = Item::begin(world.items.get(&partition).cloned(), &tokens, now);
+            world.note(|| format!("ledger.begin     {}: {} tokens", short(&partition), tokens.len()));
+            if let Some(item) = begun {
+                world.items.insert(partition, item);
+                world.granted(partition, &tokens);
+            }
+            are_there
+        };
+        self.call(Call::LEDGER_GRANT, begin).await
+    }
 }
 
 impl World {
