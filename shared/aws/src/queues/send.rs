@@ -44,11 +44,14 @@ impl Sending<'_> {
         self.message.body.len() + self.attributes.bytes()
     }
 
-    /// The place is the id: unique in the batch, and short.
+    /// The place is the id: unique in the batch, and short. The group makes a queue fair: one partition with many
+    /// messages does not hold up those of the others
+    /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
     fn entry(&self) -> Result<SendMessageBatchRequestEntry, StoreError> {
         SendMessageBatchRequestEntry::builder()
             .id(self.place.to_string())
             .message_body(&self.message.body)
+            .message_group_id(self.message.partition.to_string())
             .delay_seconds(whole_seconds(self.message.delay))
             .set_message_attributes(self.attributes.clone().values())
             .build()
@@ -171,6 +174,21 @@ fn result(sending: &Sending<'_>, outcome: Result<Outcome, StoreError>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_of_one_partition_are_one_group() {
+        let partition = messages::PartitionKey::from_uuid(uuid::Uuid::from_u128(7));
+        let message = Outgoing {
+            id: messages::MessageId::from_uuid(uuid::Uuid::nil()),
+            partition,
+            queue: Queue::named("q"),
+            body: "{}".to_owned(),
+            delay: Duration::ZERO,
+        };
+        let sending = Sending { place: 0, message: &message, attributes: Attributes::of(&message.body) };
+        let entry = sending.entry().unwrap();
+        assert_eq!(entry.message_group_id(), Some(partition.to_string().as_str()));
+    }
 
     #[test]
     fn a_delay_is_rounded_up() {
