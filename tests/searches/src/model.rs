@@ -24,8 +24,8 @@ pub fn protocol(announced: bool, budget: Budget) -> Protocol<SearchImport> {
 /// What holds of a search beyond what holds of any saga.
 pub fn properties() -> Vec<Property<Check<SearchImport>>> {
     vec![
-        always("one parse command takes effect for each file", |_, system| {
-            system.requests() <= FILES as usize
+        always("there is one parse command for each file, and one look for each timeout", |check, system| {
+            system.requests() <= FILES as usize + usize::from(check.budget().timers)
         }),
         always("a search that is at rest has ended", |_, system| {
             !system.is_at_rest() || system.has_ended() || system.has_expired()
