@@ -55,18 +55,17 @@ impl Operator {
     async fn readmit(&self, message: &Message) -> Result<(), StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
-        let (expected, entry_token) =
-            (waits_for(document.as_ref()), self.entry_token(message, &document).await?);
-        if expected.is_empty() && entry_token.is_none() {
+        if let Some(token) = self.entry_token(message, &document).await? {
+            // A token that is absent from an item which lives was used; such an item stays as it is.
+            self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
+        }
+        let expected = waits_for(document.as_ref());
+        if expected.is_empty() {
             return Ok(());
         }
         let attempt = AttemptId::from_uuid(self.host.fresh_id());
-        let mut mint: Vec<Token> = expected.iter().cloned().collect();
+        let mint: Vec<Token> = expected.iter().cloned().collect();
         let mut admitted = self.claim(partition, attempt, &mint).await?;
-        if admitted.fence == FIRST && entry_token.is_some() {
-            mint.extend(entry_token);
-            admitted = self.claim(partition, attempt, &mint).await?;
-        }
         // An item that came into being just now counts its fences anew, and workers that come after must not be taken for
         // ones that have lost the partition long ago.
         let fence = document.map_or(0, |document| document.content.fence);
@@ -83,7 +82,6 @@ impl Operator {
     }
 
     /// The token of an event from an entry point, if it may never have been used: neither document nor view knows of it.
-    /// A token that is absent from an item which lives was used.
     async fn entry_token(
         &self,
         message: &Message,
@@ -125,9 +123,6 @@ impl Operator {
         }
     }
 }
-
-/// The fence of the first claim of an item.
-const FIRST: u64 = 1;
 
 /// The tokens that a document waits for.
 fn waits_for(document: Option<&Document>) -> BTreeSet<Token> {

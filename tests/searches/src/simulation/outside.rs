@@ -76,6 +76,8 @@ pub struct Outside {
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// Files whose parse command was given up.
     pub given_up: BTreeSet<(SearchId, FileId)>,
+    /// When the store was looked through first, by prefix.
+    pub looked: BTreeMap<String, Timestamp>,
     /// Searches with a look for uploads that was given up.
     pub looks_given_up: BTreeSet<SearchId>,
 }

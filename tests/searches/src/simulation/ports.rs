@@ -88,7 +88,11 @@ impl ReadObject for Own {
 impl FindObjects for Own {
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
         let (prefix, sees) = (prefix.to_owned(), !self.0.has(NO_LOOK));
-        let find = move |scene: &mut Scene<'_, Outside>| if sees { scene.found(&prefix) } else { Vec::new() };
+        let find = move |scene: &mut Scene<'_, Outside>| {
+            let now = scene.now();
+            scene.looked.entry(prefix.clone()).or_insert(now);
+            if sees { scene.found(&prefix) } else { Vec::new() }
+        };
         self.0.call(OBJECTS_FIND, find).await
     }
 }

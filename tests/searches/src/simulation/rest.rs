@@ -81,7 +81,10 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
 
 /// Whoever waits in vain for a file does not wait for one that has been in the store for long.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, at: Timestamp, truth: &Truth) -> Checked {
-    let in_time = |stored: &Timestamp| at.duration_since(*stored) >= LONG_STORED;
+    // What was stored later than that was late, however long the answer was on its way.
+    let looked = rest.looked.iter().find(|(prefix, _)| prefix.contains(&search.to_string()));
+    let until = looked.map_or(at, |(_, at)| *at);
+    let in_time = |stored: &Timestamp| until.duration_since(*stored) >= LONG_STORED;
     let asked = !rest.looks_given_up.contains(&search) && !rest.was_given_up(search);
     if asked && truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
         let detail = format!("search {search} timed out although every file was stored");

@@ -167,8 +167,24 @@ impl World {
         added: &Added,
         now: Timestamp,
     ) -> Result<(), String> {
+        let others = fresh.iter().filter_map(|processed| self.checks.sent.get(&processed.id));
+        let most = others.map(|sent| sent.otherwise.len()).max().unwrap_or(0);
+        let follows = |nth| self.follows_version(nth, write, base, fresh, added, now);
+        (1..=most).map(follows).fold(follows(0), Result::or)
+    }
+
+    /// The same of what those messages said the `nth` time.
+    fn follows_version(
+        &self,
+        nth: usize,
+        write: &Persist,
+        base: Option<&(Arc<Content>, State)>,
+        fresh: &[&Processed],
+        added: &Added,
+        now: Timestamp,
+    ) -> Result<(), String> {
         let message = |processed: &&Processed| {
-            let sent = self.checks.sent.get(&processed.id).and_then(|sent| sent.message.as_ref());
+            let sent = self.checks.sent.get(&processed.id).and_then(|sent| sent.version(nth));
             sent.ok_or_else(|| format!("message {} was processed, and nobody sent it", processed.id))
         };
         let messages = fresh.iter().map(message).collect::<Result<Vec<_>, _>>()?;

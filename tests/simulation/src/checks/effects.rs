@@ -15,11 +15,16 @@ impl World {
     /// Checks a message on its way out.
     pub(crate) fn check_sent(&mut self, outgoing: &Outgoing) {
         let (id, partition) = (outgoing.id, outgoing.partition);
-        self.checks.sent.entry(id).or_insert_with(|| Sent {
+        let said = Message::decode(&outgoing.body).ok();
+        let sent = self.checks.sent.entry(id).or_insert_with(|| Sent {
             queue: outgoing.queue.clone(),
             body: outgoing.body.clone(),
-            message: Message::decode(&outgoing.body).ok(),
+            message: said.clone(),
+            otherwise: Vec::new(),
         });
+        let is_new =
+            |said: &Message| sent.message.iter().chain(&sent.otherwise).all(|known| known.body != said.body);
+        sent.otherwise.extend(said.filter(is_new));
         if outgoing.queue == CONTROL {
             return self.control_sent(outgoing);
         }

@@ -74,6 +74,18 @@ struct Sent {
     body: String,
     /// None when it cannot be read.
     message: Option<Message>,
+    /// What else it said when it was sent again: an answer that is made twice may say what has become true meanwhile. It
+    /// takes effect once, the one or the other.
+    otherwise: Vec<Message>,
+}
+
+impl Sent {
+    /// What it said the `nth` time that it said something else; the last of these when it did not so often.
+    fn version(&self, nth: usize) -> Option<&Message> {
+        let last = self.otherwise.len().checked_sub(1);
+        let other = nth.checked_sub(1).zip(last).map(|(nth, last)| nth.min(last));
+        other.and_then(|index| self.otherwise.get(index)).or(self.message.as_ref())
+    }
 }
 
 /// One stored effect.
