@@ -4,19 +4,13 @@ use std::collections::VecDeque;
 
 use futures::StreamExt;
 use imports::messages::StartParsing;
-use imports::{Progress, Quarantined, SearchId, Study, StudyId};
+use imports::{Place, Progress, Quarantined, SearchId, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
-use messages::{Message, MessageId, Reporter, StoreError};
-use references::{Known, Outcome, Reader, Report};
+use messages::{Host, Message, MessageId, Reporter, StoreError};
+use references::{Checkpoint, Outcome, Reader, Report};
+use serde::Deserialize;
 
 use super::ParseReferences;
-
-/// How many records are stored together.
-const BATCH: usize = 1_000;
-
-/// How much is read of a file before its records are: enough to keep several processors busy with, and little enough
-/// that what comes of it stays small.
-const PUSH_BYTES: usize = 512 * 1024;
 
 /// How often progress is reported at most.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_secs(1);
@@ -50,54 +44,118 @@ pub(crate) enum FileError {
     Gone,
 }
 
+/// What an attempt came to.
+pub(crate) enum Attempt {
+    /// The file was read to its end.
+    Whole(Report),
+    /// The time was over after this many records, all of them stored, and so is the place.
+    UpTo(u64),
+}
+
+/// The time that there is.
+pub(crate) struct Time<'a> {
+    pub(crate) host: &'a dyn Host,
+    /// After it nothing is to be begun.
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+impl Time<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| self.host.now() >= deadline)
+    }
+}
+
 impl ParseReferences {
-    /// Reads a file into studies, from after what of it is stored.
+    /// Reads a file into studies, from a place that an earlier attempt has reached.
     pub(crate) async fn parse_file(
         &self,
         message: &Message,
         command: &StartParsing,
         reporter: &Reporter,
-    ) -> Result<Report, FileError> {
-        let known = self.stored.stored(message.partition, command.file_id).await?;
-        let mut stream = self.objects.open(&command.object).await?.ok_or(FileError::Gone)?;
-        let mut reader = Reader::new(self.limits).with_threads(self.threads).after(known);
-        let mut pending = Pending::new(message, command, known);
-        let mut bytes = Vec::with_capacity(PUSH_BYTES);
+        place: Option<&Place>,
+        time: &Time<'_>,
+    ) -> Result<Attempt, FileError> {
+        let mut reader = self.reader(message.partition, command, place).await?;
+        let begun_at = reader.bytes_read();
+        let mut stream = self.objects.open(&command.object, begun_at).await?.ok_or(FileError::Gone)?;
+        let mut pending = Pending::new(message, command, &reader);
+        let mut bytes = Vec::with_capacity(self.push_bytes);
         while let Some(piece) = stream.next().await {
             bytes.extend(piece?);
-            if bytes.len() < PUSH_BYTES {
+            if bytes.len() < self.push_bytes {
                 continue;
             }
             pending.add(reader.push(&bytes)?);
             bytes.clear();
-            self.store(&mut pending, BATCH).await?;
-            self.report(&mut pending, reader.bytes_read(), reporter).await;
+            self.store(&mut pending, self.batch).await?;
+            let over = time.is_over();
+            if over || pending.is_due(reporter) {
+                self.reach(&mut pending, reader.checkpoint()).await?;
+                self.report(&mut pending, reader.bytes_read(), reporter).await;
+            }
+            if over {
+                return pending.paused();
+            }
         }
         pending.add(reader.push(&bytes)?);
         let (outcomes, report) = reader.finish()?;
         pending.add(outcomes);
         self.store(&mut pending, 1).await?;
-        pending.reported_at = None;
         self.report(&mut pending, report.bytes, reporter).await;
         self.check(message.partition, command, &report).await?;
-        Ok(report)
+        Ok(Attempt::Whole(report))
+    }
+
+    /// A reader that goes on at a place. One that another version of the reader has reached is none: it may have counted
+    /// the records otherwise, so what is stored of them goes, and the file is begun anew.
+    async fn reader(
+        &self,
+        search_id: SearchId,
+        command: &StartParsing,
+        place: Option<&Place>,
+    ) -> Result<Reader, StoreError> {
+        let reader = match place {
+            None | Some(Place::End { .. }) => Reader::new(self.limits),
+            Some(Place::Within(checkpoint)) => {
+                let checkpoint = Checkpoint::deserialize(checkpoint).ok();
+                match checkpoint.and_then(|checkpoint| Reader::resume(self.limits, &checkpoint)) {
+                    Some(reader) => reader,
+                    None => {
+                        self.studies.discard(search_id, command.file_id).await?;
+                        Reader::new(self.limits)
+                    }
+                }
+            }
+        };
+        Ok(reader.with_threads(self.threads))
     }
 
     /// Stores what is pending, batch by batch, as long as it is at least `least` records.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
-        while pending.outcomes.len() >= least {
-            let (studies, quarantined) = pending.next_batch();
+        while pending.outcomes.len() >= least.max(1) {
+            let (studies, quarantined) = pending.next_batch(self.batch);
             self.studies.store(&studies, &quarantined).await?;
         }
         Ok(())
     }
 
+    /// Remembers a place, if it is one, once everything before it is stored.
+    async fn reach(
+        &self,
+        pending: &mut Pending<'_>,
+        checkpoint: Option<Checkpoint>,
+    ) -> Result<(), StoreError> {
+        let Some(checkpoint) = checkpoint else { return Ok(()) };
+        self.store(pending, 1).await?;
+        let place = serde_json::to_value(&checkpoint).map(Place::Within);
+        let place = place.map_err(|error| StoreError::unusable("writing a place in a file down", error))?;
+        self.reading.reach(pending.search_id, pending.command.file_id, &place).await?;
+        pending.reached = Some(checkpoint.records());
+        Ok(())
+    }
+
     async fn report(&self, pending: &mut Pending<'_>, bytes: u64, reporter: &Reporter) {
-        let now = reporter.host.now();
-        if pending.reported_at.is_some_and(|at| now.duration_since(at) < REPORT_EVERY) {
-            return;
-        }
-        pending.reported_at = Some(now);
+        pending.reported_at = Some(reporter.host.now());
         let progress = Progress { records: pending.records, bytes };
         if let Err(error) = self.progress.report(pending.search_id, pending.command.file_id, progress).await {
             let (function, correlation_id) = (reporter.function, pending.search_id);
@@ -135,17 +193,20 @@ struct Pending<'a> {
     outcomes: VecDeque<Outcome>,
     records: u64,
     reported_at: Option<Timestamp>,
+    /// The number of records before the place that this attempt has reached.
+    reached: Option<u64>,
 }
 
 impl<'a> Pending<'a> {
-    fn new(message: &Message, command: &'a StartParsing, known: Known) -> Self {
+    fn new(message: &Message, command: &'a StartParsing, reader: &Reader) -> Self {
         Self {
             search_id: message.partition,
             message_id: message.id,
             command,
             outcomes: VecDeque::new(),
-            records: known.records,
+            records: reader.checkpoint().map_or(0, |checkpoint| checkpoint.records()),
             reported_at: None,
+            reached: None,
         }
     }
 
@@ -154,11 +215,28 @@ impl<'a> Pending<'a> {
         self.outcomes.extend(outcomes);
     }
 
+    /// Whether it is time to say how far the file is, which is not worth doing more often.
+    fn is_due(&self, reporter: &Reporter) -> bool {
+        let now = reporter.host.now();
+        self.reported_at.is_none_or(|at| now.duration_since(at) >= REPORT_EVERY)
+    }
+
+    /// An attempt that has reached no place is one that failed: the next one would do the same again.
+    fn paused(&self) -> Result<Attempt, FileError> {
+        match self.reached {
+            Some(records) => Ok(Attempt::UpTo(records)),
+            None => {
+                Err(StoreError::unavailable("reading a file", "no record ended before the time was over")
+                    .into())
+            }
+        }
+    }
+
     /// The next records, as what they are to be stored as.
-    fn next_batch(&mut self) -> (Vec<Study>, Vec<Quarantined>) {
+    fn next_batch(&mut self, most: usize) -> (Vec<Study>, Vec<Quarantined>) {
         let (search_id, file_id) = (self.search_id, self.command.file_id);
         let (mut studies, mut quarantined) = (Vec::new(), Vec::new());
-        for outcome in self.outcomes.drain(..BATCH.min(self.outcomes.len())) {
+        for outcome in self.outcomes.drain(..most.min(self.outcomes.len())) {
             match outcome {
                 Outcome::Read(record) => studies.push(Study {
                     id: StudyId::of(search_id, file_id, record.number),

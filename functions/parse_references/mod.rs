@@ -6,6 +6,10 @@
 //! that is refused leaves nothing behind; no other failure takes anything back, since another copy of the command may
 //! have succeeded.
 //!
+//! A file may take longer than one invocation: an attempt whose time is nearly over remembers its place and has the
+//! command come again. An attempt is noted before it begins, and again when it ends by itself; so attempts that crashed
+//! are known, and are counted apart from those that failed because a store was away.
+//!
 //! - [`ParseReferences`] is the handler;
 //! - `file` streams one file into studies;
 //! - `duplicates` marks the studies that are there twice;
@@ -24,8 +28,8 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, FindObjects, ParseCommand, Ports, ReadObject, ReadStudies, ReportProgress, SearchEvent,
-    WriteStudies,
+    Counts, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading, ReportProgress,
+    SearchEvent, Share, TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -33,7 +37,7 @@ use messages::{Consumer, Message, Reporter, Token};
 use references::{Limits, Report};
 use saga::{Function, Missing, Service, Source};
 
-use self::file::FileError;
+use self::file::{Attempt, FileError, Time};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "parse-references";
@@ -41,11 +45,19 @@ pub const NAME: &str = "parse-references";
 /// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::PROCESSED, OBJECTS, BUCKET],
+    services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS, OBJECTS, BUCKET],
     source: Source::Queue(PARSE),
-    sends: &[SAGA],
+    sends: &[SAGA, PARSE],
     build: Some(build),
 };
+
+/// How often a file may make the parser crash, by the memory or the time that it takes.
+const MOST_CRASHES: u32 = 5;
+
+/// The reply of whoever has read the file. What it says follows from the file, so every copy of it says the same.
+const READ: usize = 0;
+/// The reply that gives it up, apart from that and from the one of `report-faults`: the token admits one of them.
+const CRASHED: usize = 2;
 
 /// On Lambda that follows from the memory that the function has. Asking reads files of the system, so it is asked once.
 static THREADS: LazyLock<NonZeroUsize> =
@@ -72,6 +84,12 @@ pub struct ParseReferences {
     pub stored: Arc<dyn ReadStudies>,
     /// Records how far a file has been read.
     pub progress: Arc<dyn ReportProgress>,
+    /// Keeps track of the attempts.
+    pub reading: Arc<dyn TrackReading>,
+    /// How many records are stored together.
+    pub batch: usize,
+    /// How many bytes are read of a file before its records are.
+    pub push_bytes: usize,
     /// What a file may be at most.
     pub limits: Limits,
     /// The percentage of unreadable records tolerated; a file with more is refused.
@@ -95,6 +113,9 @@ impl ParseReferences {
             studies: Arc::clone(&library.write_studies),
             stored: Arc::clone(&library.read_studies),
             progress: Arc::clone(&library.report_progress),
+            reading: Arc::clone(&library.track_reading),
+            batch: ports.settings.batch,
+            push_bytes: ports.settings.push_bytes,
             limits: Limits {
                 max_file_bytes: ports.settings.max_file_bytes,
                 max_record_bytes: ports.settings.max_record_bytes,
@@ -104,23 +125,57 @@ impl ParseReferences {
         })
     }
 
-    async fn completed(
+    /// One attempt, from a place that an earlier one has reached.
+    async fn attempt(
         &self,
         message: &Message,
         command: &StartParsing,
-        report: &Report,
+        place: Option<&Place>,
         reporter: &Reporter,
+        time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        self.finish(message.partition, command).await?;
-        let counts = Counts {
-            format: report.format.to_string(),
-            format_certainty: report.format_certainty.to_string(),
-            encoding: report.encoding.to_string(),
-            encoding_certainty: report.encoding_certainty.to_string(),
-            records: report.records,
-            studies: report.records - report.quarantined,
-            quarantined: report.quarantined,
+        let (search, file) = (message.partition, command.file_id);
+        if let Some(Place::End { counts, unmarked }) = place {
+            return self.complete(message, command, counts.clone(), unmarked.clone(), reporter, time).await;
+        }
+        let reason = match self.parse_file(message, command, reporter, place, time).await {
+            Ok(Attempt::UpTo(records)) => {
+                return Ok(Done::again(format!("the time is nearly over; {records} records are stored")));
+            }
+            Ok(Attempt::Whole(report)) => {
+                let (counts, unmarked) = (counts(&report), vec![Share::ALL]);
+                let end = Place::End { counts: counts.clone(), unmarked: unmarked.clone() };
+                self.reading.reach(search, file, &end).await?;
+                return self.complete(message, command, counts, unmarked, reporter, time).await;
+            }
+            Err(FileError::Store(error)) => return Err(error.into()),
+            // What it is made of does not change, so no other copy of the command can have read it.
+            Err(error @ (FileError::Refused(_) | FileError::Unreadable { .. })) => {
+                self.studies.discard(search, file).await?;
+                chain(&error)
+            }
+            // Another copy may have read it while it was there; then its studies must stay.
+            Err(error @ FileError::Gone) => error.to_string(),
         };
+        refused(command, reason, READ)
+    }
+
+    /// Marks the duplicates of a file that was read to its end, and answers.
+    async fn complete(
+        &self,
+        message: &Message,
+        command: &StartParsing,
+        counts: Counts,
+        unmarked: Vec<Share>,
+        reporter: &Reporter,
+        time: &Time<'_>,
+    ) -> Result<Done, HandlerError> {
+        let unmarked = self.finish(message.partition, command, unmarked, time).await?;
+        if !unmarked.is_empty() {
+            let end = Place::End { counts, unmarked };
+            self.reading.reach(message.partition, command.file_id, &end).await?;
+            return Ok(Done::again("the time is nearly over; not all duplicates are marked"));
+        }
         reporter.measure(STUDIES, counts.studies);
         reporter.measure(QUARANTINED_RECORDS, counts.quarantined);
         let why = format!("{} studies from {} records", counts.studies, counts.records);
@@ -129,17 +184,34 @@ impl ParseReferences {
     }
 }
 
+fn counts(report: &Report) -> Counts {
+    Counts {
+        format: report.format.to_string(),
+        format_certainty: report.format_certainty.to_string(),
+        encoding: report.encoding.to_string(),
+        encoding_certainty: report.encoding_certainty.to_string(),
+        records: report.records,
+        studies: report.records - report.quarantined,
+        quarantined: report.quarantined,
+    }
+}
+
+fn refused(command: &StartParsing, reason: String, index: usize) -> Result<Done, HandlerError> {
+    let why = format!("the file was refused: {reason}");
+    let faulted = ReferenceFileFaulted { file_id: command.file_id, reason };
+    Done::because(why).reply_as(index, &SearchEvent::ReferenceFileFaulted(faulted))
+}
+
 #[async_trait]
 impl Handler for ParseReferences {
     type Command = ParseCommand;
 
-    /// Reads the file and tells the saga. Whatever the outcome, a file is answered once: both kinds of reply have the
-    /// same id.
+    /// Reads the file and tells the saga. Whatever is found in it, the reply has the same id.
     async fn handle(
         &self,
         asked: &Asked<ParseCommand>,
         reporter: &Reporter,
-        _: Option<Timestamp>,
+        deadline: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
         let (message, command) = match (&asked.message, &asked.command) {
             (message, ParseCommand::StartParsing(command)) => (message, command),
@@ -147,20 +219,20 @@ impl Handler for ParseReferences {
                 return self.look(message.partition, command).await;
             }
         };
-        let reason = match self.parse_file(message, command, reporter).await {
-            Ok(report) => return self.completed(message, command, &report, reporter).await,
-            Err(FileError::Store(error)) => return Err(error.into()),
-            // What it is made of does not change, so no other copy of the command can have read it.
-            Err(error @ (FileError::Refused(_) | FileError::Unreadable { .. })) => {
-                self.studies.discard(message.partition, command.file_id).await?;
-                chain(&error)
-            }
-            // Another copy may have read it while it was there; then its studies must stay.
-            Err(error @ FileError::Gone) => error.to_string(),
-        };
-        let why = format!("the file was refused: {reason}");
-        let faulted = ReferenceFileFaulted { file_id: command.file_id, reason };
-        Done::because(why).reply(&SearchEvent::ReferenceFileFaulted(faulted))
+        let (search, file) = (message.partition, command.file_id);
+        let Reading { begun, place } = self.reading.begin(search, file).await?;
+        if begun >= MOST_CRASHES && !matches!(place, Some(Place::End { .. })) {
+            // Another copy may be reading it right now, so nothing is taken back here.
+            return refused(command, format!("reading it made the parser crash {begun} times"), CRASHED);
+        }
+        let time = Time { host: &*reporter.host, deadline };
+        let done = self.attempt(message, command, place.as_ref(), reporter, &time).await;
+        if let Err(error) = self.reading.pause(search, file).await {
+            // Then it counts as a crash, of which there may be some.
+            let (function, message_id, error) = (NAME, message.id, error.chain());
+            tracing::warn!(function, correlation_id = %search, %message_id, error, "an attempt counts as crashed");
+        }
+        done
     }
 
     fn reply_token(&self, command: &ParseCommand) -> Option<Token> {

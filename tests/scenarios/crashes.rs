@@ -113,9 +113,12 @@ async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in
 async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
     let steps = [
         Call::ProcessedLook,
+        Call::LedgerCheck,
+        Call::ReadingBegin,
         Call::ObjectsOpen,
         Call::StudiesStore,
         Call::ProgressReport,
+        Call::ReadingPause,
         Call::QueueSend,
         Call::ProcessedRemember,
     ];
@@ -131,7 +134,9 @@ async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
             let job = world.job(search).await;
             assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step:?} {phase:?}");
             assert_eq!(world.studies(search).await.len(), 2, "{step:?} {phase:?}");
-            assert_eq!(world.parsed(search).await.len(), 1, "{step:?} {phase:?}");
+            // Once it is answered it is a duplicate, whether or not anybody took note of it.
+            let noted = usize::from((step, phase) != (Call::QueueSend, Phase::After));
+            assert_eq!(world.parsed(search).await.len(), noted, "{step:?} {phase:?}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::RememberProcessed;
@@ -10,10 +11,12 @@ use functions::start_upload::Announced;
 use futures::future::join;
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, FileId, JobState, Mark, Outcome, ParsedFile, Progress, Quarantined, ReadStudies, Reason,
-    ReportProgress, SearchId, Study, WriteStudies,
+    Duplicate, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined, ReadStudies,
+    Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
-use messages::{Consumer, Disposition, Host, Received, StoreError};
+use jiff::SignedDuration;
+use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
+use testing::ManualHost;
 
 use crate::world::{TWO_RECORDS, World, deliveries};
 
@@ -24,6 +27,8 @@ struct Recording {
     calls: Mutex<Vec<Vec<u64>>>,
     /// The call that fails, from 0.
     fails: Option<usize>,
+    /// The clock, on which each call takes a second.
+    host: Arc<ManualHost>,
 }
 
 #[async_trait]
@@ -36,6 +41,7 @@ impl WriteStudies for Recording {
             calls.push(records);
             calls.len() - 1
         };
+        self.host.advance(Duration::from_secs(1));
         if self.fails == Some(call) {
             return Err(StoreError::unavailable("storing studies", "cut off"));
         }
@@ -76,8 +82,9 @@ fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
 }
 
 fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<Recording>) {
-    let mut parser = parser(world);
-    let recording = Arc::new(Recording { store: parser.studies.clone(), calls: Mutex::default(), fails });
+    let mut parser = ParseReferences { push_bytes: 64 << 10, ..parser(world) };
+    let (store, host) = (parser.studies.clone(), Arc::clone(&world.host));
+    let recording = Arc::new(Recording { store, calls: Mutex::default(), fails, host });
     parser.studies = recording.clone();
     (guarded(world, parser), recording)
 }
@@ -130,6 +137,24 @@ async fn a_handler_that_fails_leaves_no_trace_in_the_store_and_runs_again() {
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
 }
 
+/// An operator may put a command back into its queue after weeks.
+#[tokio::test]
+async fn a_command_that_was_answered_is_not_carried_out_again_once_it_is_forgotten() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    world.deliver(&PARSE, &batch).await;
+    let replies = world.take(&SAGA).await;
+    world.deliver(&SAGA, &replies).await;
+    world.store().discard(announced.search_id, announced.files[0].file_id).await.unwrap();
+    for days in [1, 14, 20] {
+        world.host.advance(Duration::from_secs(days * 86_400));
+        let (function, recording) = recording(&world, None);
+        assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+        assert!(recording.calls.lock().unwrap().is_empty(), "{days} days later");
+    }
+    assert_eq!(world.studies(announced.search_id).await, []);
+}
+
 #[tokio::test]
 async fn a_command_that_was_handled_is_acknowledged_without_running_the_handler() {
     let world = World::new();
@@ -155,21 +180,107 @@ async fn two_copies_at_once_store_the_studies_once() {
     assert_eq!(studies.iter().map(|study| study.record).collect::<Vec<_>>(), (1..=2_500).collect::<Vec<_>>());
 }
 
+/// What was read of the file by then is stored: the first call of each attempt says where it began.
+fn begins_at(recording: &Recording) -> u64 {
+    recording.calls.lock().unwrap()[0][0]
+}
+
 #[tokio::test]
-async fn a_parse_that_was_broken_off_goes_on_from_the_last_stored_record() {
+async fn a_parse_that_was_broken_off_goes_on_from_the_last_place_that_it_remembered() {
     let world = World::new();
-    let file = many_records(2_500);
+    let file = many_records(20_000);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
-    let (failing, before) = recording(&world, Some(2));
+    let (failing, before) = recording(&world, Some(10));
     assert!(is_retried(&failing.consume(&deliveries(&batch), None).await));
-    let sizes: Vec<usize> = before.calls.lock().unwrap().iter().map(Vec::len).collect();
-    assert_eq!(sizes, [1_000, 1_000, 500]);
+    let stored: usize = before.calls.lock().unwrap()[..10].iter().map(Vec::len).sum();
     let (function, after) = recording(&world, None);
     assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
-    assert_eq!(*after.calls.lock().unwrap(), [(2_001..=2_500).collect::<Vec<_>>()]);
+    assert!((2..=stored as u64 + 1).contains(&begins_at(&after)));
+    assert_eq!(after.calls.lock().unwrap().last().unwrap().last(), Some(&20_000));
     world.run().await;
     let job = world.job(announced.search_id).await;
-    assert_eq!((job.state, job.studies()), (JobState::Completed, 2_500));
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 20_000));
+}
+
+/// An invocation has 2 s, and each batch takes one: several of them read the file, and none counts as a failure.
+#[tokio::test]
+async fn a_file_that_takes_longer_than_one_invocation_is_read_in_several() {
+    let world = World::new();
+    let file = many_records(20_000);
+    let (announced, mut batch) = commands(&world, &[("a.ris", &file)]).await;
+    let mut begun_at = Vec::new();
+    loop {
+        let (function, recording) = recording(&world, None);
+        let deadline = world.host.now().checked_add(SignedDuration::from_secs(2)).unwrap();
+        assert_eq!(batch[0].delivery.receive_count, 1, "the command is a fresh one");
+        let answers = function.consume(&deliveries(&batch), Some(deadline)).await;
+        assert_eq!(answers, [Disposition::Acknowledge]);
+        world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
+        begun_at.extend(recording.calls.lock().unwrap().first().map(|records| records[0]));
+        batch = world.take(&PARSE).await;
+        if batch.is_empty() {
+            break;
+        }
+    }
+    assert!(begun_at.len() > 2 && begun_at.is_sorted_by(|a, b| a < b), "{begun_at:?}");
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 20_000));
+    let file_id = announced.files[0].file_id;
+    let studies = world.store().studies(announced.search_id, file_id, 0, 30_000).await.unwrap();
+    assert!(studies.iter().map(|study| study.record).eq(1..=20_000));
+}
+
+/// The release before may have counted the records otherwise.
+#[tokio::test]
+async fn what_a_reader_of_another_version_has_read_is_read_anew() {
+    let world = World::new();
+    let file = many_records(20_000);
+    let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
+    let (search, file_id) = (announced.search_id, announced.files[0].file_id);
+    let (failing, _) = recording(&world, Some(10));
+    failing.consume(&deliveries(&batch), None).await;
+    let mut place = world.store().begin(search, file_id).await.unwrap().place.unwrap();
+    for reader in [serde_json::json!(0), serde_json::json!("unknown")] {
+        let Place::Within(checkpoint) = &mut place else { panic!("{place:?}") };
+        checkpoint["reader"] = reader;
+        world.store().reach(search, file_id, &place).await.unwrap();
+        let (failing, recording) = recording(&world, Some(2));
+        failing.consume(&deliveries(&batch), None).await;
+        assert_eq!(begins_at(&recording), 1);
+    }
+    world.deliver(&PARSE, &batch).await;
+    world.run().await;
+    assert_eq!(world.job(search).await.studies(), 20_000);
+}
+
+#[tokio::test]
+async fn a_file_that_makes_the_parser_crash_five_times_is_refused() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let (search, file) = (announced.search_id, announced.files[0].file_id);
+    for crashes in 0..5 {
+        assert_eq!(world.store().begin(search, file).await.unwrap().begun, crashes);
+    }
+    world.deliver(&PARSE, &batch).await;
+    world.run().await;
+    let job = world.job(search).await;
+    let Some(Outcome::Failed { reason }) = &job.files[0].outcome else { panic!("{job:?}") };
+    assert_eq!(reason, "reading it made the parser crash 5 times");
+}
+
+/// A store that is away is no crash, however often.
+#[tokio::test]
+async fn failures_of_stores_never_make_a_file_be_refused() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    for _ in 0..18 {
+        let (failing, _) = recording(&world, Some(0));
+        assert!(is_retried(&failing.consume(&deliveries(&batch), None).await));
+    }
+    world.deliver(&PARSE, &batch).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
 #[tokio::test]

@@ -60,8 +60,8 @@ impl ReadObject for AnyVersion {
         self.0.head(bucket, key, None).await
     }
 
-    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
-        self.0.open(object).await
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
+        self.0.open(object, from).await
     }
 }
 

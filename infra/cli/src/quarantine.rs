@@ -118,7 +118,7 @@ async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::R
         Some(size) if size != object.size_bytes => anyhow::bail!("the uploaded file was replaced"),
         Some(_) => {}
     }
-    let mut stream = ports.objects.open(object).await?.context("the uploaded file is gone")?;
+    let mut stream = ports.objects.open(object, 0).await?.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
     let limits = Limits { max_file_bytes: u64::MAX, ..Limits::default() };
     let mut cutting = Cutting::new(limits, unread.records.iter().cloned());

@@ -228,6 +228,7 @@ impl Config {
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
             deadlines: self.deadlines,
+            ..Settings::default()
         }
     }
 

@@ -79,6 +79,19 @@ pub enum OpenError {
         /// The environment variables.
         settings: Vec<String>,
     },
+    /// Without a ledger only the document tells that its search has ended: one that is deleted while messages still
+    /// come lets them begin the search anew.
+    #[cfg(feature = "services")]
+    #[error(
+        "in optimistic mode ended searches must be kept for {needed} s, and the database deletes them sooner \
+         ({index}); `search-import migrate --rebuild` builds the index as it should be"
+    )]
+    DeletesEarly {
+        /// What is there, and in whose place.
+        index: String,
+        /// How many seconds they must be kept.
+        needed: i64,
+    },
     /// The secret that holds the database's address.
     #[cfg(feature = "services")]
     #[error(transparent)]

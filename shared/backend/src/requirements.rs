@@ -18,7 +18,7 @@ pub fn settings(service: Service) -> &'static [&'static str] {
         Service::DATABASE => {
             &["MONGODB_URI", secret::SETTING, "MONGODB_DATABASE", "SEARCH_IMPORT_MONGODB_POOL_SIZE"]
         }
-        Service::LEDGER => &[aws::ledger::LEDGER_TABLE],
+        Service::LEDGER | Service::TOKENS => &[aws::ledger::LEDGER_TABLE],
         Service::PROCESSED => &[aws::ledger::PROCESSED_TABLE],
         BUCKET | UPLOADS => &[s3::UPLOAD_BUCKET],
         _ => &[],
@@ -30,7 +30,9 @@ pub(crate) fn unset<P>(function: &Function<P>, table: &[QueueSpec], config: &Con
     let services = &config.services;
     let has = |service: &Service| match *service {
         Service::DATABASE => services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some(),
-        Service::LEDGER => services.ledger_table.is_some() || config.mode == Mode::Optimistic,
+        Service::LEDGER | Service::TOKENS => {
+            services.ledger_table.is_some() || config.mode == Mode::Optimistic
+        }
         Service::PROCESSED => services.processed_table.is_some(),
         BUCKET | UPLOADS => services.upload_bucket.is_some(),
         // Each event says itself where its object is.

@@ -131,7 +131,14 @@ async fn documents(config: &Config, sdk: &SdkConfig) -> Result<Result<Arc<Mongo>
         Err(OpenError::Missing(missing)) => return Ok(Err(missing)),
         database => Arc::new(database?),
     };
+    let retention = database.saga_retention();
     for difference in database.ensure_indexes(OnDifference::Report).await?.differences() {
+        if config.mode == Mode::Optimistic && difference.deletes_sagas_before(retention) {
+            return Err(OpenError::DeletesEarly {
+                index: difference.to_string(),
+                needed: retention.as_secs(),
+            });
+        }
         tracing::warn!("index {difference}; `search-import migrate --rebuild` builds it as it should be");
     }
     Ok(Ok(database))

@@ -12,7 +12,7 @@ use messages::{
     SendError, SendMessages, StoreError, Token, Verdict,
 };
 
-use crate::filter::{self, Filter, RememberProcessed};
+use crate::filter::{self, Filter, Stores};
 
 /// A command, and the message that it came with.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,7 @@ pub struct Asked<C> {
 pub struct Done {
     why: String,
     replies: Vec<Reply>,
+    is_again: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,14 @@ struct Reply {
 impl Done {
     /// It did its work; why, or what came of it, is for the log.
     pub fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), replies: Vec::new() }
+        Self { why: why.into(), replies: Vec::new(), is_again: false }
+    }
+
+    /// It did a part of its work, has stored how far it is, and goes on when the command comes again. That is no
+    /// failure: the command is sent once more, as a message that was never received, and this delivery is acknowledged.
+    /// After a crash in between there are two of them; both go on where the work is, and both end with it.
+    pub fn again(why: impl Into<String>) -> Self {
+        Self { is_again: true, ..Self::because(why) }
     }
 
     /// Replies to the sender of the command, with the token that came with it.
@@ -111,8 +119,8 @@ pub trait Handler: Send + Sync + 'static {
 pub struct Ports {
     /// Takes the replies.
     pub send: Arc<dyn SendMessages>,
-    /// Remembers what was handled. Without it every copy is handled: for handlers that do no more than reply.
-    pub processed: Option<Arc<dyn RememberProcessed>>,
+    /// Know what was handled. Without them every copy is handled: for handlers that do no more than reply.
+    pub filter: Option<Stores>,
     /// Time, and who wants to know; with the handler's name.
     pub reporter: Reporter,
 }
@@ -121,8 +129,8 @@ pub struct Ports {
 /// between two of them leads to a repetition, and never to a reply that is not sent.
 pub fn guard<H: Handler>(ports: Ports, handler: H) -> Arc<dyn Consumer> {
     let filter = ports
-        .processed
-        .map(|store| Filter::new(ports.reporter.function, store, Arc::clone(&ports.reporter.host)));
+        .filter
+        .map(|stores| Filter::new(ports.reporter.function, stores, Arc::clone(&ports.reporter.host)));
     Arc::new(Guarded { send: ports.send, filter, reporter: ports.reporter, handler })
 }
 
@@ -179,7 +187,7 @@ impl<H: Handler> Guarded<H> {
             return reporter.retry(&message, Backoff::NONE, received, reason);
         }
         let asked = Asked { message, command };
-        match self.work(&asked, reporter, deadline).await {
+        match self.work(&asked, &delivery.body, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::GiveUp(why))) => reporter.reject(Some(&asked.message), why),
             Err(error) => reporter.retry(&asked.message, Backoff::FAILURE, received, chain(&error)),
@@ -189,17 +197,27 @@ impl<H: Handler> Guarded<H> {
     async fn work(
         &self,
         asked: &Asked<H::Command>,
+        body: &str,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<(), Failure> {
+        let token = asked.message.reply_token.clone().or_else(|| self.handler.reply_token(&asked.command));
         if let Some(filter) = &self.filter
-            && filter.before(&asked.message).await? == filter::Verdict::Stop
+            && let filter::Verdict::Stop(why) = filter.before(&asked.message, token.as_ref()).await?
         {
-            reporter.note(Some(&asked.message), Verdict::Duplicate, "it was handled before");
+            reporter.note(Some(&asked.message), Verdict::Duplicate, why);
             return Ok(());
         }
         let done = self.handler.handle(asked, reporter, deadline).await?;
-        self.reply(asked, reporter, done.replies).await?;
+        if done.is_again {
+            let Message { id, partition, .. } = asked.message;
+            let (queue, body) = (H::Command::QUEUE, body.to_owned());
+            let again = Outgoing { id, partition, queue, body, delay: Duration::ZERO };
+            self.send.send(&[again]).await.into_iter().collect::<Result<(), _>>()?;
+            reporter.note(Some(&asked.message), Verdict::Retried, &done.why);
+            return Ok(());
+        }
+        self.reply(asked, reporter, token, done.replies).await?;
         // Before it is remembered: after a crash in between, a copy is called a duplicate.
         reporter.note(Some(&asked.message), Verdict::Handled, &done.why);
         if let Some(filter) = &self.filter
@@ -217,9 +235,9 @@ impl<H: Handler> Guarded<H> {
         &self,
         asked: &Asked<H::Command>,
         reporter: &Reporter,
+        token: Option<Token>,
         replies: Vec<Reply>,
     ) -> Result<(), Failure> {
-        let token = asked.message.reply_token.clone().or_else(|| self.handler.reply_token(&asked.command));
         let outgoing = replies.into_iter().map(|Reply { index, queue, body }| {
             let (id, now) = (asked.message.id.derive(index), reporter.host.now());
             let message = asked.message.causes(id, reporter.function, now, body);

@@ -147,6 +147,21 @@ pub trait GrantTokens: Send + Sync {
     ) -> Result<bool, StoreError>;
 }
 
+/// Looks a token up without claiming its partition: for handlers that answer commands and have no state.
+#[async_trait]
+pub trait CheckTokens: Send + Sync {
+    /// Whether the partition still admits a message with this token at `now`. The answer is never older than the call.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn is_granted(
+        &self,
+        partition: PartitionKey,
+        token: &Token,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
+}
+
 /// One partition's entry in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
@@ -182,6 +197,11 @@ impl Item {
     pub fn grant(&mut self, tokens: &[Token], now: Timestamp) {
         self.tokens.extend(tokens.iter().cloned());
         self.expires_at = expiry(now);
+    }
+
+    /// Whether a message with this token is still admitted; an item that has expired admits nothing.
+    pub fn is_granted(&self, token: &Token, now: Timestamp) -> bool {
+        self.expires_at > now && self.tokens.contains(token)
     }
 
     /// What a claim answers, and the item from then on when it is granted.
@@ -260,6 +280,13 @@ impl GrantTokens for NoLedger {
     }
 
     async fn begin(&self, _: PartitionKey, _: &[Token], _: Timestamp) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl CheckTokens for NoLedger {
+    async fn is_granted(&self, _: PartitionKey, _: &Token, _: Timestamp) -> Result<bool, StoreError> {
         Ok(true)
     }
 }

@@ -38,4 +38,6 @@ pub mod ledger;
 
 pub use filter::{Filter, RememberProcessed, Verdict};
 pub use guard::{Asked, Done, Handler, HandlerError, guard};
-pub use ledger::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens};
+pub use ledger::{
+    Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens,
+};

@@ -56,6 +56,8 @@ pub enum Call {
     LedgerGrant,
     /// [`dedup::GrantTokens::begin`].
     LedgerBegin,
+    /// [`dedup::CheckTokens::is_granted`].
+    LedgerCheck,
     /// [`dedup::RememberProcessed::is_remembered`].
     ProcessedLook,
     /// [`dedup::RememberProcessed::remember`].
@@ -70,6 +72,12 @@ pub enum Call {
     ProgressReport,
     /// [`imports::ReadProgress::progress`].
     ProgressRead,
+    /// [`imports::TrackReading::begin`].
+    ReadingBegin,
+    /// [`imports::TrackReading::reach`].
+    ReadingReach,
+    /// [`imports::TrackReading::pause`].
+    ReadingPause,
     /// [`imports::WriteStudies::store`].
     StudiesStore,
     /// [`imports::WriteStudies::discard`].
@@ -84,8 +92,6 @@ pub enum Call {
     StudiesQuarantined,
     /// [`imports::ReadStudies::identities`].
     StudiesIdentities,
-    /// [`imports::ReadStudies::stored`].
-    StudiesStored,
     /// [`imports::ReadStudies::parsed`].
     StudiesParsed,
     /// [`imports::ReadStudies::duplicates`].

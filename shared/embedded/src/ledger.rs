@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use dedup::ledger::Item;
-use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
+use dedup::{Admission, CheckTokens, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -76,6 +76,22 @@ impl GrantTokens for Store {
             Ok(are_there)
         };
         self.change(Call::LedgerBegin, doing, work).await
+    }
+}
+
+#[async_trait]
+impl CheckTokens for Store {
+    async fn is_granted(
+        &self,
+        partition: PartitionKey,
+        token: &Token,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let token = token.clone();
+        let doing = format!("looking for a token of partition {partition}");
+        let work =
+            move |db: &Connection| Ok(load(db, partition)?.is_some_and(|item| item.is_granted(&token, now)));
+        self.look(Call::LedgerCheck, doing, work).await
     }
 }
 

@@ -23,7 +23,7 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
-//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies`, `progress`: what MongoDB holds in the cloud;
+//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies`, `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
@@ -45,6 +45,7 @@ mod pending;
 mod processed;
 mod progress;
 mod queues;
+mod reading;
 mod records;
 mod recover;
 mod saga;

@@ -1,7 +1,8 @@
 //! Uploaded files: their bytes in a folder, what is known of them in a table.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::SeekFrom;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
@@ -14,7 +15,7 @@ use jiff::Timestamp;
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::fs::File;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::Store;
 use crate::fault::Fault;
@@ -113,12 +114,12 @@ impl ReadObject for Store {
         self.look(Call::ObjectsHead, doing, work).await
     }
 
-    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         if object.bucket != BUCKET || object.version.is_some() {
             return Ok(None);
         }
         self.step(Call::ObjectsOpen, Phase::Before).await;
-        let opened = self.open_object(&object.key).await;
+        let opened = self.open_object(&object.key, from).await;
         self.step(Call::ObjectsOpen, Phase::After).await;
         opened
     }
@@ -146,11 +147,11 @@ fn find_below(db: &Connection, prefix: &str) -> Result<Vec<ObjectRef>, Fault> {
 }
 
 impl Store {
-    async fn open_object(&self, key: &str) -> Result<Option<ObjectStream>, StoreError> {
+    async fn open_object(&self, key: &str, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let doing = format!("opening object {key}");
         loop {
             let Some(path) = self.object_path(key, &doing).await? else { return Ok(None) };
-            match File::open(&path).await {
+            match open_at(&path, from).await {
                 Ok(file) => return Ok(Some(pieces(file, format!("reading object {key}")))),
                 // Replaced between the look into the table and this one: the row names another file by now.
                 Err(error)
@@ -171,6 +172,12 @@ impl Store {
     pub(crate) fn purge_grants(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
         Ok(db.prepare_cached("DELETE FROM upload_grant WHERE expires_at <= ?1")?.execute([nanos(now)])?)
     }
+}
+
+async fn open_at(path: &Path, from: u64) -> std::io::Result<File> {
+    let mut file = File::open(path).await?;
+    file.seek(SeekFrom::Start(from)).await?;
+    Ok(file)
 }
 
 fn pieces(file: File, doing: String) -> ObjectStream {

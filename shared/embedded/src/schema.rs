@@ -28,11 +28,12 @@ const LOG_BYTES: i64 = 64 * 1024 * 1024;
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
     include_str!("records.sql"),
+    include_str!("reading.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

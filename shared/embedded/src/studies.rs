@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use imports::{FileId, SearchId};
 use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
 use messages::StoreError;
-use references::Known;
 use rusqlite::{Connection, params};
 
 use crate::Store;
@@ -46,7 +45,7 @@ impl WriteStudies for Store {
     async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let doing = format!("discarding file {file} of search {search}");
         let work = move |db: &Connection| {
-            for table in ["parsed_file", "study", "quarantine"] {
+            for table in ["reading", "parsed_file", "study", "quarantine"] {
                 let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
                 db.prepare_cached(&sql)?.execute(params![search.to_string(), file.to_string()])?;
             }
@@ -84,7 +83,8 @@ impl WriteStudies for Store {
                     place,
                     json(duplicate)?,
                     duplicate.position,
-                    earlier
+                    earlier,
+                    json(&duplicate.reason)?
                 ])?;
             }
             Ok(())
@@ -93,10 +93,11 @@ impl WriteStudies for Store {
     }
 }
 
-/// Only a mark of a later study is replaced.
+/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
 const MARK: &str = "UPDATE study SET duplicate = ?4, original_position = ?5, original_record = ?6
     WHERE search_id = ?1 AND file_id = ?2 AND record = ?3
-      AND (duplicate IS NULL OR (original_position, original_record) > (?5, ?6))";
+      AND (duplicate IS NULL
+        OR (original_position, original_record, duplicate -> '$.reason') > (?5, ?6, ?7))";
 
 fn study_row(study: &Study) -> Result<Row, Fault> {
     Ok((study.search_id.to_string(), study.file_id.to_string(), int(study.record), json(study)?))
@@ -159,16 +160,6 @@ impl ReadStudies for Store {
         self.look(Call::StudiesIdentities, doing, work).await
     }
 
-    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
-        let doing = format!("looking how far file {file} of search {search} is stored");
-        let work = move |db: &Connection| {
-            let key = params![search.to_string(), file.to_string()];
-            let known = db.prepare_cached(STORED)?.query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(Known { records: uint(known.0), quarantined: uint(known.1) })
-        };
-        self.look(Call::StudiesStored, doing, work).await
-    }
-
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
         let doing = format!("reading which files of search {search} were read");
         let work = move |db: &Connection| {
@@ -194,11 +185,6 @@ const STUDIES: &str = "SELECT study, duplicate FROM study
     WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
 const QUARANTINED: &str = "SELECT quarantined, NULL FROM quarantine
     WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
-/// Up to the last study, and how many quarantined records are before it.
-const STORED: &str = "WITH last AS
-      (SELECT coalesce(max(record), 0) AS record FROM study WHERE search_id = ?1 AND file_id = ?2)
-    SELECT last.record, (SELECT count(*) FROM quarantine
-      WHERE search_id = ?1 AND file_id = ?2 AND quarantine.record < last.record) FROM last";
 pub(crate) const DUPLICATES: &str =
     "SELECT count(*) FROM study WHERE search_id = ?1 AND file_id = ?2 AND duplicate IS NOT NULL";
 

@@ -50,7 +50,7 @@ impl Identity {
 }
 
 /// The criterion by which two records count as the same work, the most reliable first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The same DOI.
@@ -93,50 +93,102 @@ struct Place {
     record: u64,
 }
 
-/// The earliest studies of a title, year and first author.
+/// The earliest studies that have something in common.
 #[derive(Debug, Clone, Copy)]
-struct Works {
+struct Earliest {
     any: Place,
     without_doi: Option<Place>,
 }
 
+/// A share of all that studies can have in common: what has a hash with this remainder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    divisor: u64,
+    remainder: u64,
+}
+
+impl Share {
+    /// All of it.
+    pub const ALL: Self = Self { divisor: 1, remainder: 0 };
+
+    fn has(self, key: u64) -> bool {
+        key % self.divisor == self.remainder
+    }
+
+    /// Two that make up this one.
+    fn halves(self) -> [Self; 2] {
+        let Self { divisor, remainder } = self;
+        [remainder, remainder + divisor].map(|remainder| Self { divisor: 2 * divisor, remainder })
+    }
+}
+
+/// How many keys a matcher keeps: 25 MB of them.
+const MOST_KEYS: usize = 300_000;
+
 /// Finds the duplicates among studies that it is shown in the order of files and records.
 ///
-/// Identifiers are kept as hashes of 64 bits: some 25 bytes for each, whatever its length. Among a million studies two
-/// different ones have the same hash once in ten million searches, and the mark that this leads to removes nothing.
-#[derive(Debug, Default)]
+/// What studies are recognised by is kept as keys, hashes of 64 bits, some 50 bytes for each whatever its length. Among a
+/// million studies two different ones have the same key once in ten million searches, and the mark that this leads to
+/// removes nothing.
+///
+/// Memory is bounded whatever the number of studies: a matcher that has too many keys confines itself to a
+/// [`Share`] of them, and whoever shows it the studies does so again for the others.
+#[derive(Debug)]
 pub struct Matcher {
-    dois: HashMap<u64, Place>,
-    pmids: HashMap<u64, Place>,
-    works: HashMap<u64, Works>,
+    share: Share,
+    most: usize,
+    keys: HashMap<u64, Earliest>,
+}
+
+impl Default for Matcher {
+    fn default() -> Self {
+        Self::of(Share::ALL)
+    }
 }
 
 impl Matcher {
+    /// Looks at nothing else than this share.
+    pub fn of(share: Share) -> Self {
+        Self { share, most: MOST_KEYS, keys: HashMap::new() }
+    }
+
     /// The earliest study that is the same work, as its file's position and its record, and why it is; none for one
     /// that is new. Studies are shown in the order of files and records.
     pub fn look(&mut self, position: u32, study: &Identity) -> Option<(u32, u64, Reason)> {
         let here = Place { position, record: study.record };
-        let earliest = |known: &mut HashMap<u64, Place>, text: &Option<String>| {
-            let first = *known.entry(hash(text.as_deref()?)).or_insert(here);
-            (first != here).then_some(first)
-        };
-        let by_doi = earliest(&mut self.dois, &study.doi);
-        let by_pmid = earliest(&mut self.pmids, &study.pmid);
-        let found = [
-            (by_doi, Reason::Doi),
-            (by_pmid, Reason::Pmid),
-            (self.same_work(here, study), Reason::TitleYearAuthor),
+        let keys = [
+            (study.doi.as_ref().map(|doi| hash(&(Reason::Doi, doi))), Reason::Doi),
+            (study.pmid.as_ref().map(|pmid| hash(&(Reason::Pmid, pmid))), Reason::Pmid),
+            (work(study), Reason::TitleYearAuthor),
         ];
-        let found = found.into_iter().filter_map(|(place, reason)| Some((place?, reason)));
+        let found = keys.into_iter().filter_map(|(key, reason)| {
+            let key = key.filter(|key| self.share.has(*key))?;
+            // Works with two DOIs that differ are two.
+            let any = reason != Reason::TitleYearAuthor || study.doi.is_none();
+            Some((self.earliest(key, here, study.doi.is_none(), any)?, reason))
+        });
         found.min().map(|(place, reason)| (place.position, place.record, reason))
     }
 
-    fn same_work(&mut self, here: Place, study: &Identity) -> Option<Place> {
-        let without_doi = study.doi.is_none().then_some(here);
-        let works = self.works.entry(work(study)?).or_insert(Works { any: here, without_doi });
-        let found = if study.doi.is_none() { Some(works.any) } else { works.without_doi };
-        works.without_doi = works.without_doi.or(without_doi);
+    /// The earliest study with a key, of any or of those without a DOI.
+    fn earliest(&mut self, key: u64, here: Place, has_no_doi: bool, any: bool) -> Option<Place> {
+        let without_doi = has_no_doi.then_some(here);
+        let known = self.keys.entry(key).or_insert(Earliest { any: here, without_doi });
+        let found = if any { Some(known.any) } else { known.without_doi };
+        known.without_doi = known.without_doi.or(without_doi);
         found.filter(|found| *found != here)
+    }
+
+    /// Gives up shares until what is left is not too much, and returns them. What was found so far holds.
+    pub fn confine(&mut self) -> Vec<Share> {
+        let mut given_up = Vec::new();
+        while self.keys.len() > self.most {
+            let [kept, other] = self.share.halves();
+            self.share = kept;
+            self.keys.retain(|key, _| kept.has(*key));
+            given_up.push(other);
+        }
+        given_up
     }
 }
 
@@ -149,7 +201,7 @@ fn work(study: &Identity) -> Option<u64> {
     if title.is_empty() || family.is_empty() {
         return None;
     }
-    Some(hash(&(title, study.year?, family)))
+    Some(hash(&(Reason::TitleYearAuthor, title, study.year?, family)))
 }
 
 /// Letters and digits alone, without accents, in lower case.
@@ -233,6 +285,34 @@ mod tests {
         ];
         let work = |record| Some((record, Reason::TitleYearAuthor));
         assert_eq!(marks(&studies), [None, None, work(1), work(3)]);
+    }
+
+    /// Shown again for each share, the earliest and most reliable mark of each study is the one that it has otherwise.
+    #[test]
+    fn however_little_memory_there_is_the_marks_are_the_same() {
+        let studies: Vec<_> = (1..=400)
+            .map(|n| {
+                let named = |what: &str, of: u64| {
+                    if n % 3 == 0 { String::new() } else { format!("{what}{}", n % of) }
+                };
+                study(n, &format!("T{}", n % 90), "X", &named("10.1/", 50), &named("", 70))
+            })
+            .collect();
+        let expected = marks(&studies);
+        for most in [1, 7, 50, 1_000] {
+            let mut found = vec![None; studies.len()];
+            let mut left = vec![Share::ALL];
+            while let Some(share) = left.pop() {
+                let mut matcher = Matcher { most, ..Matcher::of(share) };
+                for (study, mark) in studies.iter().zip(&mut found) {
+                    let new = matcher.look(0, study).map(|(_, record, reason)| (record, reason));
+                    *mark = [*mark, new].into_iter().flatten().min();
+                    left.extend(matcher.confine());
+                    assert!(matcher.keys.len() <= most);
+                }
+            }
+            assert_eq!(found, expected, "{most} keys");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! - [`saga`]: the state machine of one search;
 //! - [`job`], [`jobs`]: an import as its readers see it, and how far its files are;
 //! - [`studies`], [`duplicates`]: the studies, the records that could not be read, and which studies are there twice;
-//! - [`objects`]: the uploaded files;
+//! - [`objects`], [`reading`]: the uploaded files, and how far the reading of one has got;
 //! - [`ports`]: all ports that the application works on.
 //!
 //! Ports stand beside what they store; their adapters are in crates of their own.
@@ -23,10 +23,11 @@ pub mod messages;
 pub mod objects;
 pub mod ports;
 pub mod queues;
+pub mod reading;
 pub mod saga;
 pub mod studies;
 
-pub use duplicates::{Duplicate, Identity, Matcher, Reason};
+pub use duplicates::{Duplicate, Identity, Matcher, Reason, Share};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
 pub use jobs::{Jobs, Progress, ReadProgress, ReportProgress};
@@ -37,6 +38,7 @@ pub use objects::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
 pub use ports::{Library, Ports, Settings};
+pub use reading::{Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
 

@@ -38,11 +38,11 @@ pub trait ReadObject: Send + Sync {
         version: Option<&str>,
     ) -> Result<Option<ObjectFacts>, StoreError>;
 
-    /// The object's bytes; `None` when there is no such object, or no longer.
+    /// The object's bytes from byte `from` on; `None` when there is no such object, or no longer.
     ///
     /// # Errors
     /// When the store does not answer. The stream itself may fail later.
-    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError>;
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError>;
 }
 
 /// The most objects that one look finds: several for each file that a search may have.

@@ -11,6 +11,7 @@ use saga::{Engine, Missing, Service};
 
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
+use crate::reading::TrackReading;
 use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{ReadStudies, WriteStudies};
 
@@ -49,19 +50,22 @@ pub struct Library {
     pub read_progress: Arc<dyn ReadProgress>,
     /// Records how far a file has been read.
     pub report_progress: Arc<dyn ReportProgress>,
+    /// Keeps track of the attempts at reading files.
+    pub track_reading: Arc<dyn TrackReading>,
 }
 
 impl Library {
     /// The ports of a store that has them all.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
-        S: ReadStudies + WriteStudies + ReadProgress + ReportProgress + 'static,
+        S: ReadStudies + WriteStudies + ReadProgress + ReportProgress + TrackReading + 'static,
     {
         Self {
             read_studies: store.clone(),
             write_studies: store.clone(),
             read_progress: store.clone(),
             report_progress: store.clone(),
+            track_reading: store.clone(),
         }
     }
 }
@@ -81,6 +85,11 @@ pub struct Settings {
     pub upload_valid_for: Duration,
     /// How long a search waits for what.
     pub deadlines: Deadlines,
+    /// How many records are stored together.
+    pub batch: usize,
+    /// How many bytes are read of a file before its records are: enough to keep several processors busy with, and little
+    /// enough that what comes of it stays small.
+    pub push_bytes: usize,
 }
 
 impl Default for Settings {
@@ -92,6 +101,8 @@ impl Default for Settings {
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
+            batch: 1_000,
+            push_bytes: 512 * 1024,
         }
     }
 }

@@ -29,14 +29,14 @@ const PARSE_TIMEOUT_S: u64 = 900;
 /// All queues.
 ///
 /// The receive limits: what is wrong with a message is seen at its first delivery, and it is given up at once; so 20 only
-/// cuts off outages, and waiting for a busy partition counts too. A file that always makes its function crash or run out
-/// of time is given up after 8.
+/// cuts off outages of more than three hours, and waiting for a busy partition counts too. A file that makes its function
+/// crash is refused before that, because the parser counts the crashes itself.
 pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::worked(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 1, 1),
     QueueSpec::kept(UPLOADS_DEAD),
     QueueSpec::worked(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
     QueueSpec::kept(SAGA_DEAD),
-    QueueSpec::worked(PARSE, PARSE_DEAD, 8, PARSE_TIMEOUT_S, 1, 2),
+    QueueSpec::worked(PARSE, PARSE_DEAD, 20, PARSE_TIMEOUT_S, 1, 2),
     QueueSpec::worked(PARSE_DEAD, PARSE_UNREADABLE, 20, TIMEOUT_S, 10, 1),
     QueueSpec::kept(PARSE_UNREADABLE),
     QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, CONTROL_TIMEOUT_S, 10, 1),

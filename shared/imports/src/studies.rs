@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messages::StoreError;
-use references::{Known, Quarantine, Reference};
+use references::{Quarantine, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -92,14 +92,13 @@ pub struct Mark {
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// Stores studies and quarantined records of a file, each once, however often it is called with them. Both are in
-    /// the order of their records, and so are the calls: then a study is stored only once everything before it is.
+    /// Stores studies and quarantined records of a file, each once, however often it is called with them.
     ///
     /// # Errors
     /// When the store does not answer; some of them may be stored.
     async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError>;
 
-    /// Removes everything stored from a file: one that is refused leaves nothing.
+    /// Removes everything stored from a file, and first of all how far it was read: one that is refused leaves nothing.
     ///
     /// # Errors
     /// When the store does not answer; some of it may still be there.
@@ -111,8 +110,8 @@ pub trait WriteStudies: Send + Sync {
     /// When the store does not answer.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
-    /// Marks duplicates, at most some thousand. A mark replaces only one of a later study, so marks may come again, in
-    /// any order, and from several workers.
+    /// Marks duplicates, at most some thousand. A mark replaces only one of a later study, or of the same study for a
+    /// less reliable reason; so marks may come again, in any order, and from several workers.
     ///
     /// # Errors
     /// When the store does not answer; some of them may be stored.
@@ -157,12 +156,6 @@ pub trait ReadStudies: Send + Sync {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Identity>, StoreError>;
-
-    /// How far a file is stored: up to its last study, and everything before that.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError>;
 
     /// The files of a search that were read to their end, in their order.
     ///

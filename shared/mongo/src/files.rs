@@ -37,7 +37,7 @@ pub(crate) async fn forget(mongo: &Mongo, search: SearchId, file: FileId) -> Res
 }
 
 /// Records are numbered from 1, so that 0 stands for the file itself.
-fn by_id(search: SearchId, file: FileId) -> Document {
+pub(crate) fn by_id(search: SearchId, file: FileId) -> Document {
     doc! { ID: StudyId::of(search, file, 0).key() }
 }
 
@@ -59,14 +59,17 @@ pub(crate) async fn mark(mongo: &Mongo, marks: &[Mark]) -> Result<(), Fault> {
     mongo.update(collections::STUDY, statements).await?.expect_none_taken()
 }
 
-/// Only a mark of a later study is replaced.
+/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
 fn statement(mark: &Mark) -> Result<Statement, Fault> {
     let (position, record) = (format!("{DUPLICATE}.position"), format!("{DUPLICATE}.record"));
     let (new_position, new_record) = (int(mark.duplicate.position), int(mark.duplicate.record));
+    let reason = format!("{DUPLICATE}.reason");
+    let new_reason = to_bson(&mark.duplicate.reason)?;
     let later = [
         doc! { DUPLICATE: { "$exists": false } },
         doc! { &position: { "$gt": new_position } },
         doc! { &position: new_position, &record: { "$gt": new_record } },
+        doc! { &position: new_position, &record: new_record, &reason: { "$gt": new_reason } },
     ];
     Ok(Statement {
         filter: doc! { ID: StudyId::of(mark.search_id, mark.file_id, mark.record).key(), "$or": later.to_vec() },

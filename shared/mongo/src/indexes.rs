@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{files, progress, studies, views};
+use crate::{files, progress, reading, studies, views};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,12 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             collections::PROGRESS,
             "ttl_ReportedAt",
             doc! { progress::REPORTED_AT: 1 },
+            doc! { "expireAfterSeconds": seconds(sagas) },
+        ),
+        index(
+            collections::READING,
+            "ttl_TouchedAt",
+            doc! { reading::TOUCHED_AT: 1 },
             doc! { "expireAfterSeconds": seconds(sagas) },
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),

@@ -33,6 +33,7 @@ mod outbox;
 mod pipeline;
 mod place;
 mod progress;
+mod reading;
 mod records;
 mod reply;
 mod saga;

@@ -4,8 +4,9 @@ use std::fmt;
 
 use futures::TryStreamExt;
 use futures::future::try_join_all;
+use jiff::SignedDuration;
 use messages::StoreError;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 
 use crate::Mongo;
 use crate::fault::{Fault, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, is_code};
@@ -43,6 +44,21 @@ pub struct IndexReport {
     pub name: &'static str,
     /// What became of it.
     pub outcome: Outcome,
+}
+
+impl IndexReport {
+    /// Whether what is in its place deletes documents of sagas sooner than `retention` after their end.
+    pub fn deletes_sagas_before(&self, retention: SignedDuration) -> bool {
+        let Outcome::Differs(found) = &self.outcome else { return false };
+        let expiry = found.iter().filter_map(|index| index.get("expireAfterSeconds"));
+        let mut seconds = expiry.filter_map(|seconds| match *seconds {
+            Bson::Int32(seconds) => Some(f64::from(seconds)),
+            Bson::Int64(seconds) => Some(seconds as f64),
+            Bson::Double(seconds) => Some(seconds),
+            _ => None,
+        });
+        self.collection == collections::SAGA && seconds.any(|seconds| seconds < retention.as_secs_f64())
+    }
 }
 
 impl fmt::Display for IndexReport {
@@ -171,5 +187,26 @@ async fn run(mongo: &Mongo, mut command: Document) -> Result<(), Fault> {
             message: error.get_str("errmsg").unwrap_or_default().to_owned(),
         }),
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_deletes_sagas_too_early_is_told_from_one_that_does_not() {
+        let days = |days: i64| SignedDuration::from_hours(24 * days);
+        let report = |collection, seconds: Bson| {
+            let found = doc! { "name": "old", "key": { "CompletedAt": 1 }, "expireAfterSeconds": seconds };
+            IndexReport { collection, name: "ttl", outcome: Outcome::Differs(vec![found]) }
+        };
+        for seconds in [Bson::Int32(604_800), Bson::Int64(604_800), Bson::Double(604_800.0)] {
+            let found = report(collections::SAGA, seconds.clone());
+            assert!(found.deletes_sagas_before(days(14)) && !found.deletes_sagas_before(days(7)), "{found}");
+            assert!(!report(collections::PROGRESS, seconds).deletes_sagas_before(days(14)));
+        }
+        let present = IndexReport { collection: collections::SAGA, name: "ttl", outcome: Outcome::Present };
+        assert!(!present.deletes_sagas_before(days(14)));
     }
 }

@@ -17,13 +17,16 @@ pub mod collections {
     pub const QUARANTINE: &str = "pmStudyQuarantine";
     /// Files that were read to their end.
     pub const FILE: &str = "pmStudyFile";
+    /// The attempts at reading files, and where the next one goes on. They leave by a TTL index of their own: without
+    /// one a file is read from its beginning.
+    pub const READING: &str = "pmStudyReading";
     /// Records of transactional sessions with their outbox.
     pub const SESSION: &str = "pmOutbox";
     /// An application's own records, which sessions read and write.
     pub const RECORD: &str = "pmRecord";
 
     /// All of them.
-    pub const ALL: [&str; 8] = [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, SESSION, RECORD];
+    pub const ALL: [&str; 9] = [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD];
 }
 
 /// Fields of a record with an outbox: of a saga document and of a session's record.

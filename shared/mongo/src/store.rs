@@ -77,7 +77,8 @@ impl Mongo {
         self.database.collection(name)
     }
 
-    pub(crate) fn saga_retention(&self) -> SignedDuration {
+    /// How long the document of a saga that has ended stays.
+    pub fn saga_retention(&self) -> SignedDuration {
         self.saga_retention
     }
 

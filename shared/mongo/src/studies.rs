@@ -11,12 +11,12 @@ use imports::{
 use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind};
-use references::{Known, Reference};
+use references::Reference;
 
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::names::collections;
 use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
-use crate::{Mongo, files};
+use crate::{Mongo, files, reading};
 
 const ID: &str = "_id";
 pub(crate) const SEARCH: &str = "SearchId";
@@ -99,7 +99,6 @@ impl WriteStudies for Mongo {
         let work = async {
             let studies = studies.iter().map(encode_study).collect::<Result<Vec<_>, _>>()?;
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
-            // First, so that everything before a stored study is stored.
             insert(self, collections::QUARANTINE, quarantined).await?;
             insert(self, collections::STUDY, studies).await
         };
@@ -111,6 +110,8 @@ impl WriteStudies for Mongo {
             self.collection(collection).delete_many(of_file(search, file)).await.map_err(Fault::from)
         };
         let work = async {
+            // First: a place in a file of which nothing is stored would have its beginning left out.
+            reading::forget(self, search, file).await?;
             let forget = files::forget(self, search, file);
             try_join3(forget, delete(collections::STUDY), delete(collections::QUARANTINE)).await?;
             Ok(())
@@ -207,21 +208,6 @@ impl ReadStudies for Mongo {
         let work = page(self, &IDENTITIES, (search, file), (after, limit));
         let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
         self.call(doing, work).await
-    }
-
-    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
-        let work = async {
-            let studies = self.collection(collections::STUDY);
-            let last = studies.find_one(of_file(search, file)).sort(doc! { RECORD: -1 });
-            let Some(last) = last.projection(doc! { RECORD: 1 }).await? else { return Ok(Known::default()) };
-            let records = count_field(&last, RECORD)
-                .map_err(|why| Fault::foreign(collections::STUDY, last.get(ID), "a study", &why))?;
-            let mut before = of_file(search, file);
-            before.insert(RECORD, doc! { "$lt": int(records) });
-            let quarantined = self.collection(collections::QUARANTINE).count_documents(before).await?;
-            Ok(Known { records, quarantined })
-        };
-        self.call(format!("looking how far file {file} of search {search} is stored"), work).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-use crate::{Encoding, Error, Format, Known, Limits, Reader, detect::Detected, stream::Frame};
+use crate::{Encoding, Error, Format, Limits, Reader, detect::Detected, stream::Frame};
 
 /// Copies records into a new file that can be corrected and read again: their bytes unchanged, in the same format and
 /// encoding, with what the format has around its records (the header row of a table, the elements around the records of
@@ -62,8 +62,7 @@ impl Cutting {
     /// Cuts out the records at these places, which are in order and do not overlap.
     #[must_use]
     pub fn new(limits: Limits, wanted: impl IntoIterator<Item = Range<u64>>) -> Self {
-        // When all records count as known, they are only found and not read.
-        let reader = Reader::new(limits).after(Known { records: u64::MAX, quarantined: 0 });
+        let reader = Reader::new(limits).only_finding();
         Self {
             wanted: wanted.into_iter().collect(),
             at: 0,

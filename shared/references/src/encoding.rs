@@ -13,7 +13,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use legacy::Legacy;
+pub(crate) use legacy::{Legacy, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 
 /// The encoding of a file. It is serialized as its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.

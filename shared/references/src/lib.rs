@@ -32,9 +32,11 @@
 //! - `batch`: the records of one push, read on several threads.
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
+//! - `checkpoint`: where a reader is, so that another one goes on from there.
 //! - `cutting`: copies some records of a file into a file of their own, to be corrected.
 
 mod batch;
+mod checkpoint;
 mod cutting;
 mod detect;
 mod encoding;
@@ -47,11 +49,12 @@ mod reference;
 mod split;
 mod stream;
 
+pub use checkpoint::{Checkpoint, READER_VERSION};
 pub use cutting::Cutting;
 pub use detect::DETECTION_WINDOW;
 pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
-pub use reader::{Known, Limits, Reader};
+pub use reader::{Limits, Reader};
 pub use reference::Reference;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use crate::{
-    Encoding, Error, Format, Outcome, Report,
+    Checkpoint, Encoding, Error, Format, Outcome, READER_VERSION, Report,
     detect::{DETECTION_WINDOW, detect},
     stream::Stream,
 };
@@ -24,21 +24,13 @@ impl Default for Limits {
     }
 }
 
-/// How much of a file was read before, and need not be read again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Known {
-    /// The number of records read, from the beginning of the file.
-    pub records: u64,
-    /// How many of them were quarantined.
-    pub quarantined: u64,
-}
-
 /// Settings of a reader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) limits: Limits,
     pub(crate) threads: NonZeroUsize,
-    pub(crate) known: Known,
+    /// Whether records are only found, and not read.
+    pub(crate) only_finds: bool,
 }
 
 /// Reads one file, pushed in chunks of any size.
@@ -64,7 +56,7 @@ impl Reader {
     /// A reader at the start of a file.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let plan = Plan { limits, threads: NonZeroUsize::MIN, known: Known::default() };
+        let plan = Plan { limits, threads: NonZeroUsize::MIN, only_finds: false };
         Self { plan, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
     }
 
@@ -76,12 +68,28 @@ impl Reader {
         self
     }
 
-    /// Continues after records that were read before. They are found again, at the speed of splitting, and counted, but
-    /// have no outcomes. To be called before the first push.
+    /// Only finds records: they have no outcomes. To be called before the first push.
     #[must_use]
-    pub fn after(mut self, known: Known) -> Self {
-        self.plan.known = known;
+    pub(crate) fn only_finding(mut self) -> Self {
+        self.plan.only_finds = true;
         self
+    }
+
+    /// Goes on where another reader was, at [`Checkpoint::byte`] of the same file; none when that one was of another
+    /// version.
+    #[must_use]
+    pub fn resume(limits: Limits, checkpoint: &Checkpoint) -> Option<Self> {
+        let new = Self::new(limits);
+        let stream = Box::new(Stream::resume(checkpoint, new.plan));
+        let bytes = checkpoint.byte();
+        (checkpoint.reader == READER_VERSION).then_some(Self { state: State::Reading(stream), bytes, ..new })
+    }
+
+    /// Where another reader can go on, once all outcomes so far are stored; none before the first records, and between
+    /// two records now and then.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        self.stream().filter(|_| self.refused.is_none())?.checkpoint()
     }
 
     /// Takes the next bytes and returns what became complete, in the order of the file.

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use memchr::{memchr, memchr2_iter};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Format, Outcome,
+    Checkpoint, Error, Format, Outcome, READER_VERSION,
     batch::{Batch, Found},
+    checkpoint::Bytes,
     detect::Detected,
     encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
     read,
@@ -14,21 +16,20 @@ use crate::{
     split::{Split, Step, splitter},
 };
 
-/// A place in the original file, moved forward over the text as it is consumed.
-#[derive(Debug, Clone, Copy)]
-struct Position {
-    byte: u64,
+/// A place in the original file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) byte: u64,
     line: u64,
     /// Whether the last character was a CR, so that an LF would be the rest of the same line end.
     after_cr: bool,
-    /// Whether the original is UTF-16: two bytes per unit.
-    utf16: bool,
 }
 
-impl Position {
-    fn advanced(mut self, text: &[u8]) -> Self {
+impl Place {
+    /// The place behind `text`, which takes two bytes for each unit where the original is UTF-16.
+    fn behind(mut self, text: &[u8], utf16: bool) -> Self {
         let Some(&last) = text.last() else { return self };
-        self.byte += if self.utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
+        self.byte += if utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
         if !self.after_cr && memchr(b'\r', text).is_none() {
             self.line += line_feeds(text);
             return self;
@@ -57,14 +58,28 @@ pub(crate) struct Stream {
     /// UTF-8, or the file's own bytes where the encoding contains ASCII.
     buffer: Vec<u8>,
     /// Where the buffer's front is in the original file.
-    position: Position,
+    position: Place,
     splitter: Box<dyn Split>,
-    header: Option<read::Header>,
+    header: Option<Header>,
     plan: Plan,
     /// What is around the records; known once the first one was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
     pub(crate) quarantined: u64,
+}
+
+/// The header row of a table.
+#[derive(Debug)]
+struct Header {
+    row: String,
+    columns: read::Header,
+}
+
+impl Header {
+    fn of_row(row: String, format: Format) -> Option<Self> {
+        let Format::Csv { delimiter } = format else { return None };
+        Some(Self { columns: read::Header::of_row(&row, delimiter)?, row })
+    }
 }
 
 /// What is around the records of a file.
@@ -82,15 +97,47 @@ impl Stream {
         Self {
             transcoder: utf16.then(|| Utf16::new(detected.encoding)),
             buffer: Vec::new(),
-            position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false, utf16 },
+            position: Place { byte: detected.mark_length as u64, line: 1, after_cr: false },
             splitter: splitter(detected.format, plan.limits.max_record_bytes),
             header: None,
             plan,
             frame: None,
             records: 0,
-            quarantined: plan.known.quarantined,
+            quarantined: 0,
             detected,
         }
+    }
+
+    /// One that goes on at a checkpoint.
+    pub(crate) fn resume(checkpoint: &Checkpoint, plan: Plan) -> Self {
+        let mut stream = Self::new(checkpoint.detected(), plan);
+        stream.position = checkpoint.place;
+        stream.splitter.carry(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
+        let header = checkpoint.header.clone();
+        stream.header = header.and_then(|row| Header::of_row(row, checkpoint.format));
+        Self { records: checkpoint.records, quarantined: checkpoint.quarantined, ..stream }
+    }
+
+    /// Where it is. What is in the buffer is read again.
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        Some(Checkpoint {
+            reader: READER_VERSION,
+            place: self.position,
+            records: self.records,
+            quarantined: self.quarantined,
+            format: self.detected.format,
+            format_certainty: self.detected.format_certainty,
+            encoding: self.detected.encoding,
+            certainty: self.detected.certainty,
+            legacy: self.detected.legacy.state(),
+            carried: self.splitter.carried()?.into_iter().map(Bytes).collect(),
+            header: self.header.as_ref().map(|header| header.row.clone()),
+        })
+    }
+
+    /// The place behind text that begins at `from`.
+    fn behind(&self, from: Place, text: &[u8]) -> Place {
+        from.behind(text, self.detected.encoding.is_utf16())
     }
 
     /// Takes the file's next bytes, without its byte-order mark.
@@ -141,7 +188,7 @@ impl Stream {
                 }
                 refused => return Err(self.refusal(tail, &refused)),
             };
-            self.position = self.position.advanced(&tail[known..consumed]);
+            self.position = self.behind(self.position, &tail[known..consumed]);
             front += consumed;
         }
         self.read(&buffer, &mut found, out);
@@ -150,13 +197,13 @@ impl Stream {
         Ok(())
     }
 
-    fn header(&mut self, row: &[u8]) -> Option<read::Header> {
-        let Format::Csv { delimiter } = self.detected.format else { return None };
+    fn header(&mut self, row: &[u8]) -> Option<Header> {
         self.detected.legacy.learn(row);
-        read::Header::of_row(&decode(row, self.detected.legacy.decoder()).ok()?, delimiter)
+        let row = decode(row, self.detected.legacy.decoder()).ok()?;
+        Header::of_row(row.into_owned(), self.detected.format)
     }
 
-    /// A record, unless it is known; the position moves to its end.
+    /// A record, if it is to be read; the position moves to its end.
     fn found(
         &mut self,
         buffer: &[u8],
@@ -164,28 +211,27 @@ impl Stream {
         record: Range<usize>,
         fault: Option<&'static str>,
     ) -> Option<Found> {
-        let start = self.position.advanced(&buffer[front..front + record.start]);
+        let start = self.behind(self.position, &buffer[front..front + record.start]);
         let text = front + record.start..front + record.end;
-        self.position = start.advanced(&buffer[text.clone()]);
+        self.position = self.behind(start, &buffer[text.clone()]);
         self.records += 1;
         if self.frame.is_none() {
             self.frame = Some(Frame { first: start.byte, closing: self.splitter.closing() });
         }
-        // A known record says as much about the encoding as when it was read.
         let legacy = match fault {
             Some(_) => self.detected.legacy.decoder(),
             None => self.detected.legacy.learn(&buffer[text.clone()]),
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
         let found = Found { number: self.records, line, bytes, text, fault, legacy };
-        (self.records > self.plan.known.records).then_some(found)
+        (!self.plan.only_finds).then_some(found)
     }
 
     /// Reads the records that were found, and clears the list.
     fn read(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
         let batch = Batch {
             format: self.detected.format,
-            header: self.header.as_ref(),
+            header: self.header.as_ref().map(|header| &header.columns),
             buffer,
             threads: self.plan.threads,
         };
@@ -197,7 +243,7 @@ impl Stream {
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {
-        let line_at = |at: usize| self.position.advanced(&tail[..at.min(tail.len())]).line;
+        let line_at = |at: usize| self.behind(self.position, &tail[..at.min(tail.len())]).line;
         match *step {
             Step::Malformed { at, what } => Error::MalformedXml { line: line_at(at), what },
             Step::TooLarge { start } => Error::RecordTooLarge {

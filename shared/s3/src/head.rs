@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use aws::failed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
+use futures::stream::{self, StreamExt};
 use imports::messages::ObjectRef;
 use imports::{ObjectFacts, ObjectStream, ReadObject};
 use messages::StoreError;
 
-use crate::reading::{Position, Reading};
+use crate::reading::{self, Reading};
 use crate::{Objects, resource};
 
 /// S3's names for an object that is not there. `MethodNotAllowed` is the answer for a version that is the mark of a
@@ -36,13 +37,14 @@ impl ReadObject for Objects {
         }
     }
 
-    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let request = self.client.get_object().bucket(&object.bucket).key(&object.key);
+        let request = request.set_range((from > 0).then(|| reading::range(from)));
         match request.set_version_id(object.version.clone()).send().await {
-            Ok(opened) => {
-                let position = Position::at_start(object.clone(), &opened);
-                Ok(Some(Reading::new(self.clone(), position, opened.body).stream()))
-            }
+            Ok(opened) => Reading::opened(self.clone(), object.clone(), from, opened)
+                .map(|reading| Some(reading.stream())),
+            // There is nothing from there on.
+            Err(error) if error.code() == Some("InvalidRange") => Ok(Some(stream::empty().boxed())),
             Err(error) if error.code().is_some_and(|code| ABSENT.contains(&code)) => Ok(None),
             Err(error) => {
                 Err(failed(format!("opening object {}", object.key), &resource(&object.bucket), &error))

@@ -31,16 +31,13 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    pub(crate) fn at_start(mut object: ObjectRef, opened: &GetObjectOutput) -> Self {
+    fn opened(mut object: ObjectRef, offset: u64, opened: &GetObjectOutput) -> Self {
         // A bucket that keeps versions names the one it has begun with.
         object.version = object.version.or_else(|| opened.version_id().map(str::to_owned));
-        let size = opened.content_length().and_then(|size| u64::try_from(size).ok());
-        let size = size.unwrap_or(object.size_bytes);
-        Self { object, etag: opened.e_tag().map(str::to_owned), offset: 0, size }
-    }
-
-    fn range(&self) -> String {
-        format!("bytes={}-", self.offset)
+        let length = opened.content_length().and_then(|length| u64::try_from(length).ok());
+        let before = if opened.content_range().is_some() { offset } else { 0 };
+        let size = length.map_or(object.size_bytes, |length| before + length);
+        Self { object, etag: opened.e_tag().map(str::to_owned), offset, size }
     }
 
     /// How much of an answer was read before: nothing of one that goes on exactly here, and all up to here of one that
@@ -52,9 +49,20 @@ impl Position {
         }
     }
 
+    /// How much of an answer is to be skipped.
+    fn unread(&self, content_range: Option<&str>) -> Result<u64, StoreError> {
+        self.read_before(content_range)
+            .ok_or_else(|| StoreError::unusable(self.doing(), "the answer is another part of the object"))
+    }
+
     fn doing(&self) -> String {
         format!("reading object {} from byte {}", self.object.key, self.offset)
     }
+}
+
+/// The range from a byte to the end.
+pub(crate) fn range(from: u64) -> String {
+    format!("bytes={from}-")
 }
 
 /// An object that is being read.
@@ -68,8 +76,16 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new(objects: Objects, position: Position, body: ByteStream) -> Self {
-        Self { objects, position, body, skip: 0, resumes: 0 }
+    /// Reads an answer for the object from byte `from` on.
+    pub(crate) fn opened(
+        objects: Objects,
+        object: ObjectRef,
+        from: u64,
+        opened: GetObjectOutput,
+    ) -> Result<Self, StoreError> {
+        let position = Position::opened(object, from, &opened);
+        let skip = position.unread(opened.content_range())?;
+        Ok(Self { objects, position, body: opened.body, skip, resumes: 0 })
     }
 
     pub(crate) fn stream(self) -> ObjectStream {
@@ -140,17 +156,11 @@ impl Reading {
         let answer = request
             .set_version_id(object.version.clone())
             .set_if_match(etag.clone())
-            .range(self.position.range())
+            .range(range(self.position.offset))
             .send()
             .await;
         match answer {
-            Ok(rest) => self
-                .position
-                .read_before(rest.content_range())
-                .map(|skip| (rest.body, skip))
-                .ok_or_else(|| {
-                    StoreError::unusable(self.position.doing(), "the answer is another part of the object")
-                }),
+            Ok(rest) => self.position.unread(rest.content_range()).map(|skip| (rest.body, skip)),
             // From its beginning the new one can be read, once the message comes again.
             Err(error) if error.code() == Some("PreconditionFailed") => {
                 Err(StoreError::unavailable(self.position.doing(), "it was replaced while it was read"))
@@ -167,14 +177,14 @@ mod tests {
     fn position(offset: u64) -> Position {
         let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1_000 };
         let opened = GetObjectOutput::builder().content_length(900).version_id("v1").e_tag("\"e\"").build();
-        Position { offset, ..Position::at_start(object, &opened) }
+        Position { offset, ..Position::opened(object, 0, &opened) }
     }
 
     #[test]
     fn what_was_begun_is_gone_on_with() {
         let position = position(10);
         assert_eq!((position.size, position.object.version.as_deref()), (900, Some("v1")));
-        assert_eq!(position.range(), "bytes=10-");
+        assert_eq!(range(position.offset), "bytes=10-");
     }
 
     #[test]

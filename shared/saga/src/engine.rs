@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use dedup::guard::{self, Handler};
-use dedup::{ClaimPartition, GrantTokens, RememberProcessed};
+use dedup::{CheckTokens, ClaimPartition, GrantTokens, RememberProcessed, filter};
 use messages::{
     Consumer, Host, Message, MessageId, Observe, PartitionKey, Payload, Queue, ReceiveMessages, Reporter,
     SendMessages, SessionId, StoreError, Token,
@@ -90,12 +90,14 @@ pub struct Partitions {
     pub ledger: Arc<dyn ClaimPartition>,
     /// Grants tokens to them.
     pub tokens: Arc<dyn GrantTokens>,
+    /// Tells which tokens they still admit.
+    pub granted: Arc<dyn CheckTokens>,
 }
 
 impl Partitions {
-    /// The ports of a ledger that has both.
-    pub fn of<L: ClaimPartition + GrantTokens + 'static>(ledger: Arc<L>) -> Self {
-        Self { ledger: ledger.clone(), tokens: ledger }
+    /// The ports of a ledger that has them all.
+    pub fn of<L: ClaimPartition + GrantTokens + CheckTokens + 'static>(ledger: Arc<L>) -> Self {
+        Self { ledger: ledger.clone(), tokens: ledger.clone(), granted: ledger }
     }
 }
 
@@ -184,22 +186,22 @@ impl Engine {
     /// A handler without state behind its queue; see [`guard::guard`].
     ///
     /// # Errors
-    /// When there is no memory of processed messages.
+    /// When there is no memory of processed messages, or no ledger.
     pub fn guard<H: Handler>(
         &self,
         function: &'static str,
         handler: H,
     ) -> Result<Arc<dyn Consumer>, Missing> {
-        let processed = Some(self.processed.clone()?);
-        let ports =
-            guard::Ports { send: Arc::clone(&self.send), processed, reporter: self.reporter(function) };
-        Ok(guard::guard(ports, handler))
+        let tokens = Arc::clone(&self.partitions()?.granted);
+        let filter = Some(filter::Stores { processed: self.processed.clone()?, tokens });
+        let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
+        Ok(guard::guard(guard::Ports { send, filter, reporter }, handler))
     }
 
     /// The same for a handler that does no more than reply, and may reply to every copy.
     pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
-        guard::guard(guard::Ports { send, processed: None, reporter }, handler)
+        guard::guard(guard::Ports { send, filter: None, reporter }, handler)
     }
 
     /// What settles sessions and sweeps outboxes.

@@ -16,6 +16,8 @@ impl Service {
     pub const LEDGER: Self = Self("ledger");
     /// The memory of processed messages.
     pub const PROCESSED: Self = Self("processed");
+    /// The ledger of partitions, in which it looks up whether a command still awaits its answer.
+    pub const TOKENS: Self = Self("tokens");
 }
 
 /// A service that is not configured.

@@ -1,9 +1,11 @@
-//! What [`ClaimPartition`] and [`GrantTokens`] promise: the meaning of [`dedup::ledger::Item`], atomically.
+//! What [`ClaimPartition`], [`GrantTokens`] and [`CheckTokens`] promise: the meaning of [`dedup::ledger::Item`], atomically.
 
 use std::collections::BTreeSet;
 
 use dedup::ledger::ITEM_LIFETIME;
-use dedup::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens};
+use dedup::{
+    Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens,
+};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
@@ -16,6 +18,8 @@ pub struct Ports<'a> {
     pub claim: &'a dyn ClaimPartition,
     /// Grants.
     pub grant: &'a dyn GrantTokens,
+    /// Looks tokens up.
+    pub check: &'a dyn CheckTokens,
     /// Ids and time.
     pub host: &'a dyn Host,
 }
@@ -36,7 +40,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     the_end_of_a_partition_takes_all_its_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
     granting_again_changes_nothing(ports).await?;
-    beginning_again_brings_no_token_back(ports).await
+    beginning_again_brings_no_token_back(ports).await?;
+    a_token_is_granted_until_it_is_released_whoever_is_inside(ports).await
 }
 
 const LEASE: i64 = 30;
@@ -307,5 +312,27 @@ pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked 
     let later = ITEM_LIFETIME.as_secs() + 2;
     assert!(ports.grant.begin(partition.id, token, sample::later(partition.now, later)).await?);
     partition.admitted(later).await?;
+    Ok(())
+}
+
+/// Looking takes nothing and changes nothing; an unknown partition and an expired one grant nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_token_is_granted_until_it_is_released_whoever_is_inside(ports: &Ports<'_>) -> Checked {
+    let is_granted = async |partition: &Partition<'_>, after| {
+        ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await
+    };
+    assert!(!is_granted(&Partition::unknown(ports), 0).await?);
+    let partition = Partition::granted(ports).await?;
+    assert!(is_granted(&partition, 0).await?);
+    let (attempt, admitted) = partition.admitted(0).await?;
+    assert!(is_granted(&partition, 1).await?, "somebody is inside");
+    let remove = [partition.token.clone()].into();
+    let release = Release { remove, ..partition.giving_back(attempt, admitted.fence, 2) };
+    assert!(ports.claim.release(&release).await?);
+    assert!(!is_granted(&partition, 3).await?);
+    let expired = Partition::granted(ports).await?;
+    assert!(!is_granted(&expired, ITEM_LIFETIME.as_secs()).await?);
     Ok(())
 }

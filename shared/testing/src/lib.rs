@@ -29,6 +29,7 @@ pub mod outboxes;
 pub mod processed;
 pub mod progress;
 pub mod queues;
+pub mod reading;
 pub mod saga;
 pub mod sample;
 pub mod seen;

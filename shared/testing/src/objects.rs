@@ -90,7 +90,7 @@ impl Ports<'_> {
     async fn bytes(&self, key: &str, size_bytes: u64) -> Result<Option<Vec<u8>>, messages::StoreError> {
         let object =
             ObjectRef { bucket: self.bucket.to_owned(), key: key.to_owned(), version: None, size_bytes };
-        match self.read.open(&object).await? {
+        match self.read.open(&object, 0).await? {
             Some(stream) => Ok(Some(stream.try_concat().await?)),
             None => Ok(None),
         }
@@ -123,6 +123,12 @@ pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> 
     assert_eq!(ports.upload.upload(&form, bytes.clone()).await?, Uploaded::Stored);
     let read = ports.bytes(&grant.key, bytes.len() as u64).await?;
     assert!(read.is_some_and(|read| read == bytes), "other bytes");
+    for from in [1, 3_000_000, bytes.len() - 1, bytes.len()] {
+        let (bucket, key) = (ports.bucket.to_owned(), grant.key.clone());
+        let object = ObjectRef { bucket, key, version: None, size_bytes: bytes.len() as u64 };
+        let rest = ports.read.open(&object, from as u64).await?.ok_or("it is stored")?;
+        assert!(rest.try_concat().await? == bytes[from..], "other bytes from {from} on");
+    }
     Ok(())
 }
 

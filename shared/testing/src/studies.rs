@@ -2,7 +2,7 @@
 
 use imports::{Duplicate, FileId, Identity, Mark, ReadStudies, Reason, SearchId, StudyId, WriteStudies};
 use messages::Host;
-use references::{Known, Reference};
+use references::Reference;
 
 use crate::sample::search;
 use crate::{Checked, sample};
@@ -25,7 +25,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     storing_twice_stores_once(ports).await?;
     pages_follow_the_records_whatever_the_order_of_storing(ports).await?;
     quarantined_records_are_listed_in_order_and_once(ports).await?;
-    what_is_stored_of_a_file_is_known(ports).await?;
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
     a_mark_replaces_only_that_of_a_later_study(ports).await?;
@@ -84,24 +83,6 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
     assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
     assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
     assert_eq!(ports.read.quarantined(search, file, 2, 2).await?, records.split_at(1).1);
-    Ok(())
-}
-
-/// Up to the last study, with the quarantined records before it.
-///
-/// # Errors
-/// When a port fails.
-pub async fn what_is_stored_of_a_file_is_known(ports: &Ports<'_>) -> Checked {
-    let (search, file, other) =
-        (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
-    assert_eq!(ports.read.stored(search, file).await?, Known::default());
-    let unread = [2, 3, 6].map(|number| search::quarantined(search, file, number));
-    ports.write.store(&[], &unread[..2]).await?;
-    assert_eq!(ports.read.stored(search, file).await?, Known::default(), "no study is stored");
-    let studies = [1, 4, 5].map(|record| search::study(search, file, record));
-    ports.write.store(&studies, &unread).await?;
-    ports.write.store(&[search::study(search, other, 9)], &[]).await?;
-    assert_eq!(ports.read.stored(search, file).await?, Known { records: 5, quarantined: 2 });
     Ok(())
 }
 
@@ -182,11 +163,17 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
         ports.write.mark(&[mark(3, new), mark(77, new)]).await?;
         assert_eq!(marks().await?, [None, None, Some(then)], "after {new:?}");
     }
+    let sure = Duplicate { reason: Reason::Doi, ..duplicate(first, 0, 4) };
+    let unsure = Duplicate { reason: Reason::TitleYearAuthor, ..sure };
+    for (new, then) in [(unsure, unsure), (sure, sure), (unsure, sure)] {
+        ports.write.mark(&[mark(2, new)]).await?;
+        assert_eq!(marks().await?[1], Some(then), "after {new:?}");
+    }
     ports.write.store(&studies, &[]).await?;
     ports.write.mark(&[]).await?;
     assert_eq!(marks().await?[2], Some(duplicate(first, 0, 4)));
     let count = async |file| ports.read.duplicates(search, file).await;
-    assert_eq!((count(second).await?, count(first).await?), (1, 0));
+    assert_eq!((count(second).await?, count(first).await?), (2, 0));
     Ok(())
 }
 

@@ -234,7 +234,7 @@ pub static ORDERS_SAGA: Function<Engine> = Function {
 /// What runs the warehouse.
 pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     name: "warehouse",
-    services: &[Service::PROCESSED],
+    services: &[Service::PROCESSED, Service::TOKENS],
     source: Source::Queue(WAREHOUSE),
     sends: &[SAGA],
     build: Some(|engine| engine.guard("warehouse", Warehouse)),

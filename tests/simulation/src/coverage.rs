@@ -43,6 +43,8 @@ calls! {
     LEDGER_RELEASE = "ledger.release" (late, of_attempt),
     /// Putting tokens into a partition.
     LEDGER_GRANT = "ledger.grant" (late, rare),
+    /// Looking up whether a token is granted.
+    LEDGER_CHECK = "ledger.check",
     /// Reading saga documents.
     SAGA_LOAD = "saga.load" (stale, of_attempt),
     /// Reading the latest version of a saga document.

@@ -84,13 +84,15 @@ pub enum Mutant {
     GivesUpSoon,
     /// An entry that was given up is put back to work, and its tokens are left as they are.
     RequeueWithoutTokens,
+    /// A command is carried out again although its answer has taken effect.
+    ReplyTokenUnchecked,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 21] = [
+    pub const ENGINE: [Self; 22] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -112,6 +114,7 @@ impl Mutant {
         Self::UnreadableStopsSweep,
         Self::GivesUpSoon,
         Self::RequeueWithoutTokens,
+        Self::ReplyTokenUnchecked,
     ];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
@@ -124,7 +127,8 @@ impl Mutant {
             | Self::LeaseByOwnClock
             | Self::ItemForgottenEarly
             | Self::EarlierIsConflict
-            | Self::RequeueWithoutTokens => &[Mode::Ledger],
+            | Self::RequeueWithoutTokens
+            | Self::ReplyTokenUnchecked => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

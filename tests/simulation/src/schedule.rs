@@ -120,6 +120,7 @@ impl Schedule {
         let Some(age) = age else { return };
         let (before, again) = self.universe.with(|world| {
             world.now += age;
+            world.only_repeats = true;
             let before = world.snapshot();
             let again = !world.redriven.is_empty() && world.rng.one_in(2);
             if again {

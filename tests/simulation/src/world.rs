@@ -90,6 +90,8 @@ pub(crate) struct World {
     /// Whether the stores delete at once what has expired, or some other day.
     pub(crate) deletes_at_once: bool,
     pub(crate) damage: Damage,
+    /// Whether everything has ended, and only copies of what was sent before are under way.
+    pub(crate) only_repeats: bool,
     /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
     /// and doubled, again and again.
     pub(crate) spare_copies: u64,
@@ -146,6 +148,7 @@ impl World {
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
             damage: Damage::default(),
+            only_repeats: false,
             spare_copies: rng.below(16),
             config,
             now: 0,
@@ -253,6 +256,7 @@ impl World {
             format!("{:<16} {message} {id}: {why}", verdict.name())
         });
         self.check_handled(observation);
+        self.check_repeated(observation);
         let application = Arc::clone(&self.application);
         let checked = application.observed(self, observation);
         self.hold(checked);

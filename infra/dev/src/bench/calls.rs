@@ -137,6 +137,7 @@ fn service_behind(call: Call) -> Option<Service> {
         Call::LedgerClaim
         | Call::LedgerRelease
         | Call::LedgerGrant
+        | Call::LedgerCheck
         | Call::ProcessedLook
         | Call::ProcessedRemember => Some(Service::DynamoDb),
         Call::QueueSend | Call::QueueReceive | Call::QueueAnswer => Some(Service::Sqs),

@@ -1,7 +1,7 @@
 //! DynamoDB adapters: the partition ledger and the memory of processed messages.
 //!
-//! - [`Ledger`]: [`dedup::ClaimPartition`] and [`dedup::GrantTokens`] on one item per partition. Every call is one
-//!   `UpdateItem` whose condition says what [`dedup::ledger::Item`] says, so there is nothing to lock and nothing
+//! - [`Ledger`]: [`dedup::ClaimPartition`], [`dedup::GrantTokens`] and [`dedup::CheckTokens`] on one item per
+//!   partition. Every call that changes something is one `UpdateItem` whose condition says what [`dedup::ledger::Item`] says, so there is nothing to lock and nothing
 //!   between reading and writing;
 //! - [`Processed`]: [`dedup::RememberProcessed`], one item per key.
 //!

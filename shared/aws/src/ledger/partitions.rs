@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use dedup::ledger::Item;
-use dedup::{Admission, Admitted, Claim, ClaimPartition, GrantTokens, Release, Tokens};
+use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Tokens};
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
 
@@ -158,5 +158,29 @@ impl GrantTokens for Ledger {
             Outcome::Done(_) => Ok(true),
             Outcome::Refused(stored) => Ok(Item::begin(stored, tokens, now).0),
         }
+    }
+}
+
+#[async_trait]
+impl CheckTokens for Ledger {
+    /// Reads consistently: a token that has just been granted is there.
+    async fn is_granted(
+        &self,
+        partition: PartitionKey,
+        token: &Token,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let doing = format!("looking for a token of partition {partition}");
+        let answer = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .key(PARTITION, AttributeValue::S(partition.to_string()))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| failed(&*doing, &self.resource(), &error))?;
+        let Some(stored) = answer.item else { return Ok(false) };
+        Ok(read(&stored, &doing)?.is_granted(token, now))
     }
 }

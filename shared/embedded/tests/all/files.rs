@@ -82,7 +82,7 @@ async fn an_object_that_is_replaced_while_it_is_read_reads_on() -> Tested {
         version: None,
         size_bytes: 6,
     };
-    let stream = ReadObject::open(&depot.store, &object).await?.ok_or("it is stored")?;
+    let stream = ReadObject::open(&depot.store, &object, 0).await?.ok_or("it is stored")?;
     depot.store.upload(&form, b"after".as_slice()).await?;
     assert_eq!(stream.try_concat().await?, b"before");
     Ok(())

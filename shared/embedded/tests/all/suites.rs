@@ -67,6 +67,12 @@ async fn progress() -> Tested {
 }
 
 #[tokio::test]
+async fn reading() -> Tested {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    testing::reading::all(&testing::reading::Ports { track: &store, write: &store, host: &*host }).await
+}
+
+#[tokio::test]
 async fn studies() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::studies::all(&testing::studies::Ports { read: &store, write: &store, host: &*host }).await
@@ -90,7 +96,8 @@ async fn sessions() -> Tested {
 #[tokio::test]
 async fn ledger() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::ledger::all(&testing::ledger::Ports { claim: &store, grant: &store, host: &*host }).await
+    let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
+    testing::ledger::all(&ports).await
 }
 
 #[tokio::test]

@@ -7,7 +7,10 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{MACINTOSH, WINDOWS_1252};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Certainty, Encoding, OtherEncoding};
+use crate::checkpoint::Bytes;
 
 /// How many bytes are kept for the guess. More would not change it.
 const MOST_BYTES: usize = 32 * 1024;
@@ -23,6 +26,28 @@ pub(crate) struct Legacy {
     found: &'static encoding_rs::Encoding,
     certainty: Certainty,
     fixed: bool,
+}
+
+/// What can be stored of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LegacyState {
+    seen: Bytes,
+    look_again_at: usize,
+    found: String,
+    certainty: Certainty,
+    fixed: bool,
+}
+
+impl From<&LegacyState> for Legacy {
+    fn from(state: &LegacyState) -> Self {
+        Self {
+            seen: state.seen.0.clone(),
+            look_again_at: state.look_again_at,
+            found: encoding_rs::Encoding::for_label(state.found.as_bytes()).unwrap_or(WINDOWS_1252),
+            certainty: state.certainty,
+            fixed: state.fixed,
+        }
+    }
 }
 
 impl Default for Legacy {
@@ -54,6 +79,16 @@ impl Legacy {
             }
         }
         self.found
+    }
+
+    pub(crate) fn state(&self) -> LegacyState {
+        LegacyState {
+            seen: Bytes(self.seen.clone()),
+            look_again_at: self.look_again_at,
+            found: self.found.name().to_owned(),
+            certainty: self.certainty,
+            fixed: self.fixed,
+        }
     }
 
     pub(crate) fn decoder(&self) -> &'static encoding_rs::Encoding {

@@ -81,6 +81,14 @@ pub(crate) fn is_separator_line(row: &[u8]) -> bool {
 }
 
 impl Split for Csv {
+    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.header.iter().cloned().collect())
+    }
+
+    fn carry(&mut self, carried: Vec<Vec<u8>>) {
+        self.header = carried.into_iter().next();
+    }
+
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         while let Some(&byte) = tail.get(self.at) {
             match self.state {

@@ -45,6 +45,14 @@ pub(crate) trait Split: fmt::Debug + Send {
     /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
 
+    /// What it knows, between two records, besides the text that follows; none while it is in the middle of something.
+    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+        Some(Vec::new())
+    }
+
+    /// Gives that to a new splitter, which goes on.
+    fn carry(&mut self, _: Vec<Vec<u8>>) {}
+
     /// The text that closes the elements open around the records.
     fn closing(&self) -> Vec<u8> {
         Vec::new()

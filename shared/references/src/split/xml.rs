@@ -85,6 +85,11 @@ impl Xml {
                 let end = trimmed_end(tail, &(start..at)).unwrap_or(at);
                 return Some(self.found(start..end, at, Some(self.layout.unclosed)));
             }
+            if at > 0 {
+                // What is before a record is done with first, so that the open elements are those around the front.
+                self.at = 0;
+                return Some(Step::Skip { consumed: at });
+            }
             if empty {
                 return Some(self.found(at..at + length, at + length, None));
             }
@@ -158,6 +163,15 @@ impl Xml {
 }
 
 impl Split for Xml {
+    /// A comment between two records is passed over piece by piece, so its front is no place to go on from.
+    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+        (self.record.is_some() || self.until.is_none()).then(|| self.around.clone())
+    }
+
+    fn carry(&mut self, carried: Vec<Vec<u8>>) {
+        self.around = carried;
+    }
+
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             if let Some(until) = self.until {

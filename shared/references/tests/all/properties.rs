@@ -1,7 +1,7 @@
 //! Chunks change nothing, and no bytes cause a panic.
 
 use proptest::prelude::*;
-use references::{DETECTION_WINDOW, Known, Limits, Outcome, Reader};
+use references::{Checkpoint, DETECTION_WINDOW, Limits, Reader};
 
 use crate::{
     bundled::bundled,
@@ -91,20 +91,26 @@ proptest! {
         prop_assert_eq!(pushed, read_in_chunks(&file, usize::MAX, limits()));
     }
 
-    /// Whoever has read some records before gets the others, as they are, and the same report.
+    /// Whoever goes on at a checkpoint gets the other records, as they are, and the same report; or the same error.
     #[test]
-    fn reading_on_gives_the_rest(file in encoded(), known in any::<prop::sample::Index>(), chunk in 1_usize..40) {
-        let Ok((outcomes, report)) = read_in_chunks(&file, usize::MAX, limits()) else { return Ok(()) };
-        let (before, rest) = outcomes.split_at(known.index(outcomes.len() + 1));
-        let quarantined = before.iter().filter(|outcome| matches!(outcome, Outcome::Quarantined(_))).count() as u64;
-        let mut reader = Reader::new(limits()).after(Known { records: before.len() as u64, quarantined });
-        let mut found = Vec::new();
-        for chunk in file.chunks(chunk) {
-            found.extend(reader.push(chunk).unwrap());
-        }
-        let (last, again) = reader.finish().unwrap();
-        found.extend(last);
-        prop_assert_eq!((found.as_slice(), again), (rest, report));
+    fn reading_on_gives_the_rest(file in beyond_window(), at in any::<prop::sample::Index>(), chunk in 1_usize..40) {
+        let whole = read_in_chunks(&file, usize::MAX, limits());
+        let window = file.len().min(DETECTION_WINDOW);
+        let front = &file[..window + at.index(file.len() - window + 1)];
+        let mut reader = Reader::new(limits());
+        let Ok(mut outcomes) = reader.push(front) else { return Ok(()) };
+        let Some(checkpoint) = reader.checkpoint() else { return Ok(()) };
+        prop_assert_eq!(checkpoint.records(), outcomes.len() as u64);
+        let stored = serde_json::to_string(&checkpoint).unwrap();
+        let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
+        let mut reader = Reader::resume(limits(), &checkpoint).unwrap();
+        let rest = &file[usize::try_from(checkpoint.byte()).unwrap()..];
+        let pushed = rest.chunks(chunk).try_for_each(|chunk| reader.push(chunk).map(|new| outcomes.extend(new)));
+        let resumed = pushed.and_then(|()| reader.finish()).map(|(last, report)| {
+            outcomes.extend(last);
+            (outcomes, report)
+        });
+        prop_assert_eq!(resumed, whole);
     }
 
     /// Every byte belongs to one outcome or to a gap, and no gap holds what begins a record.

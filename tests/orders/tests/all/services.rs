@@ -232,7 +232,8 @@ async fn sagas_sessions_and_views() -> Tested {
 async fn ledger_and_processed() -> Tested {
     in_cloud(async |cloud| {
         let ledger = aws::ledger::Ledger::new(cloud.dynamo.clone(), cloud.table(aws::ledger::LEDGER_KEY));
-        let ports = testing::ledger::Ports { claim: &ledger, grant: &ledger, host: &SystemHost };
+        let ports =
+            testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
         testing::ledger::all(&ports).await?;
         let store =
             aws::ledger::Processed::new(cloud.dynamo.clone(), cloud.table(aws::ledger::PROCESSED_KEY));

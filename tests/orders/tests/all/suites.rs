@@ -60,7 +60,8 @@ async fn views() -> Tested {
 #[tokio::test]
 async fn ledger() -> Tested {
     let (_dir, host, store) = open();
-    testing::ledger::all(&testing::ledger::Ports { claim: &store, grant: &store, host: &*host }).await
+    let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
+    testing::ledger::all(&ports).await
 }
 
 #[tokio::test]

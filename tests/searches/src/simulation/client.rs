@@ -87,7 +87,9 @@ impl FileIntent {
     fn draw(rng: &mut Rng) -> Self {
         let quality = match rng.below(20) {
             0 => Quality::Unreadable,
-            1 | 2 => Quality::Bad,
+            1 => Quality::Bad,
+            2 => Quality::HalfReadable,
+            3 | 4 => Quality::Long,
             _ => Quality::Good,
         };
         let after_ms = match rng.below(30) {

@@ -69,7 +69,13 @@ impl Workload for Searches {
             objects: own.clone(),
             bucket: Ok(own.clone()),
             uploads: Ok(own),
-            settings: Settings { key_prefix: KEY_PREFIX.to_owned(), deadlines, ..Settings::default() },
+            settings: Settings {
+                key_prefix: KEY_PREFIX.to_owned(),
+                deadlines,
+                batch: 2,
+                push_bytes: 1,
+                ..Settings::default()
+            },
         }
     }
 
@@ -86,7 +92,12 @@ impl Workload for Searches {
     }
 
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
-        &[(NO_PARSE_DEADLINE, &Mode::ALL), (NO_LOOK, &Mode::ALL)]
+        &[
+            (NO_PARSE_DEADLINE, &Mode::ALL),
+            (NO_LOOK, &Mode::ALL),
+            (ports::PLACE_WITHOUT_STUDIES, &Mode::ALL),
+            (ports::READER_VERSION_IGNORED, &Mode::ALL),
+        ]
     }
 
     fn patience(&self) -> Option<Duration> {

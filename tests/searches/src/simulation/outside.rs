@@ -1,22 +1,40 @@
 //! What outlives the workers besides what the engine stores: objects, studies, and the truth about them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
-use imports::{FileId, Identity, ObjectKey, ParsedFile, SearchId};
+use imports::{FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId};
 use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
 use simulation::access::short;
 
 use super::KEY_PREFIX;
+use super::ports::of_version;
 
 /// Where uploads go.
 const BUCKET: &str = "bucket";
 
 const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
+/// How many records a long file has after its first, which fills the window by which the format is detected.
+const SHORT_RECORDS: usize = 8;
+static LONG: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut file =
+        format!("TY  - JOUR\nTI  - L\nAB  - {}\nER  - \n", "x".repeat(references::DETECTION_WINDOW));
+    for n in 0..SHORT_RECORDS {
+        file.push_str(&format!("TY  - JOUR\nTI  - L{n}\nER  - \n"));
+    }
+    file.into_bytes()
+});
+/// A long file that is refused at its end.
+static HALF_READABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let unreadable = "TY  - JOUR\nER  - \n".repeat(2 * SHORT_RECORDS);
+    [LONG.as_slice(), unreadable.as_bytes()].concat()
+});
 const NO_RECORD: &[u8] = b"no reference at all";
 
 /// How late a notification may be, and longer than a search waits for its files.
@@ -27,6 +45,10 @@ const HOUR_MS: u64 = 3_600_000;
 pub enum Quality {
     /// Two records.
     Good,
+    /// Many records, read in many pieces.
+    Long,
+    /// Some records, and more that cannot be read.
+    HalfReadable,
     /// Nothing that can be parsed.
     Bad,
     /// Whoever reads it gets an error, always.
@@ -56,7 +78,7 @@ pub struct StoredObject {
     /// Its user metadata.
     pub metadata: BTreeMap<String, String>,
     /// None when it cannot be read at all.
-    pub bytes: Option<&'static [u8]>,
+    pub bytes: Option<Cow<'static, [u8]>>,
 }
 
 /// Everything that is stored outside the engine, and what really happens.
@@ -74,6 +96,12 @@ pub struct Outside {
     pub marks: BTreeMap<(SearchId, FileId, u64), (u32, u64)>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
+    /// The attempts at each file.
+    pub readings: BTreeMap<(SearchId, FileId), Reading>,
+    /// Files that were refused because one attempt after the other crashed.
+    pub crashed: BTreeSet<(SearchId, FileId)>,
+    /// The last study of each file that a defect has not stored yet.
+    pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
     /// Files whose parse command was given up.
     pub given_up: BTreeSet<(SearchId, FileId)>,
     /// When the store was looked through first, by prefix.
@@ -100,6 +128,29 @@ impl Outside {
             self.files.values().filter(|file| file.search_id == search).cloned().collect();
         files.sort_by_key(|file| file.position);
         files
+    }
+
+    /// Makes everything that was read of a file what a reader of another version would have made of it: it counted a
+    /// record more.
+    pub(super) fn change_reader(&mut self, search: SearchId, file: FileId) {
+        // What has no place is read from the beginning by every reader, and what was read to its end is not read again.
+        let reading = self.readings.get_mut(&(search, file));
+        let place = reading.and_then(|reading| reading.place.as_mut());
+        let Some(place) = place.filter(|place| matches!(place, Place::Within(_))) else { return };
+        of_version(place, 0);
+        if let Some(studies) = self.studies.remove(&(search, file)) {
+            let shifted = studies
+                .into_iter()
+                .map(|(record, study)| (record + 1, Identity { record: record + 1, ..study }));
+            self.studies.insert((search, file), shifted.collect());
+        }
+    }
+
+    /// Stores the study that a defect has held back.
+    pub(super) fn put_back(&mut self, search: SearchId, file: FileId) {
+        if let Some((record, study)) = self.held.remove(&(search, file)) {
+            self.studies.entry((search, file)).or_default().insert(record, study);
+        }
     }
 
     /// An object, in its latest version unless one is named.
@@ -145,8 +196,10 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
         r#"{{"Records":[{{"eventName":"ObjectCreated:Post","s3":{{"bucket":{{"name":"{BUCKET}"}},"object":{{"key":"{key}"{version_field}}}}}}}]}}"#
     );
     let bytes = match quality {
-        Quality::Good => Some(TWO_RECORDS),
-        Quality::Bad => Some(NO_RECORD),
+        Quality::Good => Some(Cow::Borrowed(TWO_RECORDS)),
+        Quality::Long => Some(Cow::Borrowed(LONG.as_slice())),
+        Quality::HalfReadable => Some(Cow::Borrowed(HALF_READABLE.as_slice())),
+        Quality::Bad => Some(Cow::Borrowed(NO_RECORD)),
         Quality::Unreadable => None,
     };
     let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes: 100 };

@@ -7,12 +7,12 @@ use futures::stream;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, PresignUpload, PresignedPost, Progress,
-    Quarantined, ReadObject, ReadProgress, ReadStudies, ReportProgress, SearchId, Study, UploadGrant,
-    WriteStudies,
+    FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, Place, PresignUpload, PresignedPost,
+    Progress, Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReportProgress, SearchId, Study,
+    TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
-use references::Known;
+use references::READER_VERSION;
 use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
@@ -25,8 +25,8 @@ const OBJECTS_HEAD: Call = Call::own(0, "objects.head");
 const OBJECTS_OPEN: Call = Call::own(1, "objects.open");
 /// Storing studies.
 const STUDIES_STORE: Call = Call::own(2, "studies.store").late();
-/// Asking how far a file is stored.
-const STUDIES_STORED: Call = Call::own(3, "studies.stored");
+/// Noting that an attempt at a file begins.
+const READING_BEGIN: Call = Call::own(3, "reading.begin");
 /// Remembering that a file was read to its end.
 const STUDIES_FINISH: Call = Call::own(4, "studies.finish").late();
 /// Reading which files were, and what their studies are recognised by.
@@ -38,18 +38,36 @@ const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").late().rare();
 /// Looking through the uploaded files.
 const OBJECTS_FIND: Call = Call::own(8, "objects.find").rare();
 
+/// Remembering a place in a file.
+const READING_REACH: Call = Call::own(9, "reading.reach").rare();
+/// Noting that an attempt at a file has ended.
+const READING_PAUSE: Call = Call::own(10, "reading.pause");
+
 /// All of them.
-pub(super) static CALLS: [Call; 9] = [
+pub(super) static CALLS: [Call; 11] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
-    STUDIES_STORED,
+    READING_BEGIN,
     STUDIES_FINISH,
     STUDIES_READ,
     STUDIES_MARK,
     STUDIES_DISCARD,
     OBJECTS_FIND,
+    READING_REACH,
+    READING_PAUSE,
 ];
+
+/// A place is remembered without what was read before it being stored.
+pub(super) const PLACE_WITHOUT_STUDIES: &str = "a place is remembered before what was read is stored";
+/// A reader goes on where one of another version was.
+pub(super) const READER_VERSION_IGNORED: &str = "a changed reader goes on by the number of records";
+
+/// After how many crashes a file is refused.
+const MOST_CRASHES: u32 = 5;
+
+/// How many bytes of a long file come at once, after the first ones.
+const PIECE_BYTES: usize = 40;
 
 /// The ports of one worker.
 pub(super) struct Own(pub(super) Access<Outside>);
@@ -71,17 +89,29 @@ impl ReadObject for Own {
         self.0.call(OBJECTS_HEAD, head).await
     }
 
-    async fn open(&self, object: &ObjectRef) -> Result<Option<ObjectStream>, StoreError> {
-        let object = object.clone();
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
+        let (object, from) = (object.clone(), usize::try_from(from).unwrap_or(usize::MAX));
         let open = move |scene: &mut Scene<'_, Outside>| {
             let Some(stored) = scene.object(&object.key, object.version.as_deref()) else { return Ok(None) };
             // Nobody ever succeeds in reading a poisonous file.
             let broken = || StoreError::unavailable("reading an object", "the object cannot be read");
-            let bytes = stored.bytes.ok_or_else(broken)?;
-            Ok(Some(stream::iter([Ok(bytes.to_vec())]).boxed()))
+            let rest = stored.bytes.as_deref().ok_or_else(broken)?.get(from..).unwrap_or_default().to_vec();
+            let breaks_off = scene.rng().one_in(12);
+            let pieces = pieces(&rest);
+            let whole = if breaks_off { pieces.len() / 2 } else { pieces.len() };
+            let broken = breaks_off.then(broken).map(Err);
+            Ok(Some(stream::iter(pieces.into_iter().take(whole).map(Ok).chain(broken)).boxed()))
         };
         self.0.call(OBJECTS_OPEN, open).await?
     }
+}
+
+/// The bytes as a connection delivers them: the first records at once, the others one by one.
+fn pieces(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (first, rest) = bytes.split_at(bytes.len().min(references::DETECTION_WINDOW));
+    let mut pieces = vec![first.to_vec()];
+    pieces.extend(rest.chunks(PIECE_BYTES).map(<[u8]>::to_vec));
+    pieces
 }
 
 #[async_trait]
@@ -122,12 +152,77 @@ impl PresignUpload for Own {
     }
 }
 
+/// A place as a reader of another version would have written it down.
+pub(super) fn of_version(place: &mut Place, version: u32) {
+    if let Place::Within(checkpoint) = place
+        && let Some(checkpoint) = checkpoint.as_object_mut()
+    {
+        checkpoint.insert("reader".to_owned(), version.into());
+    }
+}
+
+#[async_trait]
+impl TrackReading for Own {
+    async fn begin(&self, search: SearchId, file: FileId) -> Result<Reading, StoreError> {
+        let ignores_versions = self.0.has(READER_VERSION_IGNORED);
+        let begin = move |scene: &mut Scene<'_, Outside>| {
+            // Between two attempts a release with another reader may be deployed, by which the records are others.
+            let is_idle = scene.readings.get(&(search, file)).is_some_and(|reading| reading.begun == 0);
+            if is_idle && scene.rng().one_in(4) {
+                scene.change_reader(search, file);
+            }
+            let reading = scene.readings.entry((search, file)).or_default();
+            let mut before = reading.clone();
+            reading.begun += 1;
+            if before.begun >= MOST_CRASHES {
+                scene.crashed.insert((search, file));
+            }
+            scene.held.remove(&(search, file));
+            if ignores_versions && let Some(place) = &mut before.place {
+                of_version(place, READER_VERSION);
+            }
+            scene.note(|| format!("reading.begin    file {}: {} before", short(&file), before.begun));
+            before
+        };
+        self.0.call(READING_BEGIN, begin).await
+    }
+
+    async fn reach(&self, search: SearchId, file: FileId, place: &Place) -> Result<(), StoreError> {
+        let (place, holds_back) = (place.clone(), self.0.has(PLACE_WITHOUT_STUDIES));
+        let reach = move |scene: &mut Scene<'_, Outside>| {
+            scene.note(|| format!("reading.reach    file {}", short(&file)));
+            let Some(reading) = scene.readings.get_mut(&(search, file)) else { return };
+            if matches!(place, Place::End { .. }) || !matches!(reading.place, Some(Place::End { .. })) {
+                reading.place = Some(place);
+            }
+            if holds_back && let Some(studies) = scene.studies.get_mut(&(search, file)) {
+                let last = studies.pop_last();
+                scene.held.extend(last.map(|last| ((search, file), last)));
+            }
+        };
+        self.0.call(READING_REACH, reach).await
+    }
+
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        let pause = move |scene: &mut Scene<'_, Outside>| {
+            scene.held.remove(&(search, file));
+            if let Some(reading) = scene.readings.get_mut(&(search, file)) {
+                reading.begun = 0;
+            }
+        };
+        self.0.call(READING_PAUSE, pause).await
+    }
+}
+
 #[async_trait]
 impl WriteStudies for Own {
     async fn store(&self, studies: &[Study], _: &[Quarantined]) -> Result<(), StoreError> {
         let studies = studies.to_vec();
         let store = move |scene: &mut Scene<'_, Outside>| {
             let count = studies.len();
+            if let Some(first) = studies.first() {
+                scene.put_back(first.search_id, first.file_id);
+            }
             for study in studies {
                 let (file, record) = ((study.search_id, study.file_id), study.record);
                 let known = scene.studies.entry(file).or_default();
@@ -142,6 +237,7 @@ impl WriteStudies for Own {
         let discard = move |scene: &mut Scene<'_, Outside>| {
             let found = scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len());
             scene.files.remove(&(search, file));
+            scene.readings.remove(&(search, file));
             scene.note(|| format!("studies.discard  file {} of {}: {found}", short(&file), short(&search)));
         };
         self.0.call(STUDIES_DISCARD, discard).await
@@ -150,6 +246,7 @@ impl WriteStudies for Own {
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let file = file.clone();
         let finish = move |scene: &mut Scene<'_, Outside>| {
+            scene.put_back(file.search_id, file.file_id);
             scene.files.entry((file.search_id, file.file_id)).or_insert(file);
         };
         self.0.call(STUDIES_FINISH, finish).await
@@ -198,15 +295,6 @@ impl ReadStudies for Own {
             known.range(after + 1..).map(|(_, study)| study.clone()).take(limit).collect()
         };
         self.0.call(STUDIES_READ, read).await
-    }
-
-    async fn stored(&self, search: SearchId, file: FileId) -> Result<Known, StoreError> {
-        let look = move |scene: &mut Scene<'_, Outside>| {
-            let known = scene.studies.get(&(search, file));
-            let last = known.and_then(|known| known.keys().next_back().copied());
-            Known { records: last.unwrap_or(0), quarantined: 0 }
-        };
-        self.0.call(STUDIES_STORED, look).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {

@@ -1,6 +1,6 @@
 //! What must hold of searches when everything has come to rest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use imports::saga::State;
 use imports::{FileId, ImportEvent, Job, Matcher, Outcome, SearchId};
@@ -61,11 +61,15 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     }
     for (file, known) in &ended.import.files {
         let quality = truth.files.get(file).copied();
-        let given_up = rest.given_up.contains(&(search, *file));
+        let key = (search, *file);
+        let given_up = rest.crashed.contains(&key) || rest.given_up.contains(&key);
         let fits = match (&known.outcome, quality) {
-            (Some(Outcome::Completed(_)), Some(Quality::Good)) => true,
-            (Some(Outcome::Failed { .. }), Some(Quality::Bad | Quality::Unreadable)) => true,
-            (Some(Outcome::Failed { .. }), Some(Quality::Good)) => given_up,
+            (Some(Outcome::Completed(_)), Some(Quality::Good | Quality::Long)) => true,
+            (
+                Some(Outcome::Failed { .. }),
+                Some(Quality::HalfReadable | Quality::Bad | Quality::Unreadable),
+            ) => true,
+            (Some(Outcome::Failed { .. }), Some(Quality::Good | Quality::Long)) => given_up,
             // Its command lay among the dead letters.
             (None, Some(_)) => because("not read in time") && rest.was_given_up(search),
             _ => false,
@@ -106,17 +110,13 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
 
 fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> Checked {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
-    let commands = rest.parsed.get(&(search, file)).map_or(0, BTreeSet::len);
-    // A command whose worker crashed every time, but only after its reply, is given up and has taken effect.
-    let may_be_unnoted = rest.given_up.contains(&(search, file));
-    if commands != 1 && !(commands == 0 && may_be_unnoted) {
-        let detail = format!("file {file} of search {search} was not parsed by exactly one command");
-        return broken(Invariant::EffectsTakeEffectOnce, detail);
-    }
-    let studies = rest.studies.get(&(search, file)).map_or(0, BTreeMap::len);
-    if studies as u64 != counts.studies {
+    // Nothing in the files is unreadable, so the studies are those of the first records.
+    let studies = rest.studies.get(&(search, file));
+    let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
+    if records.clone().ne(1..=counts.studies) {
+        let (file, records) = (short(&file), records.collect::<Vec<_>>());
         let detail =
-            format!("file {} of search {search} completed, but {studies} studies are stored", short(&file));
+            format!("file {file} of search {search} completed, but the studies stored are {records:?}");
         return broken(Invariant::Application, detail);
     }
     Ok(())

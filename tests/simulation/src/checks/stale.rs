@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messages::{PartitionKey, Queue, Token};
+use messages::{Observation, PartitionKey, Queue, Token, Verdict};
 use outbox::View;
 
+use crate::access::short;
+use crate::application::Station;
+use crate::checks::Sent;
 use crate::options::{Invariant, Mode};
 use crate::ports::queues::describe;
 use crate::world::World;
@@ -94,6 +97,21 @@ impl World {
                 false => (Invariant::DuplicatesChangeNothing, "stale duplicates"),
             };
             self.violate(invariant, || format!("{who} changed {what}"));
+        }
+    }
+
+    /// Checks that a command is not carried out once its answer has taken effect, or is not awaited any more.
+    pub(crate) fn check_repeated(&mut self, observation: &Observation) {
+        let Observation { verdict: Verdict::Handled, message_id: Some(id), .. } = observation else { return };
+        if !self.only_repeats || self.config.mode == Mode::Optimistic {
+            return;
+        }
+        let Some(Sent { queue, message: Some(message), .. }) = self.checks.sent.get(id) else { return };
+        let is_of_queue =
+            |station: &Station| station.function == observation.function && station.queue == *queue;
+        if message.reply_token.is_some() && self.stations.iter().any(is_of_queue) {
+            let what = format!("{} {} was answered, and is carried out again", message.body.name, short(id));
+            self.violate(Invariant::DuplicatesChangeNothing, || what);
         }
     }
 

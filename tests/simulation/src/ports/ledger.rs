@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use dedup::ledger::Item;
-use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
+use dedup::{Admission, CheckTokens, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
 
 use crate::access::short;
 use crate::coverage::Call;
+use crate::options::Mutant;
 use crate::port::Port;
 use crate::world::{World, timestamp};
 
@@ -68,6 +69,23 @@ impl GrantTokens for Port {
             are_there
         };
         self.call(Call::LEDGER_GRANT, begin).await
+    }
+}
+
+#[async_trait]
+impl CheckTokens for Port {
+    async fn is_granted(
+        &self,
+        partition: PartitionKey,
+        token: &Token,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let token = token.clone();
+        let look = move |world: &mut World| {
+            let granted = world.items.get(&partition).is_some_and(|item| item.is_granted(&token, now));
+            granted || world.has(Mutant::ReplyTokenUnchecked)
+        };
+        self.call(Call::LEDGER_CHECK, look).await
     }
 }
 

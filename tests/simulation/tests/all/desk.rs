@@ -111,7 +111,7 @@ static RUNS: Function<Engine> = Function {
 
 static ANSWERS: Function<Engine> = Function {
     name: "desk",
-    services: &[Service::PROCESSED],
+    services: &[Service::PROCESSED, Service::TOKENS],
     source: Source::Queue(DESK),
     sends: &[SAGA],
     build: Some(|engine| engine.guard("desk", Desk)),

@@ -100,6 +100,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
         grants.extend(match *service {
             Service::DATABASE => secret(template),
             Service::LEDGER => on(&["dynamodb:UpdateItem"], arn(dynamo_setting(*service))),
+            Service::TOKENS => on(&["dynamodb:GetItem"], arn(dynamo_setting(*service))),
             Service::PROCESSED => {
                 on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(dynamo_setting(*service)))
             }

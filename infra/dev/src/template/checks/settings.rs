@@ -14,8 +14,8 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::Function;
 
-const SERVICES: [Service; 6] =
-    [Service::DATABASE, Service::LEDGER, Service::PROCESSED, OBJECTS, BUCKET, UPLOADS];
+const SERVICES: [Service; 7] =
+    [Service::DATABASE, Service::LEDGER, Service::TOKENS, Service::PROCESSED, OBJECTS, BUCKET, UPLOADS];
 
 /// The template deploys every function, and nothing else.
 pub(crate) fn functions(template: &Template) -> Vec<Finding> {

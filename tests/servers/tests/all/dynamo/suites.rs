@@ -10,7 +10,8 @@ use servers::Tested;
 async fn ledger() -> Tested {
     with_table("partition_id", |client, table| async move {
         let ledger = Ledger::new(client, table);
-        let ports = testing::ledger::Ports { claim: &ledger, grant: &ledger, host: &SystemHost };
+        let ports =
+            testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
         testing::ledger::all(&ports).await
     })
     .await

@@ -68,6 +68,11 @@ async fn progress_on(scratch: &Scratch) -> Tested {
     testing::progress::all(&testing::progress::Ports { report: store, read: store, host: &SystemHost }).await
 }
 
+async fn reading_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::reading::all(&testing::reading::Ports { track: store, write: store, host: &SystemHost }).await
+}
+
 async fn studies_on(scratch: &Scratch) -> Tested {
     let store = &scratch.mongo;
     testing::studies::all(&testing::studies::Ports { read: store, write: store, host: &SystemHost }).await
@@ -104,6 +109,7 @@ async fn views() -> Tested {
 async fn progress() -> Tested {
     let scratch = Scratch::new().await?;
     progress_on(&scratch).await?;
+    reading_on(&scratch).await?;
     scratch.end().await
 }
 
@@ -129,6 +135,7 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     sagas_on(&scratch).await?;
     views_on(&scratch).await?;
     progress_on(&scratch).await?;
+    reading_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     scratch.database.run_command(doc! { "profile": 0 }).await?;
@@ -160,6 +167,7 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
     sagas_on(&scratch).await?;
     views_on(&scratch).await?;
     progress_on(&scratch).await?;
+    reading_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     let mut seen = BTreeSet::new();

@@ -32,7 +32,7 @@ async fn a_missing_bucket_is_named_with_its_setting() {
     let bucket = unique("missing");
     let expected = format!("there is no bucket \"{bucket}\" (set by SEARCH_IMPORT_UPLOAD_BUCKET)");
     for error in
-        [error(objects.head(&bucket, "a/b.ris", None).await), error(objects.open(&object(&bucket)).await)]
+        [error(objects.head(&bucket, "a/b.ris", None).await), error(objects.open(&object(&bucket), 0).await)]
     {
         assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
     }
@@ -44,7 +44,7 @@ async fn wrong_credentials_are_named_as_such() {
         signature we calculated does not match.</Message><StringToSign>a-secret</StringToSign></Error>";
     let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
     let objects = objects(s3::client(&config_at(&server.address).await));
-    let error = error(objects.open(&object("bucket")).await);
+    let error = error(objects.open(&object("bucket"), 0).await);
     assert!(
         error.is_retryable() && error.chain().contains("the credentials were refused"),
         "{}",
@@ -58,7 +58,7 @@ async fn slowing_down_is_tried_again_a_few_times_and_then_unavailable() {
     let slower = "<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>Slower.</Message></Error>";
     let server = Scripted::start(|_, _| (503, slower.to_owned())).await;
     let objects = objects(s3::client(&config_at(&server.address).await));
-    let error = error(objects.open(&object("bucket")).await);
+    let error = error(objects.open(&object("bucket"), 0).await);
     assert!(error.is_retryable() && error.chain().contains("SlowDown"), "{}", error.chain());
     assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
 }

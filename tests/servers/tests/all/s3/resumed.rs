@@ -19,7 +19,7 @@ async fn reading_goes_on_where_a_connection_broke() -> Tested {
         let fate = |request| if request < 2 { Fate::BrokenOff(700_000) } else { Fate::Passed };
         let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
-        let whole = read(objects.open(&object).await?.unwrap()).await?;
+        let whole = read(objects.open(&object, 0).await?.unwrap()).await?;
         assert!(whole == bytes, "other bytes");
         assert_eq!(way.requests(), 3);
         Ok(())
@@ -33,7 +33,7 @@ async fn a_connection_that_always_breaks_is_given_up() -> Tested {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
         let way = Unreliable::before(&Service::S3.address(), |_| Fate::BrokenOff(100_000)).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
-        let error = read(objects.open(&object).await?.unwrap()).await.unwrap_err();
+        let error = read(objects.open(&object, 0).await?.unwrap()).await.unwrap_err();
         assert!(error.is_retryable(), "{}", error.chain());
         assert!(error.chain().contains("reading object a file.ris from byte"), "{}", error.chain());
         assert_eq!(way.requests(), 6, "the first one, and five more");
@@ -49,7 +49,7 @@ async fn what_was_replaced_meanwhile_is_never_mixed_in() -> Tested {
         let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
         let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
-        let mut stream = objects.open(&object).await?.unwrap();
+        let mut stream = objects.open(&object, 0).await?.unwrap();
         assert!(stream.try_next().await?.is_some());
         put(&client, &bucket, &vec![b'x'; SIZE]).await;
         let error = read(stream).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn a_version_is_read_to_its_end_whatever_replaces_it() -> Tested {
         let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
         let way = Unreliable::before(&Service::S3.address(), fate).await;
         let objects = objects(s3::client(&config_at(&way.address).await));
-        let mut stream = objects.open(&object).await?.unwrap();
+        let mut stream = objects.open(&object, 0).await?.unwrap();
         let mut whole = stream.try_next().await?.unwrap();
         put(&client, &bucket, &vec![b'x'; SIZE]).await;
         whole.extend(read(stream).await?);

@@ -42,11 +42,11 @@ async fn a_replaced_object_is_still_read_by_its_version() -> Tested {
             assert!(object.version.is_some());
             let facts = objects.head(&bucket, &object.key, object.version.as_deref()).await?.unwrap();
             assert_eq!(facts.size_bytes, bytes.len() as u64);
-            assert_eq!(read(objects.open(object).await?.unwrap()).await?, bytes);
+            assert_eq!(read(objects.open(object, 0).await?.unwrap()).await?, bytes);
         }
         client.delete_object().bucket(&bucket).key(&new.key).send().await?;
         assert_eq!(objects.head(&bucket, &new.key, None).await?, None, "a mark of deletion is no object");
-        assert_eq!(read(objects.open(&old).await?.unwrap()).await?, b"old");
+        assert_eq!(read(objects.open(&old, 0).await?.unwrap()).await?, b"old");
         Ok(())
     })
     .await

@@ -1,0 +1,81 @@
+//! Where a reader is in its file, so that another one goes on from there.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Format,
+    detect::Detected,
+    encoding::{Certainty, Encoding, Legacy, LegacyState},
+    stream::Place,
+};
+
+/// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
+/// a reader of another version does not go on where one of this version was, since its records would be counted
+/// otherwise.
+pub const READER_VERSION: u32 = 1;
+
+/// A place between two records, and what a reader has to know to go on from there. It can be stored.
+///
+/// What it was made from is to be stored first: the records before it are not read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// [`READER_VERSION`] of the reader.
+    pub(crate) reader: u32,
+    /// Where the text that was not read yet begins.
+    pub(crate) place: Place,
+    /// The records before it.
+    pub(crate) records: u64,
+    /// How many of them were quarantined.
+    pub(crate) quarantined: u64,
+    pub(crate) format: Format,
+    pub(crate) format_certainty: Certainty,
+    pub(crate) encoding: Encoding,
+    pub(crate) certainty: Certainty,
+    pub(crate) legacy: LegacyState,
+    /// What the splitter knows besides the text that follows: the header row, or the elements around the records.
+    pub(crate) carried: Vec<Bytes>,
+    /// The header row as it was decoded.
+    pub(crate) header: Option<String>,
+}
+
+impl Checkpoint {
+    /// The first byte of the file that has to be read again.
+    #[must_use]
+    pub fn byte(&self) -> u64 {
+        self.place.byte
+    }
+
+    /// How many records are before it, readable or not.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    pub(crate) fn detected(&self) -> Detected {
+        Detected {
+            encoding: self.encoding,
+            certainty: self.certainty,
+            legacy: Legacy::from(&self.legacy),
+            mark_length: 0,
+            format: self.format,
+            format_certainty: self.format_certainty,
+        }
+    }
+}
+
+/// Bytes that are text as a rule: each is written as the character of its number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl From<String> for Bytes {
+    fn from(text: String) -> Self {
+        Self(text.chars().filter_map(|c| u8::try_from(c).ok()).collect())
+    }
+}
+
+impl From<Bytes> for String {
+    fn from(bytes: Bytes) -> Self {
+        bytes.0.into_iter().map(char::from).collect()
+    }
+}
