@@ -31,7 +31,9 @@ impl ParseReferences {
             files.insert(key.file, SearchUploadSaved::of(&key, object, facts.metadata));
         }
         let why = format!("found {} files that the saga did not know", files.len());
-        let found = UploadsFound { files: files.into_values().collect() };
-        Done::because(why).reply(&SearchEvent::UploadsFound(found))
+        let (look_id, index) = (command.look_id, files.len());
+        let found = UploadsFound { look_id, files: files.into_values().collect() };
+        // Two copies of the command may find different files, and a message of one id says one thing.
+        Done::because(why).reply_as(index, &SearchEvent::UploadsFound(found))
     }
 }

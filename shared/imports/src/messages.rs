@@ -140,6 +140,8 @@ pub struct UploadTimeout {
 /// See [`SearchEvent::UploadsFound`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadsFound {
+    /// Which look it answers; an answer to any other than the saga's current one is ignored.
+    pub look_id: TimeoutId,
     /// What a notification would have told of each file, one entry for a file.
     pub files: Vec<SearchUploadSaved>,
 }
@@ -191,6 +193,8 @@ pub struct StartParsing {
 /// See [`ParseCommand::LookForUploads`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookForUploads {
+    /// Names the look: the timeout that ends it.
+    pub look_id: TimeoutId,
     /// The review that the search is for.
     pub project_id: ProjectId,
     /// The files that are known to be stored.

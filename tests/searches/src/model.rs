@@ -75,8 +75,8 @@ fn stored(n: u32) -> SearchUploadSaved {
 fn replies(message: &Message) -> Vec<Message> {
     let parse = match message.read() {
         Ok(ParseCommand::StartParsing(parse)) => parse,
-        Ok(ParseCommand::LookForUploads(_)) => {
-            let found = UploadsFound { files: vec![stored(0)] };
+        Ok(ParseCommand::LookForUploads(look)) => {
+            let found = UploadsFound { look_id: look.look_id, files: vec![stored(0)] };
             return vec![reply(message, &SearchEvent::UploadsFound(found))];
         }
         Err(_) => return Vec::new(),

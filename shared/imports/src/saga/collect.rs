@@ -127,9 +127,11 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
         return give_up(moment, import, ", and nobody could look whether more are stored");
     }
     let timeout_id = moment.timeout_id();
-    let import = Import { timeout: Some(timeout_id), look: Some(Look::Decides), ..import.clone() };
+    let look = Look { id: timeout_id, decides: true };
+    let import = Import { timeout: Some(timeout_id), look: Some(look), ..import.clone() };
     let received = import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id);
-    let look = LookForUploads { project_id: import.project_id, known: received.collect() };
+    let (look_id, project_id) = (timeout_id, import.project_id);
+    let look = LookForUploads { look_id, project_id, known: received.collect() };
     Decision::to(waiting(import), "the time for uploads is up; looking whether more of them are stored")
         .schedule(TIMEOUT, moment.after(LOOK), &SearchEvent::UploadTimeout(UploadTimeout { timeout_id }))
         .ask(&ParseCommand::LookForUploads(look))
@@ -138,7 +140,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
 
 /// The store was looked through. What does not belong to the search is not what it waits for.
 pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) -> Decision {
-    let Some(look) = import.look else { return Decision::ignore(NO_LOOK) };
+    let Some(look) = answered(import, found) else { return Decision::ignore(NO_LOOK) };
     let mut joined = Import { look: None, ..import.clone() };
     for saved in &found.files {
         let mut more = joined.clone();
@@ -146,22 +148,33 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
             joined = more;
         }
     }
-    match look {
-        _ if joined.received() > import.received() => wait_or_parse(moment, joined),
-        Look::Decides => give_up(moment, joined, ""),
-        Look::Outdated => Decision::to(waiting(joined), "nothing is stored that is not known").into(),
+    if joined.received() > import.received() {
+        wait_or_parse(moment, joined)
+    } else if look.decides {
+        give_up(moment, joined, "")
+    } else {
+        Decision::to(waiting(joined), "nothing is stored that is not known").into()
     }
 }
 
-const NO_LOOK: &str = "no look for uploads is under way";
+const NO_LOOK: &str = "this look for uploads is not under way";
+
+/// The look that this answers, if it is under way.
+fn answered(import: &Import, found: &UploadsFound) -> Option<Look> {
+    import.look.filter(|look| look.id == found.look_id)
+}
 
 /// The store was looked through although all files have arrived since.
-pub(super) fn found_late(import: &Import) -> Decision {
-    if import.look.is_none() {
+pub(super) fn found_late(import: &Import, found: &UploadsFound) -> Decision {
+    if answered(import, found).is_none() {
         return Decision::ignore(NO_LOOK);
     }
     let import = Import { look: None, ..import.clone() };
     Decision::to(State::Parsing(import), "all files have arrived; already Parsing").into()
+}
+
+fn outdated(look: Look) -> Look {
+    Look { decides: false, ..look }
 }
 
 fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
@@ -300,7 +313,7 @@ fn waiting(import: Import) -> State {
 fn wait(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> {
     let timeout_id = moment.timeout_id();
     import.timeout = Some(timeout_id);
-    import.look = import.look.map(|_| Look::Outdated);
+    import.look = import.look.map(outdated);
     let fired = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
     // The look has as much time as it would have had.
     let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(LOOK));
@@ -333,7 +346,7 @@ fn parse(moment: &Moment<'_>, import: Import) -> Advance<State> {
     });
     let commands: Vec<ParseCommand> = commands.collect();
     let why = format!("all files are here; parsing {}", import.files.len());
-    let import = Import { timeout: None, look: import.look.map(|_| Look::Outdated), ..import };
+    let import = Import { timeout: None, look: import.look.map(outdated), ..import };
     commands.iter().fold(parsing(moment, import, why), Advance::ask)
 }
 

@@ -42,21 +42,20 @@ pub struct Import {
     /// The timeout that is running: for the files to arrive, or for them to be read. None in documents of earlier
     /// releases that are being read.
     pub timeout: Option<TimeoutId>,
-    /// What the store's answer is awaited for, while it is being looked through for files that nobody told of.
+    /// The look that is under way: through the store, for files that nobody told of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,
     /// When its first message was handled.
     pub created_at: Timestamp,
 }
 
-/// What comes of a look through the store that finds nothing new.
+/// A look through the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Look {
-    /// The time for uploads is up, so the search ends.
-    Decides,
-    /// A file has arrived since it was asked for, so the search goes on.
-    Outdated,
+pub struct Look {
+    /// The timeout that was set with it.
+    pub id: TimeoutId,
+    /// Whether the search ends when nothing new is found; not when a file has arrived since.
+    pub decides: bool,
 }
 
 /// What is known of one file.

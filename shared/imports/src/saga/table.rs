@@ -421,7 +421,7 @@ fn found(files: &[SearchEvent]) -> SearchEvent {
         SearchEvent::SearchUploadSaved(saved) => Some(saved.clone()),
         _ => None,
     });
-    SearchEvent::UploadsFound(UploadsFound { files: files.collect() })
+    SearchEvent::UploadsFound(UploadsFound { look_id: timeout_id(LOOKING), files: files.collect() })
 }
 
 #[cfg(test)]

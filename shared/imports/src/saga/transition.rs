@@ -58,7 +58,7 @@ pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
             record(moment, import, reply.file_id, Outcome::Failed { reason: reply.reason.clone() })
         }
         (Parsing(_), UploadTimeout(_)) => Decision::ignore("all files have arrived; already Parsing"),
-        (Parsing(import), UploadsFound(_)) => collect::found_late(import),
+        (Parsing(import), UploadsFound(found)) => collect::found_late(import, found),
         (Parsing(import), ParseTimeout(timeout)) => parse_timed_out(moment, import, timeout.timeout_id),
         (Parsing(_), SearchWithdrawn(_)) => Decision::ignore("too late to withdraw it; already Parsing"),
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use imports::saga::{Import, Look, State};
+use imports::saga::{Import, State};
 use imports::{FileId, ImportEvent, ParseCommand, SearchEvent, SearchImport};
 use messages::MessageId;
 use simulation::Change;
@@ -30,7 +30,8 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     if added.parse != files {
         return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
     }
-    let looking = |state: &State| import(state).is_some_and(|import| import.look == Some(Look::Decides));
+    let looking =
+        |state: &State| import(state).is_some_and(|import| import.look.is_some_and(|look| look.decides));
     let looks = usize::from(looking(after) && !before.is_some_and(looking));
     // A search that goes on within the same change has asked for nothing.
     if added.looks < looks {
