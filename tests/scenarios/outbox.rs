@@ -9,8 +9,8 @@ use functions::run_saga;
 use futures::future::join;
 use imports::messages::SearchImportEnded;
 use imports::queues::{CONTROL, EVENTS, SAGA, UPLOADS};
-use imports::{ImportEvent, JobState, ProjectId, SearchId, SearchImport};
-use jiff::Timestamp;
+use imports::{Deadlines, ImportEvent, JobState, ProjectId, SearchId, SearchImport};
+use jiff::{SignedDuration, Timestamp};
 use messages::{
     Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError, SendMessages,
     SessionId, StoreError,
@@ -274,9 +274,11 @@ async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_sea
     let uploads = world.take(&UPLOADS).await;
     world.deliver(&UPLOADS, &uploads).await;
     let refusing = Engine { send: Arc::new(Closed), ..world.backend.ports.engine.clone() };
+    // An operator who comes so late has to have been given the time.
+    let deadlines = Deadlines { parse: SignedDuration::from_hours(60 * 24), ..Deadlines::default() };
     let events = world.take(&SAGA).await;
     let answers = refusing
-        .run(run_saga::NAME, SearchImport::default())
+        .run(run_saga::NAME, SearchImport { deadlines })
         .unwrap()
         .consume(&deliveries(&events), None)
         .await;

@@ -175,7 +175,7 @@ async fn a_look_that_is_never_answered_ends_the_search_too() {
     let timeout = world.take(&SAGA).await;
     world.deliver(&SAGA, &timeout).await;
     assert_eq!(body(&world.take(&PARSE).await[0]).name, "LookForUploads");
-    world.pass(Duration::from_secs(3 * 3_600)).await;
+    world.pass(Duration::from_secs(24 * 3_600)).await;
     let timeout = world.take(&SAGA).await;
     world.deliver(&SAGA, &timeout).await;
     let reason = world.job(announced.search_id).await.reason;

@@ -70,7 +70,7 @@ impl Objects {
                 let doing = format!("looking for bucket {bucket}");
                 match error.raw_response().map(|raw| raw.status().as_u16()) {
                     Some(404) => {
-                        Err(StoreError::unusable(doing, aws::failure::Failure::Missing(resource(bucket))))
+                        Err(StoreError::unavailable(doing, aws::failure::Failure::Missing(resource(bucket))))
                     }
                     _ => Err(failed(doing, &resource(bucket), &error)),
                 }

@@ -36,8 +36,9 @@ impl Default for Settings {
             conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
             busy_tries: 5,
             busy_wait: Duration::from_millis(50),
-            // The lease of a worker that died inside is over after the fifth wait.
-            busy_visibility: Backoff { first: Duration::from_secs(1), most: Duration::from_secs(30) },
+            // The lease of a worker that died inside is over after the fifth wait. A partition stays busy for longer only
+            // where nobody can give it back, as without the permission; then the receipts have to last.
+            busy_visibility: Backoff { first: Duration::from_secs(1), most: Backoff::FAILURE.most },
             failure_visibility: Backoff::FAILURE,
             admit_untokened: false,
         }

@@ -23,23 +23,27 @@ const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_0
 /// limits promise, less what other faults cost.
 const OUTLASTED_MS: u64 = 9_900_000;
 
-/// A service that is away for a while: every call of it fails.
+/// A service that is away for a while: every call of it fails, or for minutes every call of one kind, as when
+/// its permission is missing.
 #[derive(Debug, Clone, Copy)]
 struct Outage {
-    service: &'static str,
+    call: Call,
+    of_service: bool,
     from_ms: u64,
     until_ms: u64,
 }
 
 impl Outage {
     fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
-        let from_ms = rng.below(60_000);
-        let until_ms = from_ms + rng.pick(&OUTAGES_MS);
-        Self { service: rng.pick(calls).service(), from_ms, until_ms }
+        let (from_ms, for_ms) = (rng.below(60_000), rng.pick(&OUTAGES_MS));
+        // Where messages can be received for hours, and not be answered, their queue gives them up.
+        let of_service = for_ms >= OUTLASTED_MS || rng.percent(60);
+        Self { call: rng.pick(calls), of_service, from_ms, until_ms: from_ms + for_ms }
     }
 
     fn strikes(&self, call: Call, now: u64) -> bool {
-        call.service() == self.service && (self.from_ms..self.until_ms).contains(&now)
+        let is_away = if self.of_service { call.service() == self.call.service() } else { call == self.call };
+        is_away && (self.from_ms..self.until_ms).contains(&now)
     }
 }
 

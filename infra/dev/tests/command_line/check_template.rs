@@ -7,12 +7,12 @@ const SHIPPED: &str = include_str!("../../../../template.yaml");
 #[test]
 fn a_fault_is_named_with_its_environment_and_its_resource() {
     let program = Program::new();
-    let text = SHIPPED.replacen("maxReceiveCount: 8", "maxReceiveCount: 1", 1);
+    let text = SHIPPED.replacen("maxReceiveCount: 20", "maxReceiveCount: 1", 1);
     let template = program.file("template.yaml", text.as_bytes());
     let run = program.run(&["check-template", template.to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("default: ParseQueue: gives a message up after 1 deliveries"),
+        run.stdout.starts_with("default: SagaQueue: gives a message up after 1 deliveries"),
         "{}",
         run.stdout
     );

@@ -86,7 +86,7 @@ fn finds_a_visibility_timeout_that_is_too_short() {
 
 #[test]
 fn finds_a_queue_that_gives_up_too_early() {
-    finds("maxReceiveCount: 8", "maxReceiveCount: 2", "ParseQueue", "after 2 deliveries");
+    finds("maxReceiveCount: 20", "maxReceiveCount: 2", "SagaQueue", "after 2 deliveries");
 }
 
 #[test]
@@ -99,7 +99,12 @@ fn finds_a_queue_that_is_not_as_agreed() {
         "for 361 s, but 360 s are agreed",
     );
     finds("VisibilityTimeout: 200", "VisibilityTimeout: 201", "SagaQueue", "for 201 s, but 200 s are agreed");
-    finds("maxReceiveCount: 8", "maxReceiveCount: 9", "ParseQueue", "makes 9 deliveries of a message, but 8");
+    finds(
+        "maxReceiveCount: 20",
+        "maxReceiveCount: 21",
+        "SagaQueue",
+        "makes 21 deliveries of a message, but 20",
+    );
     finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages at once, but at most 1");
     let fewer = [("SagaBatchSize", "5")];
     assert_eq!(findings(TEMPLATE, &fewer), [], "a deployment may choose smaller batches");

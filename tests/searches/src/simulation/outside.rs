@@ -98,6 +98,10 @@ pub struct Outside {
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// The attempts at each file.
     pub readings: BTreeMap<(SearchId, FileId), Reading>,
+    /// Files of which a reader of another version read some.
+    pub changed: BTreeSet<(SearchId, FileId)>,
+    /// Those of them that two copies of the command may have been at work on at once.
+    pub contested: BTreeSet<(SearchId, FileId)>,
     /// Files that were refused because one attempt after the other crashed.
     pub crashed: BTreeSet<(SearchId, FileId)>,
     /// The last study of each file that a defect has not stored yet.
@@ -138,6 +142,7 @@ impl Outside {
         let place = reading.and_then(|reading| reading.place.as_mut());
         let Some(place) = place.filter(|place| matches!(place, Place::Within(_))) else { return };
         of_version(place, 0);
+        self.changed.insert((search, file));
         if let Some(studies) = self.studies.remove(&(search, file)) {
             let shifted = studies
                 .into_iter()

@@ -174,6 +174,9 @@ impl TrackReading for Own {
             let reading = scene.readings.entry((search, file)).or_default();
             let mut before = reading.clone();
             reading.begun += 1;
+            if before.begun > 0 && scene.changed.contains(&(search, file)) {
+                scene.contested.insert((search, file));
+            }
             if before.begun >= MOST_CRASHES {
                 scene.crashed.insert((search, file));
             }

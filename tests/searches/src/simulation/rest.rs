@@ -113,7 +113,8 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
     // Nothing in the files is unreadable, so the studies are those of the first records.
     let studies = rest.studies.get(&(search, file));
     let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
-    if records.clone().ne(1..=counts.studies) {
+    // While the reader changes, the slower of two copies may discard what the quicker one has stored.
+    if records.clone().ne(1..=counts.studies) && !rest.contested.contains(&(search, file)) {
         let (file, records) = (short(&file), records.collect::<Vec<_>>());
         let detail =
             format!("file {file} of search {search} completed, but the studies stored are {records:?}");
@@ -125,7 +126,7 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
 /// Whatever the order in which its files were read, a search has the marks that all of them together give.
 fn duplicates(rest: &AtRest<'_>, search: SearchId) -> Checked {
     // A command that was given up may have got no further than to what it marks by.
-    if rest.given_up.iter().any(|(of, _)| *of == search) {
+    if rest.given_up.iter().chain(&rest.contested).any(|(of, _)| *of == search) {
         return Ok(());
     }
     let mut matcher = Matcher::default();
