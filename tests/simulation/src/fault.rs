@@ -23,7 +23,10 @@ const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_0
 /// limits promise, less what other faults cost.
 const OUTLASTED_MS: u64 = 9_900_000;
 
-/// A service that is away for a while: every call of it fails, or for minutes every call of one kind, as when
+/// The longest time for which one kind of call is away alone.
+const ALONE_MS: u64 = 45_000;
+
+/// A service that is away for a while: every call of it fails, or for a moment every call of one kind, as when
 /// its permission is missing.
 #[derive(Debug, Clone, Copy)]
 struct Outage {
@@ -37,7 +40,7 @@ impl Outage {
     fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
         let (from_ms, for_ms) = (rng.below(60_000), rng.pick(&OUTAGES_MS));
         // Where messages can be received for hours, and not be answered, their queue gives them up.
-        let of_service = for_ms >= OUTLASTED_MS || rng.percent(60);
+        let of_service = for_ms > ALONE_MS || rng.one_in(2);
         Self { call: rng.pick(calls), of_service, from_ms, until_ms: from_ms + for_ms }
     }
 

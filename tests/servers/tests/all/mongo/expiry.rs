@@ -128,6 +128,7 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
         [
             "pmSearchImportJobState.ttl_CompletedAt_7d",
             "pmSearchImportProgress.ttl_ReportedAt",
+            "pmStudyReading.ttl_TouchedAt",
             "pmOutbox.ttl_At"
         ]
     );
