@@ -44,7 +44,7 @@ calls! {
     /// Putting tokens into a partition.
     LEDGER_GRANT = "ledger.grant" (late, rare),
     /// Looking up whether a token is granted.
-    LEDGER_CHECK = "ledger.check",
+    LEDGER_CHECK = "ledger.check" (rare),
     /// Reading saga documents.
     SAGA_LOAD = "saga.load" (stale, of_attempt),
     /// Reading the latest version of a saga document.
