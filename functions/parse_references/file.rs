@@ -61,7 +61,7 @@ pub(crate) struct Time<'a> {
 
 impl Time<'_> {
     pub(crate) fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| self.host.now() >= deadline)
+        self.host.is_past(self.deadline)
     }
 }
 

@@ -27,7 +27,8 @@ pub struct ObjectFacts {
 /// Reads stored objects.
 #[async_trait]
 pub trait ReadObject: Send + Sync {
-    /// What is known of an object, of its latest version unless one is named; `None` when there is no such object, or no longer.
+    /// What is known of an object, of its latest version unless one is named; `None` when there is no such object, or no
+    /// longer.
     ///
     /// # Errors
     /// When the store does not answer.

@@ -15,6 +15,11 @@ pub trait Host: Send + Sync {
     /// The current time. It may jump either way; nothing's safety rests on it.
     fn now(&self) -> Timestamp;
 
+    /// Whether a deadline has passed. Where there is none, time never runs out.
+    fn is_past(&self, deadline: Option<Timestamp>) -> bool {
+        deadline.is_some_and(|deadline| self.now() >= deadline)
+    }
+
     /// A fresh unique id, ascending in time (UUID version 7).
     fn fresh_id(&self) -> Uuid;
 

@@ -117,12 +117,12 @@ impl Consumer for DispatchOutbox {
 /// What a control message says.
 fn read(message: &Message) -> Result<SettleSession, ReadError> {
     let Body { name, version, data, .. } = &message.body;
-    let name = || name.clone();
-    if message.body.name != SETTLE_SESSION {
-        return Err(ReadError::Data { name: name(), why: "it is not a control message".to_owned() });
+    let malformed = |why: String| ReadError::Data { name: name.clone(), why };
+    if name != SETTLE_SESSION {
+        return Err(malformed("it is not a control message".to_owned()));
     }
     if *version > SETTLE_SESSION_VERSION {
-        return Err(ReadError::Newer { name: name(), found: *version, known: SETTLE_SESSION_VERSION });
+        return Err(ReadError::Newer { name: name.clone(), found: *version, known: SETTLE_SESSION_VERSION });
     }
-    data.read().map_err(|error| ReadError::Data { name: name(), why: error.to_string() })
+    data.read().map_err(|error| malformed(error.to_string()))
 }

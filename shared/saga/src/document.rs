@@ -167,9 +167,9 @@ pub type Loaded = Result<Option<Document>, StoreError>;
 /// Reads saga documents.
 #[async_trait]
 pub trait ReadDocuments: Send + Sync {
-    /// The document of each partition, in order; possibly an earlier version of it, or none. One whose retention has passed
-    /// at `now` is absent, even if the store
-    /// has not deleted it yet. One that is no saga document is an error of its own.
+    /// The document of each partition, in order; possibly an earlier version of it, or none. One whose retention has
+    /// passed at `now` is absent, even if the store has not deleted it yet. One that is no saga document is an error of
+    /// its own.
     ///
     /// # Errors
     /// When the store does not answer.

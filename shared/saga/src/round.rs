@@ -159,10 +159,12 @@ impl<S: Saga> Runner<S> {
         }
         self.count_calls(1);
         let latest = self.ports.read.load_latest(attempt.group.partition, self.ports.host.now()).await;
-        if latest.is_ok() && version_of(&latest) == version {
-            return Ok(plan);
+        if latest.is_ok() {
+            if version_of(&latest) == version {
+                return Ok(plan);
+            }
+            self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
         }
-        self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
         self.decide(attempt, admitted, Ok(latest))
     }
 

@@ -77,7 +77,7 @@ impl<S: Saga> Consumer for Runner<S> {
         for part in groups.chunks_mut(self.settings.concurrency.max(1)) {
             // All groups are attempted together once. The rare ones that meet a conflict or a busy partition are then
             // attempted again by themselves.
-            let ended = if self.is_late(deadline) {
+            let ended = if self.ports.host.is_past(deadline) {
                 part.iter().map(|_| Err(out_of_time())).collect()
             } else {
                 self.round(&part.iter().collect::<Vec<_>>()).await.into_iter().map(Ok).collect::<Vec<_>>()
@@ -153,15 +153,11 @@ impl<S: Saga> Runner<S> {
             if !wait.is_zero() {
                 self.ports.host.sleep(wait).await;
             }
-            if self.is_late(deadline) {
+            if self.ports.host.is_past(deadline) {
                 return Err(out_of_time());
             }
             ended = self.round(&[&*group]).await.pop().unwrap_or(Ended::Busy);
         }
-    }
-
-    fn is_late(&self, deadline: Option<Timestamp>) -> bool {
-        deadline.is_some_and(|deadline| self.ports.host.now() >= deadline)
     }
 
     fn failed(&self, why: String) -> Later {
