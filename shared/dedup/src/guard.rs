@@ -158,7 +158,7 @@ impl<H: Handler> Consumer for Guarded<H> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
             let reporter = self.reporter.beginning();
-            let late = deadline.is_some_and(|deadline| reporter.host.now() >= deadline);
+            let late = reporter.host.is_past(deadline);
             answers.push(self.consume_one(delivery, &reporter, deadline, late).await);
         }
         answers

@@ -185,16 +185,18 @@ impl Item {
     pub fn begin(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> (bool, Option<Self>) {
         match stored.filter(|item| item.expires_at > now) {
             Some(item) => (tokens.iter().all(|token| item.tokens.contains(token)), None),
-            None => {
-                let mut item = Self::new(now);
-                item.grant(tokens, now);
-                (true, Some(item))
-            }
+            None => (true, Some(Self::granted(None, tokens, now))),
         }
     }
 
-    /// Adds tokens.
-    pub fn grant(&mut self, tokens: &[Token], now: Timestamp) {
+    /// The item once tokens were granted. One that has expired is absent, and its tokens stay so.
+    pub fn granted(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> Self {
+        let mut item = stored.filter(|item| item.expires_at > now).unwrap_or_else(|| Self::new(now));
+        item.grant(tokens, now);
+        item
+    }
+
+    fn grant(&mut self, tokens: &[Token], now: Timestamp) {
         self.tokens.extend(tokens.iter().cloned());
         self.expires_at = expiry(now);
     }
@@ -335,9 +337,7 @@ mod tests {
     }
 
     fn granted() -> Item {
-        let mut item = Item::new(at(0));
-        item.grant(&[token(1)], at(0));
-        item
+        Item::granted(None, &[token(1)], at(0))
     }
 
     fn admitted(answer: (Admission, Option<Item>)) -> (Admitted, Item) {

@@ -51,10 +51,7 @@ impl GrantTokens for Store {
         let tokens = tokens.to_vec();
         let doing = format!("granting tokens to partition {partition}");
         let work = move |db: &Connection| {
-            // An expired item is absent, and its tokens stay so.
-            let stored = load(db, partition)?.filter(|item| item.expires_at > now);
-            let mut item = stored.unwrap_or_else(|| Item::new(now));
-            item.grant(&tokens, now);
+            let item = Item::granted(load(db, partition)?, &tokens, now);
             save(db, partition, &item)
         };
         self.change(Call::LedgerGrant, doing, work).await

@@ -41,10 +41,7 @@ impl GrantTokens for Port {
     ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let grant = move |world: &mut World| {
-            // An expired item is absent, and its tokens stay so.
-            let stored = world.item(partition).filter(|item| item.expires_at > now);
-            let mut item = stored.unwrap_or_else(|| Item::new(now));
-            item.grant(&tokens, now);
+            let item = Item::granted(world.item(partition), &tokens, now);
             world.keep(partition, item);
             world.granted(partition, &tokens);
             world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
@@ -60,10 +57,10 @@ impl GrantTokens for Port {
     ) -> Result<bool, StoreError> {
         let tokens = tokens.to_vec();
         let begin = move |world: &mut World| {
-            let (are_there, begun) = Item::begin(world.items.get(&partition).cloned(), &tokens, now);
+            let (are_there, begun) = Item::begin(world.item(partition), &tokens, now);
             world.note(|| format!("ledger.begin     {}: {} tokens", short(&partition), tokens.len()));
             if let Some(item) = begun {
-                world.items.insert(partition, item);
+                world.keep(partition, item);
                 world.granted(partition, &tokens);
             }
             are_there
@@ -82,7 +79,7 @@ impl CheckTokens for Port {
     ) -> Result<bool, StoreError> {
         let token = token.clone();
         let look = move |world: &mut World| {
-            let granted = world.items.get(&partition).is_some_and(|item| item.is_granted(&token, now));
+            let granted = world.item(partition).is_some_and(|item| item.is_granted(&token, now));
             granted || world.has(Mutant::ReplyTokenUnchecked)
         };
         self.call(Call::LEDGER_CHECK, look).await

@@ -145,9 +145,7 @@ async fn take(
         }
         Step::Grant { tokens } => {
             let tokens: Vec<Token> = tokens.into_iter().map(token).collect();
-            let mut item =
-                model.take().filter(|item| item.expires_at > now).unwrap_or_else(|| Item::new(now));
-            item.grant(&tokens, now);
+            let item = Item::granted(model.take(), &tokens, now);
             ledger.grant(partition, &tokens, now).await.unwrap();
             *model = Some(whole_seconds(item));
         }
