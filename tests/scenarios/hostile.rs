@@ -262,10 +262,7 @@ async fn a_later_version_of_a_command_waits_too() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [&UPLOADS, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA]).await;
     let command = Message::decode(&world.take(&PARSE).await[0].delivery.body).unwrap();
     let look = SettleSession {
         session_id: messages::SessionId::from_uuid(Uuid::from_u128(5)),
@@ -288,10 +285,7 @@ async fn a_file_whose_command_nobody_could_read_is_not_reported_as_failed_and_is
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [&UPLOADS, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA]).await;
     let command = world.take(&PARSE).await.remove(0);
     world.store().answer(&PARSE, &command.receipt, &Disposition::Acknowledge).await.unwrap();
     let command = Message::decode(&command.delivery.body).unwrap();

@@ -96,10 +96,7 @@ async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Rece
     for (index, (_, content)) in files.iter().enumerate() {
         world.upload(&announced, index, content).await;
     }
-    for queue in [&UPLOADS, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA]).await;
     (announced, world.take(&PARSE).await)
 }
 

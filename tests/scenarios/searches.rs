@@ -189,10 +189,7 @@ async fn files_that_are_never_read_end_the_search_with_their_names() {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.upload(&announced, 1, TWO_RECORDS).await;
-    for queue in [&UPLOADS, &SAGA, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA, &SAGA]).await;
     // Nobody ever works on the second command.
     let commands = world.take(&PARSE).await;
     assert_eq!(commands.len(), 2);
@@ -255,10 +252,7 @@ async fn a_parse_command_that_is_given_up_after_it_succeeded_takes_nothing_back(
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [&UPLOADS, &SAGA, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA, &SAGA]).await;
     let command = world.take(&PARSE).await;
     // It succeeds, but its acknowledgement is lost, and every later delivery too.
     call(&world.functions, &PARSE, &command).await;
@@ -277,10 +271,7 @@ async fn a_parse_command_that_never_succeeds_ends_the_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
-    for queue in [&UPLOADS, &SAGA] {
-        let batch = world.take(queue).await;
-        world.deliver(queue, &batch).await;
-    }
+    world.deliver_all(&[&UPLOADS, &SAGA]).await;
     let saved = world.take(&SAGA).await;
     world.deliver(&SAGA, &saved).await;
     // Its workers die one after the other, as often as the queue allows.

@@ -151,6 +151,14 @@ impl World {
         dispositions
     }
 
+    /// Takes and delivers what is in these queues, one after the other.
+    pub(crate) async fn deliver_all(&self, queues: &[&Queue]) {
+        for queue in queues {
+            let batch = self.take(queue).await;
+            self.deliver(queue, &batch).await;
+        }
+    }
+
     /// Delivers until nothing is left to deliver now.
     pub(crate) async fn run(&self) {
         loop {
