@@ -173,8 +173,8 @@ impl StartUpload {
         key: &str,
     ) -> Result<Keyed, Error> {
         let search_id = ids::keyed_search(project_id, key);
-        let mut is_ours = true;
-        if self.jobs.job(search_id).await?.is_none() {
+        let (mut job, mut is_ours) = (self.jobs.job(search_id).await?, true);
+        if job.is_none() {
             let (announcement, is_granted) = self.begin(search_id, project_id, request).await?;
             // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
             is_ours = is_granted;
@@ -182,9 +182,10 @@ impl StartUpload {
                 // Two requests at once announce the same session; the second commit changes nothing.
                 self.send(&announcement).await?;
             }
+            // Also for whoever has just announced it: what is stored may be another's.
+            job = self.jobs.job(search_id).await?;
         }
-        // Also for whoever has just announced it: what is stored may be another's.
-        match self.jobs.job(search_id).await? {
+        match job {
             Some(job) if is_of(&job, request) => {
                 Ok(Keyed::Announced(Announced { search_id, files: self.forms(&job).await? }))
             }
