@@ -1,8 +1,8 @@
 # make run          builds the program and imports the bundled samples
 # make orders       builds and runs the second application, see docs/your-own-saga.md
 # make test         runs every test, with the real servers that some of them need
-# make lint         formatting, clippy, docs, what the pure crates may depend on, and the deployment's template
-# make build        builds the functions, a zip for each
+# make lint         formatting, clippy, docs, which crates may be used and where, and the deployment's template
+# make build        builds the functions, a zip and a bill of materials for each
 # make test-deploy  deploys them to a stand-in for AWS, and puts a file through
 
 CARGO ?= cargo
@@ -39,7 +39,7 @@ help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
-build: ## Build the functions for Lambda, a zip for each, and print their sizes
+build: ## Build the functions for Lambda, a zip and a bill of materials for each, and print their sizes
 	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
@@ -98,11 +98,11 @@ function-of = $(strip $(if $(filter s3-%,$1),notify-upload)$(if $(filter sqs-sag
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 
 .PHONY: lint
-lint: ## Check formatting, lints, docs, the pure crates' dependencies and the deployment's template
+lint: ## Check formatting, lints, docs, all that is depended on, and the deployment's template
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-template lint-python
+	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-deny lint-template lint-python
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
@@ -110,6 +110,10 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 		if others=$$(printf '%s\n' "$$tree" | grep -E '^($(OTHER_TLS)) '); then \
 			echo "the functions have a second TLS stack:"; echo "$$others"; exit 1; fi; \
 		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ')"
+
+.PHONY: lint-deny
+lint-deny: ## Check licences, sources, banned and doubled crates, and known vulnerabilities (see docs/security.md)
+	@$(TOOLS) run cargo-deny -- python3 infra/deny.py
 
 .PHONY: lint-template
 lint-template: ## Check the deployment's template, by the rules of AWS and against the code
@@ -150,7 +154,7 @@ bench-parse: ## Measure how fast reference files are read, and in how much memor
 .PHONY: compare-readers
 compare-readers: ## Compare that with other readers, installed below target/
 	$(CARGO) build --package dev --release --locked
-	python3 tests/compare/compare.py target/release/dev
+	$(TOOLS) run readers -- python tests/compare/compare.py target/release/dev
 
 .PHONY: diagram
 diagram: ## Draw the diagram and the table of docs/states.md from the code

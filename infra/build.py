@@ -4,8 +4,9 @@
     tools.py run sam cargo-lambda -- build.py [arm64|x86_64]
 
 `sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for
-whoever deploys otherwise. What differs between machines is kept out of both: the paths of the checkout and of
-cargo's home by RUSTFLAGS, which the Makefile sets, and the time by giving every entry of a zip the same.
+whoever deploys otherwise. Beside each zip lies its bill of materials (scripts/sbom.py). What differs between
+machines is kept out of all of them: the paths of the checkout and of cargo's home by RUSTFLAGS, which the
+Makefile sets, and the time by giving every entry of a zip the same.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import commands, console
+from scripts import commands, console, sbom
 from scripts.errors import check
 from scripts.paths import ROOT
 
@@ -70,10 +71,11 @@ def compress(program: Path, archive: Path) -> None:
         file.writestr(entry, program.read_bytes(), compresslevel=9)
 
 
-def pack(program: Path, zips: Path) -> Packed:
+def pack(program: Path, zips: Path, materials: sbom.Build) -> Packed:
     name = function_name(program.parent.name)
     archive = zips / f"{name}.zip"
     compress(program, archive)
+    (zips / f"{name}.cdx.json").write_text(sbom.text(name, program.read_bytes(), materials), "utf-8")
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     return Packed(name, program.stat().st_size, archive.stat().st_size, digest)
 
@@ -87,9 +89,10 @@ def build(architecture: str) -> None:
     check_toolchain(architecture)
     compile_all(architecture)
     ZIPS.mkdir(parents=True, exist_ok=True)
+    materials = sbom.read_build(TARGETS[architecture])
     packed = []
     for program in sorted(BUILT.glob("*/bootstrap")):
-        packed.append(pack(program, ZIPS))
+        packed.append(pack(program, ZIPS, materials))
         print(packed[-1], flush=True)
     check_sizes(packed)
 

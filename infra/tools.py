@@ -1,52 +1,53 @@
 #!/usr/bin/env python3
-"""The tools that check, build and deploy, each in a virtual environment of its own.
+"""The tools that check, build and deploy, each in a folder of its own.
 
     tools.py path TOOL...          install what is missing, and print a PATH that finds all of them
     tools.py run TOOL... -- COMMAND...   run a command that finds them
+    tools.py lock [NAME...]        write the locks of infra/requirements anew: the newest versions that fit
 
     cfn-lint        checks the template as CloudFormation reads it
     checkov         checks it for what security reviews ask
     sam             builds and deploys it; it stands alone, because its versions of libraries are its own
     cargo-lambda    builds the functions, with Zig as the linker, for either processor
+    cargo-deny      checks the crates' licences and sources, and what is known against them
     ruff            formats and lints the Python of this repository
     mypy            checks its types
+    readers         readers of reference files of other projects, which ours are compared with
+    uv              writes the locks
 
-They are installed once, through pip, into target/tools, by the versions below.
+They are installed once, into target/tools: through pip by the locks in infra/requirements, and through cargo
+by the version and the hash below. What has another hash is refused.
 """
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from scripts import console, installs, paths
+from scripts import commands, console, crates, installs, paths
+from scripts.console import say
+from scripts.crates import Crate
 from scripts.errors import Failure, check
 
-TOOLS = {
-    "cfn-lint": ["cfn-lint==1.58.0"],
-    "checkov": ["checkov==3.3.30"],
-    "sam": ["aws-sam-cli==1.170.0"],
-    "cargo-lambda": ["cargo-lambda==1.9.2", "ziglang==0.17.0"],
-    "ruff": ["ruff==0.17.6"],
-    "mypy": ["mypy==2.4.1"],
+LOCKED = ("cfn-lint", "checkov", "sam", "cargo-lambda", "ruff", "mypy", "readers", "uv")
+CRATES = {
+    "cargo-deny": Crate(
+        "cargo-deny", "0.20.2", "e528dfcbe739af7ce37a77d3d6df1b29dd6887b1c701d888820c0f16b864f737"
+    ),
 }
+TOOLS = (*LOCKED, *CRATES)
+OLDEST_PYTHON = "3.11"
 
 
-def folder(tool: str) -> Path:
-    """Its version is in the name, and Python's, which a virtual environment does not outlive."""
-    version = TOOLS[tool][0].partition("==")[2]
-    return paths.TOOLS / f"{tool}-{version}-py{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def install(tool: str) -> None:
-    def missing() -> None:
-        installs.create_venv(folder(tool))
-        installs.pip(folder(tool), tool, TOOLS[tool])
-        if tool == "cargo-lambda":
-            offer_zig(folder(tool))
-
-    installs.once(folder(tool) / "installed", f"{tool} into target/tools/", missing)
+def install(tool: str) -> Path:
+    """The folder that it is installed in."""
+    if tool in CRATES:
+        crate = CRATES[tool]
+        root = paths.TOOLS / str(crate)
+        installs.once(root / "installed", f"{crate} into target/tools/", lambda: crates.install(crate, root))
+        return root
+    finish = offer_zig if tool == "cargo-lambda" else lambda _venv: None
+    return installs.environment(paths.TOOLS, tool, finish)
 
 
 def offer_zig(venv: Path) -> None:
@@ -59,11 +60,8 @@ def offer_zig(venv: Path) -> None:
 def path(tools: Sequence[str]) -> str:
     for tool in tools:
         check(tool in TOOLS, f"there is no tool {tool}, only {', '.join(TOOLS)}")
-    for tool in tools:
-        install(tool)
-    return os.pathsep.join(
-        [*(str(folder(tool) / "bin") for tool in tools), os.environ.get("PATH", os.defpath)]
-    )
+    folders = [install(tool) for tool in tools]
+    return os.pathsep.join([*(str(folder / "bin") for folder in folders), os.environ.get("PATH", os.defpath)])
 
 
 def run(tools: Sequence[str], command: list[str]) -> NoReturn:
@@ -74,6 +72,37 @@ def run(tools: Sequence[str], command: list[str]) -> NoReturn:
         raise Failure(f"{command[0]} could not be started: {error}") from error
 
 
+def lock(names: Sequence[str]) -> None:
+    known = sorted(file.stem for file in paths.REQUIREMENTS.glob("*.in"))
+    for name in names:
+        check(name in known, f"there is no infra/requirements/{name}.in, only {', '.join(known)}")
+    uv = install("uv") / "bin" / "uv"
+    # For every platform, and without the address of the registry that happened to be asked.
+    options = [
+        "--universal",
+        "--python-version",
+        OLDEST_PYTHON,
+        "--generate-hashes",
+        "--only-binary",
+        ":all:",
+    ]
+    plain = ["--upgrade", "--quiet", "--no-header", "--no-annotate", "--no-emit-index-url"]
+    for name in names or known:
+        wanted = paths.REQUIREMENTS / f"{name}.in"
+        command: list[str | Path] = [
+            uv,
+            "pip",
+            "compile",
+            *options,
+            *plain,
+            "--output-file",
+            installs.lock(name),
+            wanted,
+        ]
+        commands.quietly(command, f"uv pip compile of {name}")
+        say(f"{name}: locked")
+
+
 def main(arguments: list[str]) -> int:
     match arguments:
         case ["path", _, *_]:
@@ -81,6 +110,8 @@ def main(arguments: list[str]) -> int:
         case ["run", *rest] if "--" in rest[1:-1]:
             split = rest.index("--")
             run(rest[:split], rest[split + 1 :])
+        case ["lock", *names]:
+            lock(names)
         case _:
             return console.usage(__doc__)
     return 0

@@ -37,6 +37,10 @@ impl ParseReferences {
         };
         self.studies.finish(&file).await?;
         let files = self.stored.parsed(search_id).await?;
+        // What another release has left may have become all of it, several times over.
+        if shares.contains(&Share::ALL) {
+            shares = vec![Share::ALL];
+        }
         while let Some(share) = shares.pop() {
             shares.extend(self.mark(search_id, &files, share).await?);
             if time.is_over() {

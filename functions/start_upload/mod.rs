@@ -5,9 +5,15 @@
 //!
 //! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
 //!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
-//! - [`http`] is its HTTP API: a router, for Lambda and for the local server.
+//! - [`Caller`] is who asks, and which projects are theirs;
+//! - [`http`] is its HTTP API: a router, for Lambda and for the local server;
+//! - `authorizer`, with the feature `lambda`: the caller of a request that came through an API Gateway.
 
+#[cfg(feature = "lambda")]
+pub mod authorizer;
+mod caller;
 pub mod http;
+mod keyed;
 mod list;
 mod withdraw;
 
@@ -24,12 +30,14 @@ use imports::{
 use jiff::Timestamp;
 use messages::{Host, Reporter, StoreError, Token, Verdict};
 use outbox::session::CommitError;
-use outbox::{StageError, View};
+use outbox::{StageError, View, Write};
 use saga::engine::Opened;
 use saga::{EntryPoint, Function, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use self::caller::Caller;
+pub use self::keyed::Keyed;
 pub use self::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
@@ -82,15 +90,6 @@ pub struct Announced {
     pub search_id: SearchId,
     /// Its files, in the order of the request.
     pub files: Vec<Upload>,
-}
-
-/// What became of a request that named a key of its own.
-#[derive(Debug)]
-pub enum Keyed {
-    /// It is announced, now or by an earlier request with this key.
-    Announced(Announced),
-    /// Another request with this key asked for something else, and came first.
-    Differs,
 }
 
 /// An announced file, and how to upload it.
@@ -161,42 +160,6 @@ impl StartUpload {
         Ok(prepared.announced)
     }
 
-    /// Announces a search once, however often it is asked for under this key: then it answers with the same search,
-    /// and with forms for those of its files that have not arrived.
-    ///
-    /// # Errors
-    /// As [`StartUpload::create`].
-    pub async fn create_once(
-        &self,
-        project_id: ProjectId,
-        request: &NewSearch,
-        key: &str,
-    ) -> Result<Keyed, Error> {
-        let search_id = ids::keyed_search(project_id, key);
-        let (mut job, mut is_ours) = (self.jobs.job(search_id).await?, true);
-        if job.is_none() {
-            let (announcement, is_granted) = self.begin(search_id, project_id, request).await?;
-            // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
-            is_ours = is_granted;
-            if is_ours {
-                // Two requests at once announce the same session; the second commit changes nothing.
-                self.send(&announcement).await?;
-            }
-            // Also for whoever has just announced it: what is stored may be another's.
-            job = self.jobs.job(search_id).await?;
-        }
-        match job {
-            Some(job) if is_of(&job, request) => {
-                Ok(Keyed::Announced(Announced { search_id, files: self.forms(&job).await? }))
-            }
-            None if is_ours => {
-                let why = "it is announced, and cannot be read yet";
-                Err(StoreError::unavailable(format!("reading search {search_id}"), why).into())
-            }
-            Some(_) | None => Ok(Keyed::Differs),
-        }
-    }
-
     /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
     /// the uploads does it before [`StartUpload::announce`]; should that never happen, the uploads themselves
     /// bring the search about.
@@ -215,7 +178,7 @@ impl StartUpload {
     /// # Errors
     /// When the session is not committed, or its outcome is unknown.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
-        self.send(&prepared.announcement).await
+        self.send(&prepared.announcement, None).await
     }
 
     /// Grants all tokens that a search needs from outside, once. Answers whether they are there.
@@ -236,11 +199,15 @@ impl StartUpload {
         Ok((Announcement { started, token, job }, is_granted))
     }
 
-    async fn send(&self, announcement: &Announcement) -> Result<(), Error> {
+    /// Stores job and announcement, and what was asked for under a key.
+    async fn send(&self, announcement: &Announcement, asked: Option<Write>) -> Result<(), Error> {
         let Announcement { started, token, job } = announcement;
         let mut session = self.entry.session(ids::announcement(job.search_id), job.search_id);
         session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token.clone())?;
         session.show(View::from(job));
+        if let Some(Write { key, body }) = asked {
+            session.write(key, body);
+        }
         self.commit(session, "announced the search, and gave out its uploads").await
     }
 
@@ -290,7 +257,8 @@ impl StartUpload {
             };
             let grant = UploadGrant {
                 key: key.to_string(),
-                max_bytes: self.settings.max_file_bytes,
+                // What has not arrived was announced, with its size.
+                size_bytes: file.announced_bytes.or(file.size_bytes).unwrap_or_default(),
                 metadata: metadata.to_map(),
                 expires_at,
             };
@@ -299,13 +267,6 @@ impl StartUpload {
         }
         Ok(uploads)
     }
-}
-
-/// Whether a search is what a request asks for.
-fn is_of(job: &Job, request: &NewSearch) -> bool {
-    let known = job.files.iter().map(|file| (file.name.as_deref(), file.announced_bytes.or(file.size_bytes)));
-    let wanted = request.files.iter().map(|file| (Some(file.name.as_str()), Some(file.size_bytes)));
-    job.name.as_deref() == Some(request.name.as_str()) && known.eq(wanted)
 }
 
 fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now: Timestamp) -> Job {

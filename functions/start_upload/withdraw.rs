@@ -4,7 +4,7 @@ use imports::messages::SearchWithdrawn;
 use imports::{Job, Manifest, ManifestFile, SearchEvent, SearchId, ids};
 use messages::SessionId;
 
-use super::{Error, StartUpload};
+use super::{Caller, Error, StartUpload};
 
 /// What became of a request to withdraw a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Withdrawal {
     Accepted,
     /// Its files are being read, or were.
     TooLate,
-    /// There is no such search.
+    /// There is no such search, or it is not the caller's.
     Unknown,
 }
 
@@ -22,8 +22,8 @@ impl StartUpload {
     ///
     /// # Errors
     /// When a store or queue did not answer; the search may be withdrawn or not.
-    pub async fn withdraw(&self, search_id: SearchId) -> Result<Withdrawal, Error> {
-        let Some(job) = self.jobs.job(search_id).await? else { return Ok(Withdrawal::Unknown) };
+    pub async fn withdraw(&self, caller: &Caller, search_id: SearchId) -> Result<Withdrawal, Error> {
+        let Some(job) = self.find(caller, search_id).await? else { return Ok(Withdrawal::Unknown) };
         if job.has_started() {
             return Ok(Withdrawal::TooLate);
         }

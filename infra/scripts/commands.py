@@ -12,9 +12,9 @@ Command = Sequence[str | Path]
 Environment = Mapping[str, str] | None
 
 
-def quietly(command: Command, what: str, cwd: Path | None = None) -> None:
+def quietly(command: Command, what: str, cwd: Path | None = None, environment: Environment = None) -> None:
     """Shows the end of the output, and that only when the command fails."""
-    result = completed(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    result = completed(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(result.returncode == 0, f"{what} failed: {summary(result.stdout or '')}")
 
 

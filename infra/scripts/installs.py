@@ -1,12 +1,21 @@
-"""Installing once, into virtual environments below target/."""
+"""Installing once, below target/, and only what a lock file of this repository names with its hash.
 
+infra/requirements/NAME.in says which packages are wanted. NAME.txt, its lock, is made of it by `tools.py
+lock`: it names these and all that they need, on every platform, each with its version and the hashes of its
+files. For npm that is package-lock.json.
+"""
+
+import hashlib
+import json
+import platform
+import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from scripts import commands
+from scripts import commands, paths
 from scripts.console import say
+from scripts.errors import Failure
 
 
 def once(mark: Path, what: str, install: Callable[[], None]) -> None:
@@ -18,10 +27,33 @@ def once(mark: Path, what: str, install: Callable[[], None]) -> None:
     mark.touch()
 
 
-def create_venv(folder: Path) -> None:
+def lock(name: str) -> Path:
+    return paths.REQUIREMENTS / f"{name}.txt"
+
+
+def folder(home: Path, name: str) -> Path:
+    """Another lock gets another folder, and so does another Python, which no virtual environment outlives."""
+    fingerprint = hashlib.sha256(lock(name).read_bytes()).hexdigest()[:12]
+    return home / f"{name}-{fingerprint}-py{platform.python_version()}"
+
+
+def environment(home: Path, name: str, finish: Callable[[Path], None] = lambda _venv: None) -> Path:
+    """The virtual environment with what the lock `name` lists; `finish` adds what no package has."""
+    venv = folder(home, name)
+
+    def missing() -> None:
+        create_venv(venv)
+        pip(venv, name)
+        finish(venv)
+
+    once(venv / "installed", f"{name} into target/{home.name}/", missing)
+    return venv
+
+
+def create_venv(venv: Path) -> None:
     """Replaces what an interrupted installation has left there."""
     commands.quietly(
-        [sys.executable, "-m", "venv", "--clear", folder],
+        [sys.executable, "-m", "venv", "--clear", venv],
         "python3 -m venv (on Debian: apt install python3-venv)",
     )
 
@@ -30,21 +62,34 @@ def python_of(venv: Path) -> Path:
     return venv / "bin" / "python"
 
 
-def pip(venv: Path, what: str, arguments: Sequence[str]) -> None:
-    options = ["--quiet", "--disable-pip-version-check"]
-    commands.quietly(
-        [python_of(venv), "-m", "pip", "install", *options, *arguments], f"pip install of {what}"
-    )
+def pip(venv: Path, name: str) -> None:
+    """Installs the lock, and nothing else; a lock that leaves out what its packages need is refused.
+
+    Wheels alone: building from source would fetch what it builds with, and no lock names that.
+    """
+    call: list[str | Path] = [python_of(venv), "-m", "pip", "--disable-pip-version-check"]
+    exact: list[str | Path] = [
+        "--require-hashes",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--requirement",
+        lock(name),
+    ]
+    commands.quietly([*call, "install", "--quiet", *exact], f"pip install of {name}")
+    commands.quietly([*call, "check"], f"{name} lacks what its packages need: pip check")
 
 
-def pip_hashed(venv: Path, what: str, package: str, hashes: Sequence[str]) -> None:
-    """Installs exactly one wheel, by its hash; `package` is name==version, with a hash for each platform."""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.write(requirement(package, hashes))
-        file.flush()
-        exact = ["--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", file.name]
-        pip(venv, what, exact)
+def npm(home: Path, lock: Path, what: str) -> None:
+    """Installs into `home` what a package-lock.json names, by the hashes in it, and nothing else.
 
-
-def requirement(package: str, hashes: Sequence[str]) -> str:
-    return " ".join([package, *(f"--hash=sha256:{each}" for each in hashes)]) + "\n"
+    Scripts that packages bring to be run at their installation are not run.
+    """
+    program = shutil.which("npm")
+    if not program or not shutil.which("node"):
+        raise Failure(f"{what} needs npm: install Node.js")
+    home.mkdir(parents=True, exist_ok=True)
+    text = lock.read_text("utf-8")
+    (home / "package.json").write_text(json.dumps(json.loads(text)["packages"][""]))
+    (home / "package-lock.json").write_text(text)
+    options = ["--ignore-scripts", "--no-audit", "--no-fund"]
+    commands.quietly([program, "ci", *options], f"npm ci of {what}", cwd=home)

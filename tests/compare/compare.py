@@ -1,26 +1,24 @@
 #!/usr/bin/env python3
 """Compares this project's reading of reference files with readers of other projects.
 
-    compare.py PROGRAM
+    tools.py run readers -- python compare.py PROGRAM
 
-PROGRAM is `dev`, built with --release. It writes the files that all of them read; the other readers are
-installed by name below target/compare. Every reader gets a whole file in memory; what counts is the time
-that it worked (not that by the clock), in the best of its runs.
+PROGRAM is `dev`, built with --release. It writes the files that all of them read. The readers in Python are
+those of the interpreter that runs this; those in JavaScript are installed below target/compare, by
+package-lock.json. Every reader gets a whole file in memory; what counts is the time that it worked (not that
+by the clock), in the best of its runs.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-# The readers, at the versions the figures in the documentation are for.
-PYTHON = ["rispy==0.10.0", "nbib==0.3.2"]
-NODE = ["citation-js@0.7.22"]
 RECORDS = (1_000, 10_000)
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -44,14 +42,6 @@ PEERS = (
 )
 
 
-@dataclass(frozen=True)
-class Installed:
-    """The interpreter to read with in Python, and the folder of the Node packages."""
-
-    python: Path
-    node: Path
-
-
 def run(*command: Part) -> None:
     subprocess.run([str(part) for part in command], check=True)
 
@@ -63,15 +53,14 @@ def output(command: Sequence[Part], *, check: bool = True, **variables: str) -> 
     return json.loads(answer.stdout)
 
 
-def install() -> Installed:
-    python = PLACE / "venv" / "bin" / "python"
-    if not python.exists():
-        venv.create(PLACE / "venv", with_pip=True)
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PYTHON)
+def install() -> Path:
+    """The folder of the Node packages, in which npm has checked the hash of each."""
     node = PLACE / "node"
     node.mkdir(exist_ok=True)
-    run("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", node, *NODE)
-    return Installed(python, node)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, node)
+    run("npm", "ci", "--ignore-scripts", "--silent", "--no-audit", "--no-fund", "--prefix", node)
+    return node
 
 
 def ours(program: Path) -> dict[str, Any]:
@@ -81,14 +70,14 @@ def ours(program: Path) -> dict[str, Any]:
     return {row["format"]: row for row in answer["formats"]}
 
 
-def command(peer: Peer, file: Path, installed: Installed) -> list[Part]:
+def command(peer: Peer, file: Path) -> list[Part]:
     if peer.language == "python":
-        return [installed.python, HERE / "read.py", peer.reader, file]
+        return [sys.executable, HERE / "read.py", peer.reader, file]
     return ["node", HERE / "read.js", file]
 
 
-def measured(peer: Peer, file: Path, installed: Installed) -> str:
-    found = output(command(peer, file, installed), NODE_PATH=str(installed.node / "node_modules"))
+def measured(peer: Peer, file: Path, node: Path) -> str:
+    found = output(command(peer, file), NODE_PATH=str(node / "node_modules"))
     speed = file.stat().st_size / 1e6 / found["seconds"]
     return row(peer.form, peer.reader, found["records"], f"{speed:.1f}")
 
@@ -99,7 +88,7 @@ def row(*cells: object) -> str:
 
 def main(program: Path) -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
-    installed = install()
+    node = install()
     run(program, "bench", "parse", "--write", PLACE / "files", "--records", *RECORDS)
     figures = ours(program)
     print(row("format", "reader", "records found", "MB/s"))
@@ -110,7 +99,7 @@ def main(program: Path) -> None:
             print(row(form, "search-import", our["records"], f"{our['megabytes_per_second']:.0f}"))
         for peer in peers:
             file = PLACE / "files" / f"{RECORDS[-1]}.{form}"
-            print(measured(peer, file, installed), flush=True)
+            print(measured(peer, file, node), flush=True)
 
 
 if __name__ == "__main__":

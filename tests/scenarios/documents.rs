@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dedup::{Admission, Claim, ClaimPartition, Release, Requirement, Tokens};
-use imports::queues::{EVENTS, SAGA};
+use imports::queues::{EVENTS, SAGA, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{AttemptId, Host, Token};
@@ -45,7 +45,10 @@ async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_no_mor
     // Three files and the timeout.
     assert_eq!(tokens(&world, announced.search_id).await.len(), 4);
     world.upload(&announced, 0, TWO_RECORDS).await;
-    world.upload(&announced, 0, TWO_RECORDS).await;
+    let notified = world.take(&UPLOADS).await;
+    for _ in 0..2 {
+        world.deliver(&UPLOADS, &notified).await;
+    }
     world.run().await;
     assert_eq!(tokens(&world, announced.search_id).await.len(), 3);
 }
@@ -54,7 +57,8 @@ async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_no_mor
 async fn tokens(world: &World, search: SearchId) -> BTreeSet<Token> {
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
-    let claim = Claim { partition: search, attempt, now, lease, requires: Requirement::Known, mint: vec![] };
+    let (requires, mint, room) = (Requirement::Known, Vec::new(), 0);
+    let claim = Claim { partition: search, attempt, now, lease, requires, mint, room };
     let Admission::Admitted(admitted) = world.store().claim(&claim).await.unwrap() else { panic!("busy") };
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
     let (fence, remove) = (admitted.fence, BTreeSet::new());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dedup::{Admission, Claim, ClaimPartition, Requirement, Tokens};
 use embedded::{Call, Phase};
-use functions::start_upload::{self, Keyed, NewFile, NewSearch, Withdrawal};
+use functions::start_upload::{self, Caller, Keyed, NewFile, NewSearch, Withdrawal};
 use imports::queues::{CONTROL, SAGA};
 use imports::{JobState, ProjectId, SearchId, ids};
 use messages::{AttemptId, Host};
@@ -71,7 +71,10 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     let search = announced.search_id;
-    assert_eq!(world.functions.start_upload.withdraw(search).await.unwrap(), Withdrawal::Accepted);
+    assert_eq!(
+        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap(),
+        Withdrawal::Accepted
+    );
     world.run().await;
     let ended = world.job(search).await;
     assert_eq!(ended.state, JobState::Error);
@@ -82,7 +85,10 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     assert_eq!(world.job(search).await, ended);
     assert_eq!(world.parsed(search).await.len(), 0);
     // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
-    assert_eq!(world.functions.start_upload.withdraw(search).await.unwrap(), Withdrawal::Accepted);
+    assert_eq!(
+        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap(),
+        Withdrawal::Accepted
+    );
     assert_eq!(world.take(&SAGA).await, []);
 }
 
@@ -91,7 +97,7 @@ async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;
-    world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
     world.run().await;
     world.deliver(&SAGA, &started).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -107,16 +113,19 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     // The withdrawal is on its way when the last file arrives.
-    world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
     let messages = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.deliver(&SAGA, &messages).await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
-    let late = world.functions.start_upload.withdraw(announced.search_id).await.unwrap();
+    let late = world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
     assert_eq!(late, Withdrawal::TooLate);
     let unknown = imports::SearchId::from_uuid(uuid::Uuid::max());
-    assert_eq!(world.functions.start_upload.withdraw(unknown).await.unwrap(), Withdrawal::Unknown);
+    assert_eq!(
+        world.functions.start_upload.withdraw(&Caller::Everywhere, unknown).await.unwrap(),
+        Withdrawal::Unknown
+    );
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
 }
 
@@ -132,7 +141,9 @@ async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
         let announced = world.announce(&["a.ris"]).await;
         world.run().await;
         let crash = CrashAt::new(call, phase, 1);
-        crash.kill(world.crashing(&crash).start_upload.withdraw(announced.search_id)).await;
+        crash
+            .kill(world.crashing(&crash).start_upload.withdraw(&Caller::Everywhere, announced.search_id))
+            .await;
         settle(&world).await;
         world.run().await;
         let committed = (call, phase) == (Call::SessionCommit, Phase::After);
@@ -149,6 +160,7 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
         lease: jiff::SignedDuration::ZERO,
         requires: Requirement::Known,
         mint: Vec::new(),
+        room: 0,
     };
     match world.store().claim(&claim).await.unwrap() {
         Admission::Admitted(admitted) => match admitted.tokens {
@@ -168,7 +180,7 @@ async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_sa
         let answer = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
         let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
         forms.push(announced.files[0].upload.fields.clone());
-        world.functions.start_upload.withdraw(search).await.unwrap();
+        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
     }
     forms.dedup();
     assert_eq!(forms.len(), 1);
@@ -199,6 +211,30 @@ async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_c
     }
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+#[tokio::test]
+async fn a_request_is_recognised_although_a_file_has_overtaken_the_announcement() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
+    let request = NewSearch { files: vec![request().files[0].clone(), second], ..request() };
+    let answer = start_upload.create_once(project(), &request, "key").await.unwrap();
+    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    let started = world.take(&SAGA).await;
+    for (index, missing) in [(0, &["b.ris"][..]), (1, &[])] {
+        world.upload(&announced, index, TWO_RECORDS).await;
+        world.run().await;
+        let again = start_upload.create_once(project(), &request, "key").await.unwrap();
+        let Keyed::Announced(again) = again else { panic!("{again:?}") };
+        assert_eq!(again.files.iter().map(|file| &file.name[..]).collect::<Vec<_>>(), missing);
+    }
+    world.deliver(&SAGA, &started).await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    let larger = NewFile { name: "b.ris".into(), size_bytes: 2 };
+    let resized = NewSearch { files: vec![request.files[0].clone(), larger], ..request };
+    let other = start_upload.create_once(project(), &resized, "key").await.unwrap();
+    assert!(matches!(other, Keyed::Differs), "{other:?}");
 }
 
 #[tokio::test]

@@ -11,7 +11,10 @@ use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::dispatch_outbox;
 use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
-use imports::{Job, Jobs, Ports, ProjectId, ReadStudies, SearchId, Study};
+use imports::{
+    Job, Jobs, Ports, PresignUpload, PresignedPost, ProjectId, ReadStudies, SearchId, Study, UploadGrant,
+    UploadMetadata,
+};
 use messages::{
     Body, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Queue, QueueSpec, ReceiveMessages,
     Received, SendMessages,
@@ -113,8 +116,23 @@ impl World {
         self.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await.unwrap()
     }
 
+    /// Uploads a file of any size under the key of an announced one: what is in it matters here, and how many bytes
+    /// that makes does not.
     pub(crate) async fn upload(&self, announced: &Announced, index: usize, content: &str) {
-        self.store().upload(&announced.files[index].upload, content.as_bytes()).await.unwrap();
+        self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
+    }
+
+    /// The same with a form of a search of so many files.
+    pub(crate) async fn upload_with(&self, form: &PresignedPost, files: usize, content: &str) {
+        let metadata = UploadMetadata { search_name: "Gambling harms".into(), expected_files: files };
+        let grant = UploadGrant {
+            key: form.fields["key"].clone(),
+            size_bytes: content.len() as u64,
+            metadata: metadata.to_map(),
+            expires_at: form.expires_at,
+        };
+        let form = self.store().presign(&grant).await.unwrap();
+        self.store().upload(&form, content.as_bytes()).await.unwrap();
     }
 
     /// Puts any text on the saga queue, as an outsider might.

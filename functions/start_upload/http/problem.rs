@@ -54,6 +54,10 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    pub(super) fn no_such_project() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such project")
+    }
+
     pub(super) fn no_such_search() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such search")
     }

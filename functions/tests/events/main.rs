@@ -9,6 +9,7 @@ mod parse_references;
 mod report_faults;
 mod run_saga;
 mod start_upload;
+mod tenancy;
 
 use backend::Backend;
 use imports::Ports;

@@ -1,43 +1,62 @@
 //! Every sample request of the HTTP API, fed to the library and to the built binary.
 
 use events::{Installation, check_log, event};
-use functions::start_upload::{StartUpload, http};
+use functions::start_upload::{StartUpload, authorizer, http};
 use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};
 use serde_json::Value;
 
-/// The requests, each with the status of the answer.
-const REQUESTS: [(&str, u64); 5] = [
-    ("http-bad-manifest", 422),
-    ("http-create-search", 201),
-    ("http-hostile-path", 400),
-    ("http-list-searches", 200),
-    ("http-unknown-search", 404),
+/// The claim of a token that lists its bearer's projects.
+const CLAIM: &str = "projects";
+
+/// The requests, each with the claim that is read and the status of the answer.
+const REQUESTS: [(&str, Option<&str>, u64); 10] = [
+    ("http-bad-manifest", None, 422),
+    ("http-create-search", None, 201),
+    // Nobody says who it is.
+    ("http-create-search", Some(CLAIM), 404),
+    ("http-foreign-project", Some(CLAIM), 404),
+    ("http-hostile-path", None, 400),
+    ("http-list-searches", None, 200),
+    ("http-own-project", Some(CLAIM), 200),
+    ("http-own-project", Some("groups"), 404),
+    // A token of which nothing is read.
+    ("http-own-project", None, 404),
+    ("http-unknown-search", None, 404),
 ];
 
 #[test]
 fn every_sample_request_is_here() {
-    assert_eq!(REQUESTS.map(|(name, _)| name).to_vec(), events::all("http-"));
+    let mut names = REQUESTS.map(|(name, _, _)| name).to_vec();
+    names.dedup();
+    assert_eq!(names, events::all("http-"));
 }
 
 #[tokio::test]
 async fn the_library_answers_every_request() {
-    for (name, status) in REQUESTS {
+    for (name, claim, status) in REQUESTS {
         let installation = Installation::new();
         let function = StartUpload::over(&installation.backend().ports).unwrap();
-        let mut service = Adapter::from(http::router(function));
-        let request = serde_json::from_value(event(name)).unwrap();
-        let answer = service.call(LambdaEvent::new(request, Context::default())).await.unwrap();
-        check(name, status, &serde_json::to_value(answer).unwrap());
+        check(name, status, &ask(function, claim, event(name)).await);
     }
+}
+
+/// What the library answers to an event.
+pub(crate) async fn ask(function: StartUpload, claim: Option<&'static str>, event: Value) -> Value {
+    let router = http::router_for(function, move |request| authorizer::caller(claim, request));
+    let request = serde_json::from_value(event).unwrap();
+    let answer = Adapter::from(router).call(LambdaEvent::new(request, Context::default())).await.unwrap();
+    serde_json::to_value(answer).unwrap()
 }
 
 #[tokio::test]
 async fn the_binary_answers_every_request() {
-    for (name, status) in REQUESTS {
+    for (name, claim, status) in REQUESTS {
         let installation = Installation::new();
-        let mut function = installation.start(env!("CARGO_BIN_EXE_start-upload")).await;
+        let setting: Vec<_> =
+            claim.map(|claim| ("SEARCH_IMPORT_PROJECTS_CLAIM", claim)).into_iter().collect();
+        let mut function = installation.start_with(env!("CARGO_BIN_EXE_start-upload"), &setting).await;
         let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else { panic!("{name}") };
         check(name, status, &serde_json::from_slice(&answer).unwrap());
         check_log(&function.stop().await);

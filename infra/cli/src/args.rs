@@ -122,10 +122,14 @@ impl From<BackendArg> for backend::config::BackendKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Where to answer the HTTP API, without authentication [default: 127.0.0.1:8080 on the embedded backend,
-    /// else nowhere]
+    /// Where to answer the HTTP API; requests to any other than a loopback address need the token that is printed
+    /// [default: 127.0.0.1:8080 on the embedded backend, else nowhere]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
+    /// A name under which clients reach the HTTP API, as behind a proxy; may be repeated [default: localhost and the
+    /// address itself]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
     #[command(flatten)]

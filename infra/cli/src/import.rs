@@ -89,10 +89,11 @@ async fn announce_and_upload(
     Ok(())
 }
 
-/// Uploads one file and forgets it. A file whose form has expired is forgotten too: its search has timed out.
+/// Uploads one file and forgets it. One that is stored already is forgotten too: a crash came in between. So is one
+/// whose form has expired: its search has timed out.
 pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Result<()> {
     match store.upload_file(&pending.upload.form, &pending.upload.path).await {
-        Ok(_) => {}
+        Ok(_) | Err(UploadError::Used) => {}
         Err(error @ UploadError::Expired { .. }) => output::complain(&error.to_string()),
         Err(error) => {
             let path = pending.upload.path.display();

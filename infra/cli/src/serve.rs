@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use functions::start_upload::StartUpload;
 use functions::start_upload::http::router;
-use local::http::{self, UploadsAt};
-use local::output;
+use local::http::{self, Door, Limits, Server, UploadsAt};
+use local::{output, stop};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -16,14 +16,12 @@ use crate::workspace::{self, Workspace};
 
 /// The default address for a data directory: only this machine can reach it.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// The exit code of a program that a second Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
-/// Receives messages and requests until the process is asked to stop, and finishes what has begun. Other messages
-/// are delivered again, here or elsewhere.
+/// Receives messages and requests until the process is asked to stop, and finishes what has begun if it can be soon.
+/// Other messages are delivered again, here or elsewhere.
 pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let mut workspace = Workspace::open(workspace::settings(&args.place)?).await?;
-    let listener = listen(args, &workspace).await?;
+    let listener = listen(args, &workspace)?;
     if let (Some((_, address)), Some(home)) = (&listener, workspace.home()) {
         let url = format!("http://{address}{}", http::UPLOADS);
         let store = Arc::clone(&home.store);
@@ -34,24 +32,28 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let api = match listener {
         Some((listener, address)) => {
             let mut routes = router(StartUpload::over(&runner.ports())?);
+            let limits = Limits::of_this_process();
             if let Some(home) = workspace.home() {
-                routes = routes.merge(http::uploads(Arc::clone(&home.store)));
+                routes = routes.merge(http::uploads(Arc::clone(&home.store), &limits));
+            }
+            let door = Door::of(address.ip(), args.host.clone());
+            if let Some(token) = &door.token {
+                let reached =
+                    "other machines can reach this address, so every request needs the header field";
+                output::remark(&format!("{reached}\n  Authorization: Bearer {token}"));
             }
             output::remark(&format!("answering at http://{address}"));
             let stop = async move { drop(stopped.changed().await) };
-            Some(tokio::spawn(http::serve(listener, routes, stop)))
+            Some(tokio::spawn(http::serve(listener, Server { router: routes, door, limits }, stop)))
         }
         None => None,
     };
     output::remark(&format!("working in {}; Ctrl-C stops", workspace.name()));
     let told = async {
-        local::stop().await;
+        stop::asked_to_stop().await;
         output::remark("finishing what has begun; Ctrl-C again stops at once");
+        stop::stop_in_time();
         drop(stopping);
-        tokio::spawn(async {
-            local::stop().await;
-            std::process::exit(INTERRUPTED);
-        });
     };
     runner.run_until(told).await?;
     if let Some(api) = api {
@@ -61,14 +63,10 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn listen(
-    args: &args::Serve,
-    workspace: &Workspace,
-) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
+fn listen(args: &args::Serve, workspace: &Workspace) -> anyhow::Result<Option<(TcpListener, SocketAddr)>> {
     let default = workspace.home().map(|_| DEFAULT_LISTEN);
     let Some(address) = args.listen.or(default) else { return Ok(None) };
-    let listener = TcpListener::bind(address)
-        .await
+    let listener = http::listen(address)
         .with_context(|| format!("{address} cannot be listened at (--listen takes another address)"))?;
     let address = listener.local_addr()?;
     Ok(Some((listener, address)))

@@ -16,6 +16,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait before a failed upload is tried again. The form allows that: S3 replaces the object.
 const WAITS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// Shorter fields of a form are words that everybody knows.
+const SHORTEST_SECRET: usize = 16;
 /// How much of a refusal is shown.
 const MAX_ANSWER: usize = 500;
 
@@ -70,6 +72,27 @@ async fn try_once(client: &Client, form: &PresignedPost, path: &Path) -> Result<
     if status.is_success() {
         return Ok(());
     }
-    let answer = answer.text().await.unwrap_or_default().chars().take(MAX_ANSWER).collect();
-    Err(Failure::Refused { status, answer })
+    let answer = without_fields(answer.text().await.unwrap_or_default(), form);
+    Err(Failure::Refused { status, answer: answer.chars().take(MAX_ANSWER).collect() })
+}
+
+/// S3 repeats what it refuses, such as a key that the policy does not allow, and fields of a form are permissions.
+fn without_fields(answer: String, form: &PresignedPost) -> String {
+    let secrets = form.fields.values().filter(|value| value.len() >= SHORTEST_SECRET);
+    secrets.fold(answer, |answer, value| answer.replace(value.as_str(), "(hidden)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_does_not_show_what_is_in_the_form() {
+        let key = "uploads/00000000-0000-0000-0000-000000000001/a.ris";
+        let fields = [("key", key), ("x-amz-algorithm", "AWS4")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let form = PresignedPost { url: String::new(), fields, expires_at: jiff::Timestamp::MAX };
+        let shown = without_fields(format!("AWS4: [\"eq\", \"$key\", \"{key}\"] failed"), &form);
+        assert_eq!(shown, "AWS4: [\"eq\", \"$key\", \"(hidden)\"] failed");
+    }
 }

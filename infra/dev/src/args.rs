@@ -146,8 +146,41 @@ pub(crate) enum BenchCommand {
     Sweep(BenchSweep),
     /// Read generated files of every format
     Parse(BenchParse),
+    /// Mark the duplicates among generated studies
+    Duplicates(BenchDuplicates),
     /// Start each built function, and measure the time until its first event and its first answer
     ColdStart(BenchColdStart),
+    /// Hold a server with as many connections and bytes as strangers have, and measure what others notice
+    Connections(BenchConnections),
+    /// Announce and upload many searches while the server is killed, and count what is lost or doubled
+    Load(BenchLoad),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchConnections {
+    /// The built search-import [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchLoad {
+    /// How many searches, with a file of three records each
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) searches: u32,
+    /// How often the server is killed and started again meanwhile
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub(crate) kills: u32,
+    /// How many clients there are at the same time
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=400))]
+    pub(crate) clients: u32,
+    /// The built search-import [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
 }
 
 #[derive(Debug, clap::Args)]
@@ -158,6 +191,16 @@ pub(crate) struct BenchParse {
     /// Write the files into a folder instead, for other readers to be compared with
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchDuplicates {
+    /// How many studies the search has
+    #[arg(long, value_name = "N", default_value_t = 300_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) studies: u32,
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,

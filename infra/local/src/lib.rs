@@ -3,14 +3,13 @@
 //! - [`runner`]: delivers the queues to them until everything is done;
 //! - [`http`]: the API and the uploads on a port of this machine;
 //! - [`trial`]: what can be made to go wrong on purpose;
-//! - [`output`], [`stop()`]: the terminal of a program that runs them.
+//! - [`output`], [`mod@stop`]: the terminal of a program that runs them, and its end.
 
 pub mod http;
 pub mod output;
 pub mod runner;
-mod stop;
+pub mod stop;
 pub mod trial;
 
 pub use runner::{Home, Runner};
-pub use stop::stop;
 pub use trial::{Copying, Trial};

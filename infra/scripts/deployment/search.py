@@ -60,13 +60,14 @@ def import_file(stack: Stack, file: Path) -> tuple[str, Json]:
     """Returns the search's id, and the search as the API shows it once it has ended."""
     content = file.read_bytes()
     manifest = {"name": "deployed", "files": [{"name": file.name, "size_bytes": len(content)}]}
-    announced = call(stack, "POST", f"/projects/{uuid.uuid4()}/searches", manifest)
+    searches = f"/projects/{uuid.uuid4()}/searches"
+    announced = call(stack, "POST", searches, manifest)
     search_id = announced["search_id"]
     say(f"announced search {search_id}")
     upload(announced["files"][0]["upload"], file.name, content)
     give_up = time.monotonic() + END_SECONDS
     while True:
-        search = call(stack, "GET", f"/searches/{search_id}")
+        search = call(stack, "GET", f"{searches}/{search_id}")
         if search["state"].lower() in ENDED:
             return search_id, search
         check(time.monotonic() < give_up, f"the search has not ended after {END_SECONDS} s: {search}")

@@ -1,7 +1,7 @@
 """Servers for the tests: installed below target/services, started on free ports, ended by who started them.
 
 server.py     what there is to know of a server; mongod.py, dynamodb.py and ministack.py say it of theirs
-packages.py   where they are installed
+packages.py   what the packages they come in have brought
 launch.py     starting a server, waiting for it, stopping it
 fleet.py      all of the servers: starting those that are missing
 processes.py  processes that end when they should, and no others

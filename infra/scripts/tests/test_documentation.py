@@ -53,11 +53,29 @@ class Architecture(unittest.TestCase):
         self.assertEqual(listed, real)
 
     def test_names_tests_that_exist(self) -> None:
-        code = "\n".join(path.read_text("utf-8") for path in tracked("*.rs"))
-        functions = set(re.findall(r"\bfn (\w+)", code))
-        named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+){3,})`", ARCHITECTURE))
-        self.assertGreater(len(named), 10)
-        self.assertEqual(named - functions, set())
+        self.assertGreater(len(named_tests(ARCHITECTURE)), 10)
+        self.assertEqual(named_tests(ARCHITECTURE) - functions(), set())
+
+
+class Faults(unittest.TestCase):
+    def test_names_tests_and_mutants_that_exist(self) -> None:
+        page = (ROOT / "docs/faults.md").read_text("utf-8")
+        self.assertGreater(len(named_tests(page)), 10)
+        self.assertEqual(named_tests(page) - functions(), set())
+        options = (ROOT / "tests/simulation/src/options.rs").read_text("utf-8")
+        mutants = set(re.findall(r"^    (\w+)(?:\(.*\))?,$", options, re.MULTILINE))
+        self.assertEqual(set(re.findall(r"`Mutant::(\w+)`", page)) - mutants, set())
+
+
+def functions() -> set[str]:
+    """Every function of the code, tests among them."""
+    code = "\n".join(path.read_text("utf-8") for path in tracked("*.rs"))
+    return set(re.findall(r"\bfn (\w+)", code))
+
+
+def named_tests(page: str) -> set[str]:
+    """What a page names that looks like a test."""
+    return set(re.findall(r"`([a-z]+(?:_[a-z0-9]+){3,})`", page))
 
 
 class Links(unittest.TestCase):

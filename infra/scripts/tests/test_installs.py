@@ -1,9 +1,19 @@
+import base64
+import hashlib
+import io
+import json
+import os
+import platform
+import shutil
+import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from scripts import commands, installs
+from scripts import commands, installs, paths
 from scripts.errors import Failure
 
 
@@ -32,23 +42,186 @@ class Once(unittest.TestCase):
         installs.once(self.mark, "a tool", lambda: self.assertFalse(self.mark.exists()))
 
 
-class Pip(unittest.TestCase):
-    def test_a_requirement_has_a_hash_for_each_platform(self) -> None:
-        expected = "a==1 --hash=sha256:00 --hash=sha256:11\n"
-        self.assertEqual(installs.requirement("a==1", ["00", "11"]), expected)
-
-    def test_installs_nothing_but_the_hashed_wheel(self) -> None:
-        with mock.patch.object(commands, "quietly") as quietly:
-            installs.pip_hashed(Path("/venv"), "a", "a==1", ["00"])
-        command = quietly.call_args.args[0]
-        self.assertEqual(command[0], Path("/venv/bin/python"))
-        for option in ("--no-deps", "--only-binary=:all:", "--require-hashes"):
-            self.assertIn(option, command)
-
-    def test_a_virtual_environment_replaces_what_is_there(self) -> None:
+class VirtualEnvironments(unittest.TestCase):
+    def test_replace_what_is_there(self) -> None:
         with mock.patch.object(commands, "quietly") as quietly:
             installs.create_venv(Path("/venv"))
         self.assertIn("--clear", quietly.call_args.args[0])
+
+
+class Locked(unittest.TestCase):
+    """With a folder of locks of its own."""
+
+    def setUp(self) -> None:
+        self.home = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.object(paths, "REQUIREMENTS", self.home))
+        self.enterContext(mock.patch.object(installs, "say"))
+
+    def lock(self, name: str, text: str) -> None:
+        installs.lock(name).write_text(text)
+
+
+class Environments(Locked):
+    def setUp(self) -> None:
+        super().setUp()
+        self.create = self.enterContext(mock.patch.object(installs, "create_venv", side_effect=Path.mkdir))
+        self.pip = self.enterContext(mock.patch.object(installs, "pip"))
+        self.lock("a", "a==1\n")
+
+    def test_are_made_once(self) -> None:
+        folders = {installs.environment(self.home, "a") for _ in range(2)}
+        self.assertEqual(folders, {installs.folder(self.home, "a")})
+        self.pip.assert_called_once_with(folders.pop(), "a")
+
+    def test_are_made_anew_for_another_lock(self) -> None:
+        first = installs.environment(self.home, "a")
+        self.lock("a", "a==2\n")
+        self.assertNotEqual(installs.environment(self.home, "a"), first)
+        self.assertEqual(self.pip.call_count, 2)
+
+    def test_name_python_which_they_do_not_outlive(self) -> None:
+        name = installs.folder(self.home, "a").name
+        self.assertRegex(name, rf"^a-[0-9a-f]{{12}}-py{platform.python_version()}$")
+
+    def test_are_finished_before_they_count(self) -> None:
+        with self.assertRaises(Failure):
+            installs.environment(self.home, "a", mock.Mock(side_effect=Failure("no zig")))
+        self.assertFalse((installs.folder(self.home, "a") / "installed").exists())
+
+
+def wheel(folder: Path, name: str, needs: str = "") -> str:
+    """Writes a package of no content, and returns its hash."""
+    file = folder / f"{name}-1.0-py3-none-any.whl"
+    meta = f"{name}-1.0.dist-info"
+    required = f"Requires-Dist: {needs}\n" if needs else ""
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        archive.writestr(f"{meta}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{required}")
+        archive.writestr(f"{meta}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{meta}/RECORD", f"{name}.py,,\n{meta}/METADATA,,\n{meta}/WHEEL,,\n{meta}/RECORD,,\n"
+        )
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+class Hashes(Locked):
+    """With a real pip, which finds two packages in a folder and asks no registry."""
+
+    venv: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.venv = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) / "venv"
+        installs.create_venv(cls.venv)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.alone = wheel(self.home, "alone")
+        self.needy = wheel(self.home, "needy", needs="alone")
+        # Replaces what the machine has for pip, its registry included.
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+        variables |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.home)}
+        self.enterContext(mock.patch.dict(os.environ, variables, clear=True))
+        self.addCleanup(self.remove, "alone", "needy")
+
+    def installed(self, name: str) -> list[Path]:
+        return list(self.venv.glob(f"lib/python*/site-packages/{name}*"))
+
+    def remove(self, *names: str) -> None:
+        for found in [path for name in names for path in self.installed(name)]:
+            if found.is_dir():
+                shutil.rmtree(found)
+            else:
+                found.unlink()
+
+    def install(self, *lines: str) -> None:
+        self.lock("planted", "\n".join(lines))
+        installs.pip(self.venv, "planted")
+
+    def test_that_are_right_are_installed(self) -> None:
+        self.install(f"alone==1.0 --hash=sha256:{self.alone}", f"needy==1.0 --hash=sha256:{self.needy}")
+        self.assertTrue(self.installed("alone"))
+        self.assertTrue(self.installed("needy"))
+
+    def test_that_differ_are_refused(self) -> None:
+        with self.assertRaisesRegex(Failure, "DO NOT MATCH THE HASHES"):
+            self.install(f"alone==1.0 --hash=sha256:{self.needy}")
+        self.assertEqual(self.installed("alone"), [])
+
+    def test_that_are_missing_are_refused(self) -> None:
+        for line in ("alone==1.0", "alone"):
+            with self.subTest(line), self.assertRaisesRegex(Failure, "--require-hashes mode"):
+                self.install(line)
+        self.assertEqual(self.installed("alone"), [])
+
+    def test_do_not_allow_what_would_have_to_be_built(self) -> None:
+        file = self.home / "source-1.0.tar.gz"
+        with tarfile.open(file, "w:gz"):
+            pass
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        with self.assertRaisesRegex(Failure, "No matching distribution found for source==1.0"):
+            self.install(f"source==1.0 --hash=sha256:{digest}")
+
+    def test_of_all_that_is_needed_must_be_there(self) -> None:
+        with self.assertRaisesRegex(Failure, "needy 1.0 requires alone, which is not installed"):
+            self.install(f"needy==1.0 --hash=sha256:{self.needy}")
+        self.assertEqual(self.installed("alone"), [])
+
+
+PLACE = "file:alone-1.0.0.tgz"
+
+
+def tarball(folder: Path) -> str:
+    """Writes a package for npm, and returns its hash as npm has it."""
+    file = folder / "alone-1.0.0.tgz"
+    content = b'{"name": "alone", "version": "1.0.0", "scripts": {"install": "touch ran"}}'
+    entry = tarfile.TarInfo("package/package.json")
+    entry.size = len(content)
+    with tarfile.open(file, "w:gz") as archive:
+        archive.addfile(entry, io.BytesIO(content))
+    return f"sha512-{base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()}"
+
+
+class Npm(unittest.TestCase):
+    """With a real npm and a package in a file."""
+
+    def setUp(self) -> None:
+        self.home = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.hash = tarball(self.home)
+        self.alone = self.home / "node_modules" / "alone"
+
+    def install(self, integrity: str) -> None:
+        package = {"version": "1.0.0", "resolved": PLACE, "hasInstallScript": True, "integrity": integrity}
+        self.install_locked({"node_modules/alone": package})
+
+    def install_locked(self, packages: dict[str, Any]) -> None:
+        root = {"name": "planted", "dependencies": {"alone": PLACE}}
+        lock = {"name": "planted", "lockfileVersion": 3, "packages": {"": root, **packages}}
+        file = self.home / "lock.json"
+        file.write_text(json.dumps(lock))
+        installs.npm(self.home, file, "a planted package")
+
+    def test_installs_by_the_hash_and_runs_nothing(self) -> None:
+        self.install(self.hash)
+        self.assertEqual([file.name for file in self.alone.iterdir()], ["package.json"])
+
+    def test_refuses_another_hash(self) -> None:
+        other = f"sha512-{base64.b64encode(bytes(64)).decode()}"
+        with self.assertRaisesRegex(Failure, "EINTEGRITY"):
+            self.install(other)
+        self.assertFalse(self.alone.exists())
+
+    def test_refuses_a_lock_that_leaves_something_out(self) -> None:
+        with self.assertRaisesRegex(Failure, "^npm ci of a planted package failed"):
+            self.install_locked({})
+        self.assertFalse(self.alone.exists())
+
+    def test_is_asked_for_where_there_is_none(self) -> None:
+        with (
+            mock.patch.object(shutil, "which", return_value=None),
+            self.assertRaisesRegex(Failure, "^a planted package needs npm: install Node.js$"),
+        ):
+            self.install(self.hash)
 
 
 class Commands(unittest.TestCase):

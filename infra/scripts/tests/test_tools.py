@@ -1,7 +1,6 @@
 import contextlib
 import io
 import os
-import sys
 import tempfile
 import unittest
 from collections.abc import Sequence
@@ -9,10 +8,8 @@ from pathlib import Path
 from unittest import mock
 
 import tools
-from scripts import installs, paths
+from scripts import commands, crates, installs, paths
 from scripts.errors import Failure
-
-PYTHON = f"py{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Tools(unittest.TestCase):
@@ -23,28 +20,23 @@ class Tools(unittest.TestCase):
         self.enterContext(mock.patch.dict(os.environ, {"PATH": "/usr/bin"}))
         self.venvs = self.enterContext(mock.patch.object(installs, "create_venv", side_effect=self.create))
         self.pip = self.enterContext(mock.patch.object(installs, "pip"))
+        self.crates = self.enterContext(mock.patch.object(crates, "install", side_effect=self.build))
 
     def create(self, folder: Path) -> None:
         (folder / "bin").mkdir(parents=True, exist_ok=True)
 
+    def build(self, _crate: crates.Crate, root: Path) -> None:
+        self.create(root)
 
-class Folders(Tools):
-    def test_name_the_tools_version_and_pythons(self) -> None:
-        with mock.patch.dict(tools.TOOLS, {"a-tool": ["a-tool==1.2.3", "other==4"]}):
-            self.assertEqual(tools.folder("a-tool"), self.home / f"a-tool-1.2.3-{PYTHON}")
-
-    def test_every_version_is_pinned(self) -> None:
-        for tool, packages in tools.TOOLS.items():
-            for package in packages:
-                with self.subTest(tool):
-                    self.assertRegex(package, r"^[a-z-]+==\d+(\.\d+)+$")
+    def folder(self, tool: str) -> Path:
+        return installs.folder(self.home, tool)
 
 
 class Installs(Tools):
     def test_are_made_once(self) -> None:
         tools.install("ruff")
         tools.install("ruff")
-        self.pip.assert_called_once_with(tools.folder("ruff"), "ruff", tools.TOOLS["ruff"])
+        self.pip.assert_called_once_with(self.folder("ruff"), "ruff")
 
     def test_begin_anew_when_they_were_interrupted(self) -> None:
         self.pip.side_effect = [Failure("no network"), None]
@@ -52,18 +44,49 @@ class Installs(Tools):
             tools.install("ruff")
         tools.install("ruff")
         self.assertEqual(self.venvs.call_count, 2)
-        self.assertTrue((tools.folder("ruff") / "installed").exists())
+        self.assertTrue((self.folder("ruff") / "installed").exists())
 
     def test_cargo_lambda_finds_its_own_zig(self) -> None:
         tools.install("cargo-lambda")
-        zig = tools.folder("cargo-lambda") / "bin" / "zig"
+        zig = self.folder("cargo-lambda") / "bin" / "zig"
         self.assertTrue(os.access(zig, os.X_OK))
-        self.assertIn(f'"{tools.folder("cargo-lambda")}/bin/python" -m ziglang "$@"', zig.read_text())
+        self.assertIn(f'"{self.folder("cargo-lambda")}/bin/python" -m ziglang "$@"', zig.read_text())
+
+    def test_of_crates_have_a_folder_for_each_version(self) -> None:
+        crate = tools.CRATES["cargo-deny"]
+        for _ in range(2):
+            self.assertEqual(tools.install("cargo-deny"), self.home / f"cargo-deny-{crate.version}")
+        self.crates.assert_called_once_with(crate, self.home / f"cargo-deny-{crate.version}")
+        self.pip.assert_not_called()
+
+
+class Locks(Tools):
+    def setUp(self) -> None:
+        super().setUp()
+        self.quietly = self.enterContext(mock.patch.object(commands, "quietly"))
+        self.enterContext(mock.patch.object(tools, "say"))
+
+    def test_are_written_with_hashes_by_the_locked_uv(self) -> None:
+        tools.lock(["ruff"])
+        command = self.quietly.call_args.args[0]
+        self.assertEqual(command[0], self.folder("uv") / "bin" / "uv")
+        self.assertIn("--generate-hashes", command)
+        self.assertEqual(command[-2:], [paths.REQUIREMENTS / "ruff.txt", paths.REQUIREMENTS / "ruff.in"])
+
+    def test_are_all_written_unless_some_are_named(self) -> None:
+        tools.lock([])
+        written = [call.args[0][-1].stem for call in self.quietly.call_args_list]
+        self.assertEqual(written, sorted(file.stem for file in paths.REQUIREMENTS.glob("*.in")))
+
+    def test_of_nothing_are_not_written(self) -> None:
+        with self.assertRaisesRegex(Failure, "^there is no infra/requirements/rough.in, only "):
+            tools.lock(["ruff", "rough"])
+        self.quietly.assert_not_called()
 
 
 class Paths(Tools):
     def test_begin_with_the_tools_in_their_order(self) -> None:
-        expected = [str(tools.folder("sam") / "bin"), str(tools.folder("ruff") / "bin"), "/usr/bin"]
+        expected = [str(self.folder("sam") / "bin"), str(self.folder("ruff") / "bin"), "/usr/bin"]
         self.assertEqual(tools.path(["sam", "ruff"]).split(os.pathsep), expected)
 
     def test_nothing_is_installed_beside_a_tool_that_is_not_there(self) -> None:
@@ -81,12 +104,12 @@ class Arguments(Tools):
             return tools.main(list(arguments)), out.getvalue()
 
     def test_path_prints_it(self) -> None:
-        self.assertEqual(self.main("path", "ruff"), (0, f"{tools.folder('ruff')}/bin:/usr/bin\n"))
+        self.assertEqual(self.main("path", "ruff"), (0, f"{self.folder('ruff')}/bin:/usr/bin\n"))
 
     def test_run_becomes_the_command(self) -> None:
         def replaced(program: str, command: Sequence[str]) -> None:
             self.assertEqual((program, command), ("ruff", ["ruff", "check", "--", "a"]))
-            self.assertTrue(os.environ["PATH"].startswith(str(tools.folder("ruff"))))
+            self.assertTrue(os.environ["PATH"].startswith(str(self.folder("ruff"))))
             raise SystemExit(0)
 
         with mock.patch.object(os, "execvp", side_effect=replaced), self.assertRaises(SystemExit):

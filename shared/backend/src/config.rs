@@ -156,6 +156,9 @@ pub struct Config {
     pub deadlines: Deadlines,
     /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
     pub admit_untokened: bool,
+    /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the projects that are theirs; none, for
+    /// callers without tokens, who may see all projects.
+    pub projects_claim: Option<String>,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
     /// The outbox:
@@ -200,6 +203,7 @@ impl Default for Config {
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
             admit_untokened: false,
+            projects_claim: None,
             concurrency: 10,
             outbox: Policy::default(),
             session_max_commit: Duration::from_secs(15),
@@ -308,6 +312,7 @@ impl Config {
                 |_| true,
                 "true or false",
             ),
+            projects_claim: reader.text("SEARCH_IMPORT_PROJECTS_CLAIM"),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
             outbox: reader.outbox(default.outbox),
             session_max_commit,

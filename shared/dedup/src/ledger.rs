@@ -32,6 +32,8 @@ pub struct Claim {
     pub requires: Requirement,
     /// Fresh tokens for the messages that the partition may come to expect.
     pub mint: Vec<Token>,
+    /// The most tokens that may be there for fresh ones to be added. The claim is granted all the same, without them.
+    pub room: usize,
 }
 
 /// What must be so for a claim to make sense.
@@ -64,7 +66,7 @@ pub enum Admission {
 pub struct Admitted {
     /// Grows with each claim of this partition.
     pub fence: u64,
-    /// The tokens that are in the partition now, the fresh ones included.
+    /// The tokens that are in the partition now, the fresh ones included if there was room for them.
     pub tokens: Tokens,
 }
 
@@ -230,9 +232,15 @@ impl Item {
         }
         item.holder = Some((claim.attempt, saturating(claim.now, claim.lease)));
         item.fence += 1;
-        item.grant(&claim.mint, claim.now);
+        let mint = if item.has_room(claim) { claim.mint.as_slice() } else { &[] };
+        item.grant(mint, claim.now);
         let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
         (Admission::Admitted(admitted), Some(item))
+    }
+
+    /// Whether the tokens of a claim may be added.
+    pub fn has_room(&self, claim: &Claim) -> bool {
+        self.tokens.len() <= claim.room
     }
 
     /// The item after a release; none when the caller does not hold the partition any more.
@@ -322,6 +330,7 @@ mod tests {
             lease: SignedDuration::from_secs(30),
             requires,
             mint: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
+            room: 2,
         }
     }
 
@@ -385,6 +394,17 @@ mod tests {
         let (_, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
         let (again, _) = admitted(Item::claim(Some(item), &claim(1, 1, Requirement::Known)));
         assert_eq!(again.fence, 2);
+    }
+
+    #[test]
+    fn claims_that_are_never_given_back_add_tokens_only_while_there_is_room() {
+        let mut item = granted();
+        for n in 1..=5 {
+            let later = i64::try_from(n).unwrap() * 30;
+            (_, item) = admitted(Item::claim(Some(item), &claim(n, later, Requirement::Known)));
+        }
+        assert_eq!(item.fence, 5, "each of them is admitted");
+        assert_eq!(item.tokens.len(), 3);
     }
 
     #[test]

@@ -8,7 +8,10 @@ use rusqlite::ErrorCode;
 pub(crate) enum Fault {
     /// SQLite refused.
     #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
+    /// SQLite cannot read its own pages.
+    #[error("the database is damaged; put the folder back from a backup")]
+    Damaged(#[source] rusqlite::Error),
     /// A stored or given value is not what it should be.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -22,6 +25,24 @@ pub(crate) enum Fault {
     },
 }
 
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(without_sql(error)),
+            _ => Self::Sqlite(without_sql(error)),
+        }
+    }
+}
+
+/// What SQLite says of a statement, without the statement: an operator learns nothing from it, and a log may not hold
+/// what is in it.
+pub(crate) fn without_sql(error: rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqlInputError { error, msg, .. } => rusqlite::Error::SqliteFailure(error, Some(msg)),
+        error => error,
+    }
+}
+
 impl Fault {
     /// As the error of a port; `doing` says what failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
@@ -32,6 +53,7 @@ impl Fault {
     pub(crate) fn is_of_value(&self) -> bool {
         match self {
             Self::Json(_) | Self::Malformed { .. } => true,
+            Self::Damaged(_) => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -48,14 +70,12 @@ impl Fault {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => !matches!(
                 error.code,
-                ErrorCode::DatabaseCorrupt
-                    | ErrorCode::NotADatabase
-                    | ErrorCode::ConstraintViolation
+                ErrorCode::ConstraintViolation
                     | ErrorCode::TypeMismatch
                     | ErrorCode::TooBig
                     | ErrorCode::ApiMisuse
             ),
-            Self::Sqlite(_) | Self::Json(_) | Self::Malformed { .. } => false,
+            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Malformed { .. } => false,
         }
     }
 }

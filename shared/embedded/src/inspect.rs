@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::queues::{delete, move_to};
+use crate::queues::copy_to;
+use crate::turns::remove;
 use crate::value::{nanos, parse, timestamp, uint};
 
 /// How much is in a queue.
@@ -80,7 +81,10 @@ impl Store {
         let (now, queue, record) = (self.now(), queue.clone(), record_id.to_owned());
         let doing = format!("sending message {record} of queue {queue} back");
         let work = move |db: &Connection| match find(db, &queue, &record)? {
-            Some(seq) => move_to(db, seq, &source.queue, "sent back by an operator", now).map(|()| true),
+            Some((seq, partition)) => {
+                copy_to(db, seq, partition.as_deref(), &source.queue, "sent back by an operator", now)?;
+                remove(db, seq).map(|()| true)
+            }
             None => Ok(false),
         };
         let found = self.engine().write(doing, work).await?;
@@ -96,7 +100,7 @@ impl Store {
         let (queue, record) = (queue.clone(), record_id.to_owned());
         let doing = format!("deleting message {record} of queue {queue}");
         let work = move |db: &Connection| match find(db, &queue, &record)? {
-            Some(seq) => delete(db, seq).map(|()| true),
+            Some((seq, _)) => remove(db, seq).map(|()| true),
             None => Ok(false),
         };
         self.engine().write(doing, work).await
@@ -144,10 +148,11 @@ fn dead_letter(row: &Row<'_>) -> Result<DeadLetter, Fault> {
     })
 }
 
-fn find(db: &Connection, queue: &Queue, record_id: &str) -> Result<Option<i64>, Fault> {
+/// A message's number and its partition.
+fn find(db: &Connection, queue: &Queue, record_id: &str) -> Result<Option<(i64, Option<String>)>, Fault> {
     let Ok(seq) = record_id.parse::<i64>() else { return Ok(None) };
     Ok(db
-        .prepare_cached("SELECT seq FROM message WHERE seq = ?1 AND queue = ?2")?
-        .query_row(params![seq, queue.name()], |row| row.get(0))
+        .prepare_cached("SELECT seq, search_id FROM message WHERE seq = ?1 AND queue = ?2")?
+        .query_row(params![seq, queue.name()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?)
 }

@@ -3,7 +3,8 @@
 //! # What it promises
 //! - **Durable.** What was answered is on the disk: after `kill -9` at any moment, or a power cut on a disk that
 //!   keeps its word, nothing that was acknowledged is lost (write-ahead log, `synchronous = FULL`; an object's
-//!   bytes and its folder are flushed before the row that names them is written).
+//!   bytes and its folder are flushed before the row that names them is written). A file with all the bytes of an
+//!   object is never deleted because the database does not know it.
 //! - **Atomic.** Each call of a port is one transaction, together with whatever belongs to it: a saga's content
 //!   with its outbox, a session with its data, an uploaded object with its notification.
 //! - **As the cloud does it.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
@@ -14,6 +15,8 @@
 //! # What it deliberately does not do
 //! - **No second machine and no second worker process.** One process works in a data directory, which
 //!   [`Store::lock`] enforces; others may look on ([`Store::open_read_only`]).
+//! - **No trust in what it finds.** A data directory may come from somebody else: links are not followed, names in
+//!   the database lead nowhere else, and a database that is damaged or another program's is refused in one line.
 //! - **No queues of its own.** Which queues there are, when they give a message up and where it goes then, is the
 //!   table in [`Settings::queues`].
 //! - **No clock of its own.** Time and ids come from the [`messages::Host`] that it is opened with.
@@ -22,10 +25,11 @@
 //!
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
+//! - `folder`: what is on the disk, who may read it, and which files are touched;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies`, `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
-//! - `queues`, `inspect`, `signal`: what SQS does, and a look inside;
+//! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
 //! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
 //! - `recover`, `lock`: after a crash, and against growth;
@@ -33,6 +37,7 @@
 
 mod engine;
 mod fault;
+mod folder;
 mod inspect;
 mod intercept;
 mod ledger;
@@ -55,6 +60,7 @@ mod settings;
 mod signal;
 mod store;
 mod studies;
+mod turns;
 mod upload;
 mod value;
 mod views;

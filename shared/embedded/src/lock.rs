@@ -4,13 +4,22 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::folder::{self, Folder};
+
+/// The most that is read of a process id.
+const MAX_PID: u64 = 20;
+
 /// The exclusive right to work in a data directory. It ends when this is dropped, or with the process, however
 /// that ends: the operating system keeps it, not the file's content.
+///
+/// Two things are locked. The directory itself, because it cannot be taken away from under a process and replaced as a
+/// file in it can; and a file in it, which says who the holder is, which releases before this one lock alone, and which
+/// has to do where a directory cannot be locked (Windows, NFS).
 #[derive(Debug)]
 pub struct Lock {
     dir: PathBuf,
-    /// The lock is the open file's.
-    _file: File,
+    /// The locks are the open files'.
+    _locked: [Option<File>; 2],
 }
 
 /// Why a data directory cannot be had.
@@ -42,25 +51,28 @@ fn holder(pid: Option<u32>) -> String {
 impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
-        std::fs::create_dir_all(dir).map_err(failed)?;
-        let path = dir.join("lock");
+        folder::create(dir).map_err(failed)?;
+        let folder = Folder::open(dir).map_err(failed)?;
+        let held = || LockError::Held { dir: dir.to_owned(), pid: read_pid(&folder.lock()) };
+        let directory = match lock_directory(folder.path()) {
+            Ok(directory) => directory,
+            Err(TryLockError::WouldBlock) => return Err(held()),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        };
         // Not truncated when opened: until the lock is ours, the content is somebody else's.
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        let mut file =
+            folder::private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+                .open(folder.lock())
+                .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Held { dir: dir.to_owned(), pid: read_pid(&mut file) });
-            }
+            Err(TryLockError::WouldBlock) => return Err(held()),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        write_pid(&mut file).map_err(failed)?;
-        Ok(Self { dir: dir.canonicalize().map_err(failed)?, _file: file })
+        if is_alone(&file).map_err(failed)? {
+            write_pid(&mut file).map_err(failed)?;
+        }
+        Ok(Self { dir: folder.path().to_owned(), _locked: [directory, Some(file)] })
     }
 
     /// The data directory.
@@ -69,14 +81,46 @@ impl Lock {
     }
 }
 
+/// None where a directory cannot be locked.
+#[cfg(unix)]
+fn lock_directory(dir: &Path) -> Result<Option<File>, TryLockError> {
+    let directory = File::open(dir).map_err(TryLockError::Error)?;
+    match directory.try_lock() {
+        Ok(()) => Ok(Some(directory)),
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+        // Such as NFS, which only locks what is open for writing.
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+#[cfg(not(unix))]
+fn lock_directory(_dir: &Path) -> Result<Option<File>, TryLockError> {
+    Ok(None)
+}
+
+/// Whether the file has no other name: what is written here must not be written into a file elsewhere.
+#[cfg(unix)]
+fn is_alone(file: &File) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    let facts = file.metadata()?;
+    Ok(facts.is_file() && facts.nlink() == 1)
+}
+
+#[cfg(not(unix))]
+fn is_alone(file: &File) -> std::io::Result<bool> {
+    Ok(file.metadata()?.is_file())
+}
+
 fn write_pid(file: &mut File) -> std::io::Result<()> {
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     writeln!(file, "{}", std::process::id())
 }
 
-fn read_pid(file: &mut File) -> Option<u32> {
+fn read_pid(path: &Path) -> Option<u32> {
+    let file = folder::private(OpenOptions::new().read(true)).open(path).ok()?;
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
+    file.take(MAX_PID).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }

@@ -1,11 +1,13 @@
 //! Uploaded files: their bytes in a folder, what is known of them in a table.
 
 use std::collections::BTreeMap;
-use std::io::SeekFrom;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, SeekFrom};
+use std::ops::RangeInclusive;
+use std::path::Path;
 
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
+use imports::key::nickname;
 use imports::messages::ObjectRef;
 use imports::objects::MAX_FOUND;
 use imports::{
@@ -19,6 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::folder::{self, ObjectName};
 use crate::intercept::{Call, Phase};
 use crate::value::{from_json, int, json, nanos, timestamp, uint};
 
@@ -43,51 +46,63 @@ impl PresignUpload for Store {
             fields: BTreeMap::from([(KEY_FIELD.to_owned(), grant.key.clone())]),
             expires_at: grant.expires_at,
         };
-        let doing = format!("granting the upload of {}", grant.key);
+        let doing = format!("granting the upload of {}", nickname(&grant.key));
         self.change(Call::ObjectsPresign, doing, move |db| save_grant(db, &grant)).await?;
         Ok(form)
     }
 }
 
 fn save_grant(db: &Connection, grant: &UploadGrant) -> Result<(), Fault> {
-    db.prepare_cached("INSERT OR REPLACE INTO upload_grant VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO upload_grant (key, min_bytes, max_bytes, metadata, expires_at) \
+         VALUES (?1, ?2, ?2, ?3, ?4)",
+    )?
+    .execute(params![
         grant.key,
-        int(grant.max_bytes),
+        int(grant.size_bytes),
         json(&grant.metadata)?,
         nanos(grant.expires_at)
     ])?;
     Ok(())
 }
 
+/// A grant as it is stored.
+pub(crate) struct Grant {
+    /// The least and the most bytes; the same, unless an earlier release granted a range.
+    pub(crate) bytes: RangeInclusive<u64>,
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) expires_at: Timestamp,
+}
+
 /// The grant for a key, whether or not it has expired.
-pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<UploadGrant>, Fault> {
+pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<Grant>, Fault> {
     let stored = db
-        .prepare_cached("SELECT max_bytes, metadata, expires_at FROM upload_grant WHERE key = ?1")?
-        .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?)))
+        .prepare_cached("SELECT min_bytes, max_bytes, metadata, expires_at FROM upload_grant WHERE key = ?1")?
+        .query_row([key], |row| {
+            let bytes = uint(row.get(0)?)..=uint(row.get(1)?);
+            Ok((bytes, row.get::<_, String>(2)?, row.get::<_, i64>(3)?))
+        })
         .optional()?;
-    let Some((max_bytes, metadata, expires_at)) = stored else { return Ok(None) };
-    Ok(Some(UploadGrant {
-        key: key.to_owned(),
-        max_bytes: uint(max_bytes),
-        metadata: from_json(&metadata)?,
-        expires_at: timestamp(expires_at),
-    }))
+    let Some((bytes, metadata, expires_at)) = stored else { return Ok(None) };
+    Ok(Some(Grant { bytes, metadata: from_json(&metadata)?, expires_at: timestamp(expires_at) }))
 }
 
 /// An object's row.
 pub(crate) struct Stored {
-    pub(crate) file: String,
+    pub(crate) file: ObjectName,
     pub(crate) size_bytes: u64,
     metadata: String,
 }
 
 pub(crate) fn find(db: &Connection, key: &str) -> Result<Option<Stored>, Fault> {
-    Ok(db
+    let stored = db
         .prepare_cached("SELECT file, size_bytes, metadata FROM object WHERE key = ?1")?
-        .query_row([key], |row| {
-            Ok(Stored { file: row.get(0)?, size_bytes: uint(row.get(1)?), metadata: row.get(2)? })
-        })
-        .optional()?)
+        .query_row([key], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((file, size_bytes, metadata)) = stored else { return Ok(None) };
+    let file =
+        ObjectName::parse(&file).ok_or(Fault::Malformed { what: "name of an object's file", text: file })?;
+    Ok(Some(Stored { file, size_bytes: uint(size_bytes), metadata }))
 }
 
 /// Versions are not kept, so nothing is found under one.
@@ -102,7 +117,7 @@ impl ReadObject for Store {
         if bucket != BUCKET || version.is_some() {
             return Ok(None);
         }
-        let doing = format!("looking for object {key}");
+        let doing = format!("looking for {}", nickname(key));
         let key = key.to_owned();
         let work = move |db: &Connection| match find(db, &key)? {
             Some(stored) => {
@@ -136,8 +151,9 @@ impl FindObjects for Store {
 
 fn find_below(db: &Connection, prefix: &str) -> Result<Vec<ObjectRef>, Fault> {
     let mut statement = db.prepare_cached(
-        // No character comes after the one that ends the range.
-        "SELECT key, size_bytes FROM object WHERE key >= ?1 AND key < ?1 || char(1114111) ORDER BY key LIMIT ?2",
+        // No text in UTF-8 has the byte that ends the range.
+        "SELECT key, size_bytes FROM object
+         WHERE key >= ?1 AND key < CAST(?1 || x'FF' AS TEXT) ORDER BY key LIMIT ?2",
     )?;
     let found = statement.query_map(params![prefix, int(MAX_FOUND as u64)], |row| {
         let (key, size_bytes) = (row.get(0)?, uint(row.get(1)?));
@@ -148,24 +164,42 @@ fn find_below(db: &Connection, prefix: &str) -> Result<Vec<ObjectRef>, Fault> {
 
 impl Store {
     async fn open_object(&self, key: &str, from: u64) -> Result<Option<ObjectStream>, StoreError> {
-        let doing = format!("opening object {key}");
+        let doing = format!("opening {}", nickname(key));
         loop {
-            let Some(path) = self.object_path(key, &doing).await? else { return Ok(None) };
-            match open_at(&path, from).await {
-                Ok(file) => return Ok(Some(pieces(file, format!("reading object {key}")))),
+            let Some(name) = self.object_name(key, &doing).await? else { return Ok(None) };
+            match self.open_named(name, from).await {
+                Ok(file) => return Ok(Some(pieces(file, format!("reading {}", nickname(key))))),
                 // Replaced between the look into the table and this one: the row names another file by now.
                 Err(error)
-                    if error.kind() == std::io::ErrorKind::NotFound
-                        && self.object_path(key, &doing).await?.as_ref() != Some(&path) => {}
+                    if error.kind() == ErrorKind::NotFound
+                        && self.object_name(key, &doing).await? != Some(name) => {}
+                // Something else has the file's place, and will not go away by itself.
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    return Err(StoreError::unusable(doing, error));
+                }
                 Err(error) => return Err(StoreError::unavailable(doing, error)),
             }
         }
     }
 
-    async fn object_path(&self, key: &str, doing: &str) -> Result<Option<PathBuf>, StoreError> {
+    async fn object_name(&self, key: &str, doing: &str) -> Result<Option<ObjectName>, StoreError> {
         let wanted = key.to_owned();
         let stored = self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await?;
-        Ok(stored.map(|stored| self.objects_dir().join(stored.file)))
+        Ok(stored.map(|stored| stored.file))
+    }
+
+    /// The file gets its name after the row, so it may have either; when it is renamed between the first two looks, the
+    /// third one finds it.
+    async fn open_named(&self, name: ObjectName, from: u64) -> std::io::Result<File> {
+        let (stored, unfinished) = self.folder().object(name);
+        let mut found = Err(ErrorKind::NotFound.into());
+        for path in [&stored, &unfinished, &stored] {
+            found = open_at(path, from).await;
+            if found.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::NotFound) {
+                break;
+            }
+        }
+        found
     }
 
     /// Deletes the grants that ended before `now`, which nothing asks for any more.
@@ -175,7 +209,7 @@ impl Store {
 }
 
 async fn open_at(path: &Path, from: u64) -> std::io::Result<File> {
-    let mut file = File::open(path).await?;
+    let mut file = folder::open(path).await?;
     file.seek(SeekFrom::Start(from)).await?;
     Ok(file)
 }

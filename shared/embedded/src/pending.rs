@@ -1,6 +1,6 @@
 //! Files that are still to be uploaded from this machine, so that a start after a crash finishes them.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use imports::{FileId, ProjectId, SearchId};
 
@@ -96,6 +96,17 @@ fn path_text(path: &Path) -> Result<&str, Fault> {
     })
 }
 
+/// What was stored is the canonical path of a file that somebody named on the command line.
+fn whole_path(text: String) -> Result<PathBuf, Fault> {
+    let path = PathBuf::from(&text);
+    let is_plain = |part| !matches!(part, Component::ParentDir | Component::CurDir);
+    if path.is_absolute() && path.components().all(is_plain) {
+        Ok(path)
+    } else {
+        Err(Fault::Malformed { what: "whole path of a file", text })
+    }
+}
+
 fn list(db: &Connection) -> Result<Vec<PendingUpload>, Fault> {
     let mut statement = db.prepare_cached(
         "SELECT search_id, project_id, file_id, path, form FROM pending_upload ORDER BY seq",
@@ -109,7 +120,7 @@ fn list(db: &Connection) -> Result<Vec<PendingUpload>, Fault> {
             project_id: parse("project id", &text(1)?)?,
             upload: LocalUpload {
                 file_id: parse("file id", &text(2)?)?,
-                path: text(3)?.into(),
+                path: whole_path(text(3)?)?,
                 form: from_json(&text(4)?)?,
             },
         });

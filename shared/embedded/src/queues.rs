@@ -1,8 +1,8 @@
 //! All queues in one table.
 //!
-//! A message is visible from `visible_at` on, the longest visible first. Receiving it moves that moment into the
-//! future and counts; acknowledging deletes it. A receipt is the message's number and its count, so the receipt
-//! of an earlier delivery fits nothing any more.
+//! A message is visible from `visible_at` on. Receiving it moves that moment into the future and counts; acknowledging
+//! deletes it. A receipt is the message's number and its count, so the receipt of an earlier delivery fits nothing any
+//! more. Partitions take turns ([`crate::turns`]); of one partition the longest visible message comes first.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{later, limit, nanos, some_of};
+use crate::turns::{self, Group, Waiting};
+use crate::value::{later, nanos, some_of};
 
 /// A message on its way into a queue.
 pub(crate) struct Sending {
@@ -68,17 +69,22 @@ fn sending(message: &Outgoing, now: Timestamp) -> Sending {
 
 /// Puts a message into its queue.
 pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
+    let (queue, visible_at) = (message.queue.name(), nanos(message.visible_at));
+    let partition = message.partition.map(|id| id.to_string());
+    let group = Group { queue, partition: partition.as_deref() };
+    let turn = turns::turn(db, group, visible_at, i64::MAX)?;
     db.prepare_cached(
-        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
     .execute(params![
-        message.queue.name(),
+        queue,
         message.id.map(|id| id.to_string()),
-        message.partition.map(|id| id.to_string()),
+        partition,
         message.body,
         nanos(message.sent_at),
-        nanos(message.visible_at),
+        visible_at,
+        turn,
     ])?;
     Ok(())
 }
@@ -134,56 +140,60 @@ struct Request {
     until: Timestamp,
 }
 
-struct Visible {
-    seq: i64,
-    body: String,
-    received: u32,
-}
-
 fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
+    let queue = request.queue.queue.name();
+    turns::put_overdue_back(db, queue, request.now)?;
     loop {
+        let groups = turns::next(db, queue, request.now, request.max)?;
         let mut received = Vec::new();
-        let visible = visible(db, request)?;
-        let nothing_left = visible.is_empty();
-        for message in visible {
-            match exhausted(request, &message) {
-                Some(dead) => {
-                    let reason = format!("received {} times without success", message.received);
-                    move_to(db, message.seq, dead, &reason, request.now)?;
-                }
-                None => received.push(take(db, request, message)?),
+        for partition in &groups {
+            if received.len() < request.max {
+                serve(db, request, Group { queue, partition: partition.as_deref() }, &mut received)?;
             }
         }
         // When all that was found was given up, there may be more behind it.
-        if nothing_left || !received.is_empty() {
+        if groups.is_empty() || !received.is_empty() {
             return Ok(received);
         }
     }
 }
 
-/// Served by an index in the order asked for; a test reads its plan.
-pub(crate) const VISIBLE: &str = "SELECT seq, body, receive_count FROM message
-    WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, seq LIMIT ?3";
-
-fn visible(db: &Connection, request: &Request) -> Result<Vec<Visible>, Fault> {
-    let mut statement = db.prepare_cached(VISIBLE)?;
-    let found = statement
-        .query_map(params![request.queue.queue.name(), nanos(request.now), limit(request.max)], |row| {
-            Ok(Visible { seq: row.get(0)?, body: row.get(1)?, received: row.get(2)? })
-        })?;
-    Ok(found.collect::<Result<_, _>>()?)
+/// Takes what is visible of a group, as much as there is room for. All messages of a partition in one batch share one
+/// claim, one load and one write; so a group's turn is a batch, and not one message.
+fn serve(
+    db: &Connection,
+    request: &Request,
+    group: Group<'_>,
+    received: &mut Vec<Received>,
+) -> Result<(), Fault> {
+    let room = request.max - received.len();
+    let mut waiting = turns::waiting(db, group, room + 1)?;
+    let visible = waiting.iter().take(room).take_while(|message| message.is_visible(request.now)).count();
+    let left = waiting.split_off(visible);
+    for message in waiting {
+        match exhausted(request, &message) {
+            Some(dead) => {
+                let reason = format!("received {} times without success", message.receive_count);
+                move_to(db, message.seq, group.partition, dead, &reason, request.now)?;
+            }
+            None => received.push(take(db, request, message)?),
+        }
+    }
+    left.first().map_or(Ok(()), |first| turns::pass(db, first, request.now))
 }
 
 /// Where a message goes that was received too often.
-fn exhausted(request: &Request, message: &Visible) -> Option<&'static Queue> {
+fn exhausted(request: &Request, message: &Waiting) -> Option<&'static Queue> {
     let limit = request.queue.receive_limit?;
-    request.queue.dead_letters.as_ref().filter(|_| message.received >= limit)
+    request.queue.dead_letters.as_ref().filter(|_| message.receive_count >= limit)
 }
 
-fn take(db: &Connection, request: &Request, message: Visible) -> Result<Received, Fault> {
-    let receive_count = message.received.saturating_add(1);
-    db.prepare_cached("UPDATE message SET receive_count = ?2, held = 1, visible_at = ?3 WHERE seq = ?1")?
-        .execute(params![message.seq, receive_count, nanos(request.until)])?;
+fn take(db: &Connection, request: &Request, message: Waiting) -> Result<Received, Fault> {
+    let receive_count = message.receive_count.saturating_add(1);
+    db.prepare_cached(
+        "UPDATE message SET receive_count = ?2, held = 1, turn = NULL, visible_at = ?3 WHERE seq = ?1",
+    )?
+    .execute(params![message.seq, receive_count, nanos(request.until)])?;
     Ok(Received {
         receipt: format!("{}:{receive_count}", message.seq),
         delivery: Delivery { record_id: message.seq.to_string(), body: message.body, receive_count },
@@ -206,28 +216,26 @@ impl Held {
 }
 
 fn answer(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(), Fault> {
-    if !is_current(db, held)? {
-        return Ok(());
-    }
+    let Some(partition) = current(db, held)? else { return Ok(()) };
     match disposition {
         Disposition::Acknowledge => delete(db, held.seq),
         Disposition::Retry { after, reason } => {
-            db.prepare_cached("UPDATE message SET held = 0, visible_at = ?2, reason = ?3 WHERE seq = ?1")?
-                .execute(params![held.seq, nanos(later(held.now, *after)), reason])?;
-            Ok(())
+            let group = Group { queue: held.queue.queue.name(), partition: partition.as_deref() };
+            turns::put_back(db, held.seq, group, nanos(later(held.now, *after)), Some(reason))
         }
         Disposition::DeadLetter { reason } => match &held.queue.dead_letters {
-            Some(dead) => move_to(db, held.seq, dead, reason, held.now),
+            Some(dead) => move_to(db, held.seq, partition.as_deref(), dead, reason, held.now),
             // A queue that keeps everything has nowhere to move it; it keeps it.
             None => Ok(()),
         },
     }
 }
 
-fn is_current(db: &Connection, held: &Held) -> Result<bool, Fault> {
-    let found = db
+/// The partition of the message that a receipt is for, if the receipt is still good.
+fn current(db: &Connection, held: &Held) -> Result<Option<Option<String>>, Fault> {
+    Ok(db
         .prepare_cached(
-            "SELECT 1 FROM message
+            "SELECT search_id FROM message
              WHERE seq = :seq AND queue = :queue AND receive_count = :count AND held = 1 AND visible_at > :now",
         )?
         .query_row(
@@ -235,29 +243,47 @@ fn is_current(db: &Connection, held: &Held) -> Result<bool, Fault> {
                 ":seq": held.seq, ":queue": held.queue.queue.name(), ":count": held.receive_count,
                 ":now": nanos(held.now),
             },
-            |_| Ok(()),
+            |row| row.get(0),
         )
-        .optional()?;
-    Ok(found.is_some())
+        .optional()?)
 }
 
-pub(crate) fn delete(db: &Connection, seq: i64) -> Result<(), Fault> {
+/// Deletes a message that has no turn.
+fn delete(db: &Connection, seq: i64) -> Result<(), Fault> {
     db.prepare_cached("DELETE FROM message WHERE seq = ?1")?.execute([seq])?;
     Ok(())
 }
 
-/// Moves a message as it is. It gets a new number, so that no receipt from before fits it.
-pub(crate) fn move_to(
+/// Moves a message as it is out of a turn. It gets a new number, so that no receipt from before fits it.
+fn move_to(
     db: &Connection,
     seq: i64,
+    partition: Option<&str>,
     to: &Queue,
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    db.prepare_cached(
-        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, reason)
-         SELECT ?2, message_id, search_id, body, sent_at, ?3, ?3, ?4 FROM message WHERE seq = ?1",
-    )?
-    .execute(params![seq, to.name(), nanos(now), reason])?;
+    copy_to(db, seq, partition, to, reason, now)?;
     delete(db, seq)
 }
+
+/// Puts a message into another queue as it is.
+pub(crate) fn copy_to(
+    db: &Connection,
+    seq: i64,
+    partition: Option<&str>,
+    to: &Queue,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let turn = turns::turn(db, Group { queue: to.name(), partition }, nanos(now), i64::MAX)?;
+    db.prepare_cached(
+        "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, reason, turn)
+         SELECT ?2, message_id, search_id, body, sent_at, ?3, ?3, ?4, ?5 FROM message WHERE seq = ?1",
+    )?
+    .execute(params![seq, to.name(), nanos(now), reason, turn])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,14 @@
 //! After a crash, and against growth.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::fault::Fault;
+use crate::folder::{Folder, Found, ObjectName, is_file};
+use crate::turns;
 use crate::upload::remove;
 use crate::value::nanos;
 use crate::{Lock, Store};
@@ -21,8 +22,11 @@ pub struct Recovered {
     pub leases: usize,
     /// Outbox entries whose claim was ended.
     pub claims: usize,
-    /// Files in the folder of objects that nothing named, removed.
+    /// Files of uploads that were not finished, removed.
     pub files: usize,
+    /// Files of objects that the database does not list. They are left alone: the database may have been put back from
+    /// an earlier backup.
+    pub unlisted: usize,
 }
 
 /// What was deleted because its time was over.
@@ -51,7 +55,8 @@ impl Store {
     }
 
     /// Ends what a dead worker held, so that nobody waits for timeouts that serve no purpose any more: messages
-    /// in flight become visible, leases and outbox claims end, files that nothing names are removed.
+    /// in flight become visible, leases and outbox claims end, uploads that were stored are brought to their places, and
+    /// files of uploads that were not are removed. Nothing else in the folder is touched.
     ///
     /// The lock is the proof that the worker is dead: only its holder works in the directory. Even if that were
     /// wrong, nothing would break, because no lease, claim or visibility timeout keeps anything safe; they only
@@ -66,14 +71,18 @@ impl Store {
     pub async fn recover(&self, lock: &Lock) -> Result<Recovered, StoreError> {
         let doing = "recovering the data directory";
         let (mut recovered, named) = self.release_all(lock).await?;
-        let folder = self.objects_dir();
-        recovered.files = sweep_folder(&folder, &named)
+        let objects = self.folder().objects();
+        (recovered.files, recovered.unlisted) = tidy(self.folder(), &named)
             .await
-            .map_err(|error| StoreError::unavailable(format!("{doing} {}", folder.display()), error))?;
+            .map_err(|error| StoreError::unavailable(format!("{doing} {}", objects.display()), error))?;
+        if recovered.unlisted > 0 {
+            let (folder, files) = (objects.display(), recovered.unlisted);
+            tracing::warn!(%folder, files, "files are not listed in the database, and are left alone");
+        }
         Ok(recovered)
     }
 
-    async fn release_all(&self, lock: &Lock) -> Result<(Recovered, BTreeSet<String>), StoreError> {
+    async fn release_all(&self, lock: &Lock) -> Result<(Recovered, BTreeSet<ObjectName>), StoreError> {
         let doing = "releasing what a dead worker held";
         if lock.dir() != self.dir() {
             return Err(StoreError::unusable(doing, "the lock is that of another directory"));
@@ -95,11 +104,8 @@ impl Store {
     }
 }
 
-fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<String>), Fault> {
-    let messages = db.execute(
-        "UPDATE message SET held = 0, visible_at = ?1 WHERE held AND visible_at > ?1",
-        [nanos(now)],
-    )?;
+fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<ObjectName>), Fault> {
+    let messages = turns::put_all_back(db, now)?;
     let leases = db.execute(
         "UPDATE ledger SET item = json_set(item, '$.holder', NULL)
          WHERE json_extract(item, '$.holder') IS NOT NULL",
@@ -113,22 +119,38 @@ fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<Strin
     )?;
     let named = db
         .prepare_cached("SELECT file FROM object")?
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<BTreeSet<String>, _>>()?;
-    Ok((Recovered { messages, leases, claims, files: 0 }, named))
+        .query_map([], |row| row.get::<_, String>(0))?
+        // What is no name of ours names no file of ours.
+        .filter_map(|name| name.map(|name| ObjectName::parse(&name)).transpose())
+        .collect::<Result<_, _>>()?;
+    Ok((Recovered { messages, leases, claims, ..Recovered::default() }, named))
 }
 
-async fn sweep_folder(folder: &Path, named: &BTreeSet<String>) -> std::io::Result<usize> {
-    let mut removed = 0;
-    let mut files = tokio::fs::read_dir(folder).await?;
+/// Only unfinished uploads are ever deleted: nobody was told that they are stored. Returns how many those were, and how
+/// many objects the database does not list.
+async fn tidy(folder: &Folder, named: &BTreeSet<ObjectName>) -> std::io::Result<(usize, usize)> {
+    let (mut removed, mut unlisted) = (0, 0);
+    let mut files = tokio::fs::read_dir(folder.objects()).await?;
     while let Some(file) = files.next_entry().await? {
-        let known = file.file_name().to_str().is_some_and(|name| named.contains(name));
-        if !known && file.file_type().await?.is_file() {
-            remove(&file.path()).await;
-            removed += 1;
+        if !file.file_type().await?.is_file() {
+            continue;
+        }
+        match file.file_name().to_str().and_then(Found::of) {
+            Some(Found::Unfinished(name)) if named.contains(&name) => {
+                let (stored, unfinished) = folder.object(name);
+                if !is_file(&stored)? {
+                    tokio::fs::rename(unfinished, stored).await?;
+                }
+            }
+            Some(Found::Unfinished(_)) => {
+                remove(&file.path()).await;
+                removed += 1;
+            }
+            Some(Found::Object(name)) if !named.contains(&name) => unlisted += 1,
+            Some(Found::Object(_)) | None => {}
         }
     }
-    Ok(removed)
+    Ok((removed, unlisted))
 }
 
 pub(crate) const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AND NOT EXISTS

@@ -3,11 +3,12 @@
 //! Times are nanoseconds since 1970, ids are text, and whatever nobody searches by is JSON: a person with the
 //! `sqlite3` shell can read all of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::OpenError;
 
@@ -27,25 +28,38 @@ const LOG_BYTES: i64 = 64 * 1024 * 1024;
 /// What the writing connection keeps of the database in memory, in KiB: the pages that imports under way touch.
 const WRITER_CACHE_KIB: i64 = 32 * 1024;
 
+/// Each connection is one thread's. Symbolic links are not followed, neither to the database nor, as SQLite always
+/// does, to the files beside it.
+const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
     include_str!("records.sql"),
     include_str!("reading.sql"),
+    include_str!("turns.sql"),
+    include_str!("exact_uploads.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
 #[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// A connection that writes; creates or upgrades the tables.
-pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, OpenError> {
+/// A connection that writes; upgrades the tables, and creates them if `may_begin` does not object.
+pub(crate) fn open_for_writing(
+    path: &Path,
+    may_begin: impl FnOnce() -> Result<(), OpenError>,
+) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::sqlite(path, source);
-    let mut db = Connection::open(path).map_err(failed)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | CAREFUL;
+    let mut db = Connection::open_with_flags(path, flags).map_err(failed)?;
     prepare(&db).map_err(failed)?;
     let version = check(&db, path)?;
+    if version == 0 {
+        may_begin()?;
+    }
     db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     // FULL: a commit is on the disk before it is answered. WAL with less may lose the last commits when the
     // machine loses power.
@@ -62,7 +76,7 @@ pub(crate) fn open_for_writing(path: &Path) -> Result<Connection, OpenError> {
 /// A connection that reads; the tables must be there in this very version.
 pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::sqlite(path, source);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | CAREFUL;
     let db = Connection::open_with_flags(path, flags).map_err(failed)?;
     prepare(&db).map_err(failed)?;
     match check(&db, path)? {
@@ -77,6 +91,10 @@ fn prepare(db: &Connection) -> rusqlite::Result<()> {
     // A plan stays what it was when its statement was prepared. Otherwise SQLite, as it is compiled here, prepares a
     // statement anew for each value bound to a column of an index; that took a tenth of all time, for no better plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // The schema may be somebody else's: what it says is done with nothing but the database's own tables
+    // (<https://www.sqlite.org/security.html>).
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     Ok(())
 }
 
@@ -90,18 +108,50 @@ fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
         return Err(OpenError::NotOurs { path: path.to_owned() });
     }
     let found = number("SELECT user_version FROM pragma_user_version")?;
-    match u32::try_from(found) {
-        Ok(found) if found <= VERSION => Ok(found),
-        _ => Err(OpenError::Newer { path: path.to_owned(), found }),
+    let version = match u32::try_from(found) {
+        Ok(found) if found <= VERSION => found,
+        _ => return Err(OpenError::Newer { path: path.to_owned(), found }),
+    };
+    match missing(db, version, is_empty).map_err(failed)? {
+        None => Ok(version),
+        Some(what) => {
+            let why = format!("its schema version is {version}, and {what}");
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            Err(failed(rusqlite::Error::SqliteFailure(code, Some(why))))
+        }
     }
 }
 
-/// All steps in one transaction: a crash leaves the old version or the new one.
-fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
-    let transaction = db.transaction()?;
-    for step in MIGRATIONS.iter().skip(from as usize) {
-        transaction.execute_batch(step)?;
+/// What keeps a file from being one of ours of this version: a column that is missing, or tables of no version. Whatever
+/// it has beside that is not looked at.
+fn missing(db: &Connection, version: u32, is_empty: bool) -> rusqlite::Result<Option<String>> {
+    if version == 0 {
+        return Ok((!is_empty).then(|| "it has tables all the same".to_owned()));
     }
+    let mut like_it = Connection::open_in_memory()?;
+    let transaction = like_it.transaction()?;
+    steps(&transaction, 0, version)?;
+    let found = columns(db)?;
+    let missing = columns(&transaction)?.into_iter().find(|column| !found.contains(column));
+    Ok(missing.map(|(table, column)| format!("table {table} has no column {column}")))
+}
+
+/// Every column of every table.
+fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<(String, String)>> {
+    let sql =
+        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'";
+    db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Takes the tables from one version to another.
+fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()> {
+    MIGRATIONS.iter().take(to as usize).skip(from as usize).try_for_each(|step| db.execute_batch(step))
+}
+
+/// All steps in one transaction: a crash leaves the old version or the new one.
+pub(crate) fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
+    let transaction = db.transaction()?;
+    steps(&transaction, from, VERSION)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
@@ -114,15 +164,10 @@ pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> 
     Ok(steps.collect::<Result<Vec<_>, _>>()?.join("; "))
 }
 
-/// Whether the file is no database at all.
-pub(crate) fn is_foreign(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::NotADatabase)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{outbox, queues, recover, studies, views};
+    use crate::{outbox, recover, studies, turns, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -131,7 +176,11 @@ mod tests {
         for (query, index) in [
             (outbox::DUE, "USING COVERING INDEX outbox_ready (owner=? AND ready_at<?)"),
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
-            (queues::VISIBLE, "USING INDEX message_visible (queue=? AND visible_at<?)"),
+            (turns::IN_TURN, "USING INDEX message_turn (queue=? AND turn<?)"),
+            (turns::IN_TURN, "held USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
+            (turns::WAITING, "USING INDEX message_group (queue=? AND held=? AND search_id=?)"),
+            (turns::FIRST, "USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
+            (turns::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (views::UNFINISHED, "USING INDEX job_unfinished"),
             (views::LIST, "USING INDEX job_by_project"),
@@ -152,7 +201,8 @@ mod tests {
     #[test]
     fn the_writing_connection_waits_for_the_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let db = open_for_writing(&folder.path().join("any.sqlite")).unwrap();
+        let path = folder.path().canonicalize().unwrap().join("any.sqlite");
+        let db = open_for_writing(&path, || Ok(())).unwrap();
         let setting =
             |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         const FULL: i64 = 2;

@@ -5,20 +5,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use messages::{Host, QueueSpec, StoreError};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::engine::Engine;
-use crate::fault::Fault;
+use crate::fault::{Fault, without_sql};
+use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
 use crate::schema;
 use crate::settings::Settings;
 use crate::signal::Sends;
-
-/// The database's name in the data directory.
-const DATABASE: &str = "search-import.sqlite";
-/// The objects' folder in the data directory.
-const OBJECTS: &str = "objects";
 
 /// A data directory. Clones share it; the last one dropped closes it, after what was handed over is done.
 #[derive(Clone)]
@@ -31,7 +27,7 @@ struct Shared {
     engine: Engine,
     host: Arc<dyn Host>,
     settings: Settings,
-    dir: PathBuf,
+    folder: Folder,
     sends: Sends,
 }
 
@@ -62,6 +58,27 @@ pub enum OpenError {
         /// Which.
         path: PathBuf,
     },
+    /// It is one of ours no longer: cut off, overwritten, or changed by hand.
+    #[error("{} is damaged; put the folder back from a backup, or move it away to begin anew", path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The database is not there, and what it listed is.
+    #[error(
+        "{} is missing or empty, and {left}; nothing is touched: put the database back from a backup, or move the folder \
+         away to begin anew",
+        path.display()
+    )]
+    Lost {
+        /// The database.
+        path: PathBuf,
+        /// What is left of it, in words.
+        left: String,
+    },
     /// A later release wrote it.
     #[error("{} has schema version {found}, and this release knows up to {}: use a newer one", path.display(), schema::VERSION)]
     Newer {
@@ -82,8 +99,12 @@ pub enum OpenError {
 
 impl OpenError {
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        if schema::is_foreign(&source) { Self::NotOurs { path } } else { Self::Database { path, source } }
+        let (path, source) = (path.to_owned(), without_sql(source));
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotOurs { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
+            _ => Self::Database { path, source },
+        }
     }
 }
 
@@ -92,13 +113,20 @@ impl Store {
     /// [`Store::lock`] first and calls [`Store::recover`] next.
     ///
     /// # Errors
-    /// When it cannot be created or read, was made by another program, or has the form of a later release.
+    /// When it cannot be created or read, was made by another program, is damaged or has lost its database, or has the
+    /// form of a later release. What is there is left as it is then.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
-        let objects = dir.join(OBJECTS);
-        std::fs::create_dir_all(&objects).map_err(|source| OpenError::Folder { path: objects, source })?;
-        let database = dir.join(DATABASE);
-        let writer = schema::open_for_writing(&database)?;
-        Self::start(dir, Some(writer), host, settings)
+        let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
+        let folder = Folder::prepare(dir).map_err(failed)?;
+        let path = folder.database();
+        let lost = |left: Option<String>| {
+            left.map_or(Ok(()), |left| Err(OpenError::Lost { path: path.clone(), left }))
+        };
+        lost(folder.left_without_database().map_err(failed)?)?;
+        folder.create_database().map_err(failed)?;
+        let may_begin = || lost(folder.orphaned().map_err(failed)?);
+        let writer = schema::open_for_writing(&path, may_begin)?;
+        Self::start(folder, Some(writer), host, settings)
     }
 
     /// Opens a data directory with these queues for inspection, beside a process that works in it. Whatever would
@@ -111,20 +139,20 @@ impl Store {
         host: Arc<dyn Host>,
         queues: &'static [QueueSpec],
     ) -> Result<Self, OpenError> {
-        Self::start(dir, None, host, Settings::new(queues))
+        let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
+        Self::start(Folder::open(dir).map_err(failed)?, None, host, Settings::new(queues))
     }
 
     fn start(
-        dir: &Path,
+        folder: Folder,
         writer: Option<Connection>,
         host: Arc<dyn Host>,
         settings: Settings,
     ) -> Result<Self, OpenError> {
-        let reader = schema::open_for_reading(&dir.join(DATABASE))?;
+        let reader = schema::open_for_reading(&folder.database())?;
         let engine = Engine::start(writer, reader)
-            .map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
-        let dir = dir.canonicalize().map_err(|source| OpenError::Folder { path: dir.to_owned(), source })?;
-        let shared = Shared { engine, host, settings, dir, sends: Sends::new() };
+            .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
+        let shared = Shared { engine, host, settings, folder, sends: Sends::new() };
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
 
@@ -144,7 +172,7 @@ impl Store {
 
     /// The data directory.
     pub fn dir(&self) -> &Path {
-        &self.shared.dir
+        self.shared.folder.path()
     }
 
     /// The settings it was opened with.
@@ -168,8 +196,8 @@ impl Store {
         &self.shared.engine
     }
 
-    pub(crate) fn objects_dir(&self) -> PathBuf {
-        self.shared.dir.join(OBJECTS)
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.shared.folder
     }
 
     /// A port's call that writes.

@@ -1,9 +1,11 @@
 //! Taking an upload: what S3 does with a presigned POST, notification included.
 
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
+use std::path::Path;
 
+use imports::PresignedPost;
+use imports::key::nickname;
 use imports::queues::UPLOADS;
-use imports::{PresignedPost, UploadGrant};
 use jiff::Timestamp;
 use messages::StoreError;
 use rusqlite::{Connection, params};
@@ -12,37 +14,43 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::folder::{self, ObjectName};
 use crate::intercept::{Call, Phase};
 use crate::notification::notification;
-use crate::objects::{KEY_FIELD, PIECE_BYTES, find, load_grant};
+use crate::objects::{Grant, KEY_FIELD, PIECE_BYTES, find, load_grant};
 use crate::queues::{Sending, insert};
 use crate::value::int;
-
-/// Files that are being written begin like this.
-pub(crate) const PARTIAL: &str = "partial-";
 
 /// Why an upload is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
     /// No such form was ever made.
-    #[error("there is no permission to upload {key}")]
+    #[error("there is no permission to upload {}", nickname(key))]
     NotGranted {
         /// The object's key.
         key: String,
     },
     /// The form is too old.
-    #[error("the permission to upload {key} ended at {expired_at}")]
+    #[error("the permission to upload {} ended at {expired_at}", nickname(key))]
     Expired {
         /// The object's key.
         key: String,
         /// Its end.
         expired_at: Timestamp,
     },
-    /// A file without content.
-    #[error("the file is empty")]
-    Empty,
-    /// More than the form allows.
-    #[error("the file is larger than the {max_bytes} bytes allowed")]
+    /// The form's file is stored already.
+    #[error("the file was uploaded with this form before")]
+    Used,
+    /// Less than was announced.
+    #[error("the file has {size_bytes} bytes, and {min_bytes} were announced")]
+    TooSmall {
+        /// What it has.
+        size_bytes: u64,
+        /// The least it may have.
+        min_bytes: u64,
+    },
+    /// More than was announced.
+    #[error("the file has more than the {max_bytes} bytes that were announced")]
     TooLarge {
         /// The most it may have.
         max_bytes: u64,
@@ -59,7 +67,11 @@ impl UploadError {
     /// Retry, or not?
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::NotGranted { .. } | Self::Expired { .. } | Self::Empty | Self::TooLarge { .. } => false,
+            Self::NotGranted { .. }
+            | Self::Expired { .. }
+            | Self::Used
+            | Self::TooSmall { .. }
+            | Self::TooLarge { .. } => false,
             Self::Read(_) => true,
             Self::Store(error) => error.is_retryable(),
         }
@@ -67,9 +79,17 @@ impl UploadError {
 }
 
 impl Store {
+    /// Whether a form could be used now, whatever comes with it.
+    ///
+    /// # Errors
+    /// When the form was not made by this store, has expired, or has been used.
+    pub async fn check_form(&self, form: &PresignedPost) -> Result<(), UploadError> {
+        self.granted(form).await.map(drop)
+    }
+
     /// Uploads what `source` yields with a form that was made by this store. Afterwards the object and the
-    /// notification about it are durable, both or neither. The same form may be used again until it expires: the
-    /// object is replaced, and its notification sent again.
+    /// notification about it are durable, both or neither. From then on the form is used; one whose upload failed may
+    /// be used again until it expires.
     ///
     /// # Errors
     /// When the form does not allow it, or the bytes cannot be read or stored. Nothing is stored then.
@@ -88,7 +108,7 @@ impl Store {
     /// # Errors
     /// As [`Store::upload`].
     pub async fn upload_file(&self, form: &PresignedPost, path: &Path) -> Result<u64, UploadError> {
-        let file = File::open(path).await.map_err(UploadError::Read)?;
+        let file = folder::open(path).await.map_err(UploadError::Read)?;
         self.upload(form, file).await
     }
 
@@ -96,78 +116,79 @@ impl Store {
     where
         R: AsyncRead + Send + Unpin,
     {
-        let grant = self.granted(form).await?;
+        let (key, grant) = self.granted(form).await?;
         let name = self.free_name();
-        let partial = self.objects_dir().join(format!("{PARTIAL}{name}"));
-        let size_bytes = match copy(source, &partial, grant.max_bytes).await {
+        let (_, partial) = self.folder().object(name);
+        let size_bytes = match copy(source, &partial, &grant.bytes).await {
             Ok(size_bytes) => size_bytes,
             Err(error) => {
                 remove(&partial).await;
                 return Err(error);
             }
         };
-        self.keep(&partial, &name, grant, size_bytes).await?;
+        self.keep(name, key, grant, size_bytes).await?;
         Ok(size_bytes)
     }
 
     /// A host that repeats its ids after a restart, as one for tests does, must not make one object's bytes
     /// another's.
-    fn free_name(&self) -> String {
+    fn free_name(&self) -> ObjectName {
         loop {
-            let name = self.host().fresh_id().to_string();
-            if !self.objects_dir().join(&name).exists() {
+            let name = ObjectName::new(self.host().fresh_id());
+            let (stored, unfinished) = self.folder().object(name);
+            if [stored, unfinished].iter().all(|path| path.symlink_metadata().is_err()) {
                 return name;
             }
         }
     }
 
-    async fn granted(&self, form: &PresignedPost) -> Result<UploadGrant, UploadError> {
+    /// The form's key and what is granted for it.
+    async fn granted(&self, form: &PresignedPost) -> Result<(String, Grant), UploadError> {
         let key = form.fields.get(KEY_FIELD).cloned().unwrap_or_default();
         let wanted = key.clone();
-        let doing = format!("looking for the permission to upload {key}");
-        let Some(grant) = self.engine().read(doing, move |db| load_grant(db, &wanted)).await? else {
-            return Err(UploadError::NotGranted { key });
-        };
-        if grant.expires_at <= self.now() {
-            return Err(UploadError::Expired { key, expired_at: grant.expires_at });
+        let doing = format!("looking for the permission to upload {}", nickname(&key));
+        let look = move |db: &Connection| Ok((load_grant(db, &wanted)?, find(db, &wanted)?.is_some()));
+        match self.engine().read(doing, look).await? {
+            // The object stays when its form has expired.
+            (_, true) => Err(UploadError::Used),
+            (None, false) => Err(UploadError::NotGranted { key }),
+            (Some(grant), false) if grant.expires_at <= self.now() => {
+                Err(UploadError::Expired { key, expired_at: grant.expires_at })
+            }
+            (Some(grant), false) => Ok((key, grant)),
         }
-        Ok(grant)
     }
 
-    /// First the file, then the row that names it: a crash between the two leaves a file that nothing names,
-    /// which [`Store::recover`] removes, and never a row without its file.
-    async fn keep(
-        &self,
-        partial: &Path,
-        name: &str,
-        grant: UploadGrant,
-        size: u64,
-    ) -> Result<(), UploadError> {
-        let doing = format!("storing object {}", grant.key);
-        let path = self.objects_dir().join(name);
-        rename(partial, path.clone()).await.map_err(|error| StoreError::unavailable(doing.clone(), error))?;
-        let (now, file) = (self.now(), name.to_owned());
-        let work = move |db: &Connection| replace(db, &grant, &file, size, now);
-        match self.engine().write(doing, work).await {
-            Ok(replaced) => {
-                self.sends().tell();
-                if let Some(old) = replaced {
-                    remove(&self.objects_dir().join(old)).await;
-                }
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+    /// First the bytes, then the row that names them, and last the file's own name. So a crash leaves either a file
+    /// that is evidently unfinished, which [`Store::recover`] removes, or one that the row names, to which it gives its
+    /// name; and never a row without its file, or an object's file that has to be deleted because no row names it.
+    async fn keep(&self, name: ObjectName, key: String, grant: Grant, size: u64) -> Result<(), UploadError> {
+        let doing = format!("storing {}", nickname(&key));
+        let (stored, unfinished) = self.folder().object(name);
+        let flushed = flush_folder(&self.folder().objects()).await;
+        flushed.map_err(|error| StoreError::unavailable(doing.clone(), error))?;
+        let now = self.now();
+        let work = move |db: &Connection| insert_object(db, &key, &grant, name, size, now);
+        if !self.engine().write(doing, work).await? {
+            // Another upload with the same form was faster.
+            remove(&unfinished).await;
+            return Err(UploadError::Used);
         }
+        if let Err(error) = tokio::fs::rename(&unfinished, &stored).await {
+            tracing::debug!(path = %unfinished.display(), %error, "a stored file keeps the name of an unfinished one");
+        }
+        self.sends().tell();
+        Ok(())
     }
 }
 
 /// Copies and makes durable; the size is watched while it grows, so that nobody fills the disk.
-async fn copy<R>(mut source: R, to: &Path, max_bytes: u64) -> Result<u64, UploadError>
+async fn copy<R>(mut source: R, to: &Path, bytes: &RangeInclusive<u64>) -> Result<u64, UploadError>
 where
     R: AsyncRead + Send + Unpin,
 {
     let failed = |error| StoreError::unavailable(format!("writing {}", to.display()), error);
-    let mut file = File::create(to).await.map_err(failed)?;
+    let mut file = folder::create_file(to).await.map_err(failed)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut size = 0;
     loop {
@@ -176,52 +197,49 @@ where
             break;
         }
         size += read as u64;
-        if size > max_bytes {
-            return Err(UploadError::TooLarge { max_bytes });
+        if size > *bytes.end() {
+            return Err(UploadError::TooLarge { max_bytes: *bytes.end() });
         }
         file.write_all(piece.get(..read).unwrap_or_default()).await.map_err(failed)?;
     }
-    if size == 0 {
-        return Err(UploadError::Empty);
+    if size < *bytes.start() {
+        return Err(UploadError::TooSmall { size_bytes: size, min_bytes: *bytes.start() });
     }
     file.flush().await.map_err(failed)?;
     file.sync_all().await.map_err(failed)?;
     Ok(size)
 }
 
-/// Renames, and makes the folder's new entry durable.
-async fn rename(from: &Path, to: PathBuf) -> std::io::Result<()> {
-    tokio::fs::rename(from, &to).await?;
-    match to.parent() {
-        // Elsewhere a folder cannot be opened, and needs no flush.
-        Some(folder) if cfg!(unix) => File::open(folder).await?.sync_all().await,
-        Some(_) | None => Ok(()),
-    }
+/// Makes a folder's new entry durable.
+async fn flush_folder(folder: &Path) -> std::io::Result<()> {
+    // Elsewhere a folder cannot be opened, and needs no flush.
+    if cfg!(unix) { File::open(folder).await?.sync_all().await } else { Ok(()) }
 }
 
-/// What cannot be removed now is removed by the next [`Store::recover`].
+/// What cannot be removed stays; if it is an unfinished upload's, until the next [`Store::recover`].
 pub(crate) async fn remove(path: &Path) {
     if let Err(error) = tokio::fs::remove_file(path).await {
         tracing::debug!(path = %path.display(), %error, "a file that nothing names is left");
     }
 }
 
-/// Answers the file of the object that was replaced.
-fn replace(
+/// Stores the object's row and the notification about it, unless the object is there already: `false` then.
+fn insert_object(
     db: &Connection,
-    grant: &UploadGrant,
-    file: &str,
+    key: &str,
+    grant: &Grant,
+    file: ObjectName,
     size_bytes: u64,
     now: Timestamp,
-) -> Result<Option<String>, Fault> {
-    let replaced = find(db, &grant.key)?.map(|stored| stored.file);
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO object (key, file, size_bytes, metadata) VALUES (?1, ?2, ?3, ?4)",
-    )?
-    .execute(params![grant.key, file, int(size_bytes), crate::value::json(&grant.metadata)?])?;
+) -> Result<bool, Fault> {
+    if find(db, key)?.is_some() {
+        return Ok(false);
+    }
+    db.prepare_cached("INSERT INTO object (key, file, size_bytes, metadata) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, file.to_string(), int(size_bytes), crate::value::json(&grant.metadata)?])?;
     let sequencer = db.last_insert_rowid();
-    let body = notification(&grant.key, size_bytes, sequencer, now);
+    let body = notification(key, size_bytes, sequencer, now);
     let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
-    Ok(replaced)
+    Ok(true)
 }

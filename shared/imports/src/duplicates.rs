@@ -8,14 +8,16 @@
 //! Adding studies can only give a study a mark or move its mark to an earlier one. So files may be looked at in any
 //! order and by several workers at once: whoever stores a mark only has to leave one that names an earlier study.
 
+mod keys;
+mod share;
+
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use references::Reference;
 use serde::{Deserialize, Serialize};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
+use self::keys::{key, work};
+pub use self::share::Share;
 use crate::{FileId, StudyId};
 
 /// What a study is recognised by.
@@ -86,53 +88,51 @@ pub struct Duplicate {
     pub reason: Reason,
 }
 
-/// Where a study is: by this order the earliest is found.
+/// Where a study is: by this order the earliest is found. The position of its file takes 16 bits, and its record 48: a
+/// search has at most 50 files, and a file a record for each byte at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    position: u32,
-    record: u64,
+struct Place(u64);
+
+impl Place {
+    /// Behind every study.
+    const NOWHERE: Self = Self(u64::MAX);
+    const RECORD_BITS: u32 = 48;
+
+    fn new(position: u32, record: u64) -> Self {
+        let last = (1 << Self::RECORD_BITS) - 1;
+        Self(u64::from(position) << Self::RECORD_BITS | record.min(last))
+    }
+
+    fn position(self) -> u32 {
+        u32::try_from(self.0 >> Self::RECORD_BITS).unwrap_or(u32::MAX)
+    }
+
+    fn record(self) -> u64 {
+        self.0 & ((1 << Self::RECORD_BITS) - 1)
+    }
 }
 
 /// The earliest studies that have something in common.
 #[derive(Debug, Clone, Copy)]
 struct Earliest {
     any: Place,
-    without_doi: Option<Place>,
+    /// [`Place::NOWHERE`] when all of them have DOIs.
+    without_doi: Place,
 }
 
-/// A share of all that studies can have in common: what has a hash with this remainder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
-    divisor: u64,
-    remainder: u64,
-}
-
-impl Share {
-    /// All of it.
-    pub const ALL: Self = Self { divisor: 1, remainder: 0 };
-
-    fn has(self, key: u64) -> bool {
-        key % self.divisor == self.remainder
-    }
-
-    /// Two that make up this one.
-    fn halves(self) -> [Self; 2] {
-        let Self { divisor, remainder } = self;
-        [remainder, remainder + divisor].map(|remainder| Self { divisor: 2 * divisor, remainder })
-    }
-}
-
-/// How many keys a matcher keeps: 25 MB of them.
-const MOST_KEYS: usize = 300_000;
+/// How many keys a matcher keeps. The table for them has 2^19 places of 25 bytes, seven eighths of which may be taken:
+/// 13 MB, with room for the keys of the thousand studies that are shown before it is asked to confine itself. That takes
+/// 7 MB more for a moment.
+const MOST_KEYS: usize = 455_000;
 
 /// Finds the duplicates among studies that it is shown in the order of files and records.
 ///
-/// What studies are recognised by is kept as keys, hashes of 64 bits, some 50 bytes for each whatever its length. Among a
-/// million studies two different ones have the same key once in ten million searches, and the mark that this leads to
-/// removes nothing.
+/// What studies are recognised by is kept as keys, hashes of 64 bits. Among a million studies two different ones have the
+/// same key once in ten million searches, and the mark that this leads to removes nothing.
 ///
 /// Memory is bounded whatever the number of studies: a matcher that has too many keys confines itself to a
-/// [`Share`] of them, and whoever shows it the studies does so again for the others.
+/// [`Share`] of them, and whoever shows it the studies does so again for the others. Room for all of them is asked for at
+/// the beginning, since a table that grows is there twice for a moment; what is not used of it takes no memory.
 #[derive(Debug)]
 pub struct Matcher {
     share: Share,
@@ -149,16 +149,16 @@ impl Default for Matcher {
 impl Matcher {
     /// Looks at nothing else than this share.
     pub fn of(share: Share) -> Self {
-        Self { share, most: MOST_KEYS, keys: HashMap::new() }
+        Self { share, most: MOST_KEYS, keys: HashMap::with_capacity(MOST_KEYS) }
     }
 
     /// The earliest study that is the same work, as its file's position and its record, and why it is; none for one
     /// that is new. Studies are shown in the order of files and records.
     pub fn look(&mut self, position: u32, study: &Identity) -> Option<(u32, u64, Reason)> {
-        let here = Place { position, record: study.record };
+        let here = Place::new(position, study.record);
         let keys = [
-            (study.doi.as_ref().map(|doi| hash(&(Reason::Doi, doi))), Reason::Doi),
-            (study.pmid.as_ref().map(|pmid| hash(&(Reason::Pmid, pmid))), Reason::Pmid),
+            (study.doi.as_ref().map(|doi| key(Reason::Doi, &[doi])), Reason::Doi),
+            (study.pmid.as_ref().map(|pmid| key(Reason::Pmid, &[pmid])), Reason::Pmid),
             (work(study), Reason::TitleYearAuthor),
         ];
         let found = keys.into_iter().filter_map(|(key, reason)| {
@@ -167,16 +167,16 @@ impl Matcher {
             let any = reason != Reason::TitleYearAuthor || study.doi.is_none();
             Some((self.earliest(key, here, study.doi.is_none(), any)?, reason))
         });
-        found.min().map(|(place, reason)| (place.position, place.record, reason))
+        found.min().map(|(place, reason)| (place.position(), place.record(), reason))
     }
 
     /// The earliest study with a key, of any or of those without a DOI.
     fn earliest(&mut self, key: u64, here: Place, has_no_doi: bool, any: bool) -> Option<Place> {
-        let without_doi = has_no_doi.then_some(here);
+        let without_doi = if has_no_doi { here } else { Place::NOWHERE };
         let known = self.keys.entry(key).or_insert(Earliest { any: here, without_doi });
-        let found = if any { Some(known.any) } else { known.without_doi };
-        known.without_doi = known.without_doi.or(without_doi);
-        found.filter(|found| *found != here)
+        let found = if any { known.any } else { known.without_doi };
+        known.without_doi = known.without_doi.min(without_doi);
+        (found < here).then_some(found)
     }
 
     /// Gives up shares until what is left is not too much, and returns them. What was found so far holds.
@@ -185,35 +185,14 @@ impl Matcher {
         while self.keys.len() > self.most {
             let [kept, other] = self.share.halves();
             self.share = kept;
-            self.keys.retain(|key, _| kept.has(*key));
+            // Taken out and put back: the places of keys that are merely removed stay taken, and the table would grow.
+            let mut staying = Vec::with_capacity(self.keys.len() / 8 * 5);
+            staying.extend(self.keys.drain().filter(|(key, _)| kept.has(*key)));
+            self.keys.extend(staying);
             given_up.push(other);
         }
         given_up
     }
-}
-
-/// Title, year and first author; none when one of them is missing, since the other two do not make a work.
-fn work(study: &Identity) -> Option<u64> {
-    let title = folded(&study.title);
-    let author = study.first_author.as_deref()?;
-    // Databases abbreviate given names, each in its own way.
-    let family = folded(author.split(',').next().unwrap_or(author));
-    if title.is_empty() || family.is_empty() {
-        return None;
-    }
-    Some(hash(&(Reason::TitleYearAuthor, title, study.year?, family)))
-}
-
-/// Letters and digits alone, without accents, in lower case.
-fn folded(text: &str) -> String {
-    let base = text.nfkd().filter(|c| !is_combining_mark(*c));
-    base.filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -313,6 +292,29 @@ mod tests {
             }
             assert_eq!(found, expected, "{most} keys");
         }
+    }
+
+    #[test]
+    fn giving_shares_up_makes_room_in_the_table_that_there_is() {
+        let mut matcher = Matcher { most: 1_000, ..Matcher::default() };
+        matcher.keys = HashMap::with_capacity(1_100);
+        let room = matcher.keys.capacity();
+        for n in 1..=100_000 {
+            matcher.look(0, &study(n, "", "", &format!("10.1/{n}"), ""));
+            if n % 100 == 0 {
+                matcher.confine();
+            }
+            assert_eq!(matcher.keys.capacity(), room, "after {n} studies");
+        }
+        assert_ne!(matcher.share, Share::ALL);
+    }
+
+    #[test]
+    fn places_are_in_the_order_of_files_and_records() {
+        let in_order = [(0, 1), (0, 2), (0, 1 << 40), (1, 1), (49, 7)];
+        let places = in_order.map(|(position, record)| Place::new(position, record));
+        assert!(places.is_sorted() && places.iter().all(|place| *place < Place::NOWHERE));
+        assert_eq!(places.map(|place| (place.position(), place.record())), in_order);
     }
 
     #[test]

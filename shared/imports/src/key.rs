@@ -86,6 +86,20 @@ impl fmt::Display for ObjectKey {
     }
 }
 
+/// What an object is called in logs and errors, which its key must not be: it holds the token of its upload. An upload is
+/// called by the ids of file and search; anything else by a fingerprint of the key.
+pub fn nickname(key: &str) -> String {
+    let parts: Vec<&str> = key.split('/').collect();
+    let ids = parts.windows(3).find(|ids| ids.iter().all(|id| uuid(id, "id").is_ok()));
+    match ids {
+        Some([_, search, file]) => format!("file {file} of search {search}"),
+        _ => {
+            let fingerprint = Uuid::new_v5(&Uuid::nil(), key.as_bytes()).as_fields().0;
+            format!("the object with fingerprint {fingerprint:08x}")
+        }
+    }
+}
+
 /// Why a key is not that of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
@@ -127,6 +141,15 @@ mod tests {
             let key = ObjectKey { token, ..key() };
             assert_eq!(ObjectKey::parse("uploads/", &key.to_string()), Ok(key));
         }
+    }
+
+    #[test]
+    fn a_nickname_tells_objects_apart_and_holds_no_token() {
+        let key = key().to_string();
+        let [search, file] = [2, 3].map(Uuid::from_u128);
+        assert_eq!(nickname(&key), format!("file {file} of search {search}"));
+        let by_hand = nickname("uploads/x/secret.ris");
+        assert!(!by_hand.contains("secret") && by_hand != nickname("uploads/y/secret.ris"), "{by_hand}");
     }
 
     #[test]

@@ -65,8 +65,8 @@ pub trait FindObjects: Send + Sync {
 pub struct UploadGrant {
     /// The key that the object has to have, exactly.
     pub key: String,
-    /// The largest size in bytes; the smallest is 1.
-    pub max_bytes: u64,
+    /// The size that the object has to have, in bytes, exactly; at least 1.
+    pub size_bytes: u64,
     /// User metadata that the object will have.
     pub metadata: BTreeMap<String, String>,
     /// When the right ends.

@@ -23,6 +23,10 @@ pub trait Host: Send + Sync {
     /// A fresh unique id, ascending in time (UUID version 7).
     fn fresh_id(&self) -> Uuid;
 
+    /// A fresh unique id that cannot be guessed from others, however many of them are known (UUID version 4): what tokens
+    /// are made of.
+    fn random_id(&self) -> Uuid;
+
     /// A random number from 0 (included) to 1 (excluded), for jitter.
     fn unit_random(&self) -> f64;
 

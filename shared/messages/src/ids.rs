@@ -84,7 +84,10 @@ impl MessageId {
     }
 }
 
-/// Permission to process one message, kept in the partition that will consume it.
+/// Permission to process one message, kept in the partition that will consume it. It tells the first copy of a message
+/// from the second, and is no password: who may send to a queue is what the queue's permissions say. Those of attempts
+/// cannot be guessed all the same ([`crate::Host::random_id`]); those of entry points follow from the ids of what they
+/// are for, so that a request that is made again is the same request.
 ///
 /// The name tells the origin: `a:{partition}:{attempt}:{n}` was minted by an attempt of a worker,
 /// `s:{partition}:{uuid}` by an entry point. Garbage collection may only ever remove the former.

@@ -45,13 +45,19 @@ pub(crate) fn has_expired(stored: &Document, expired_until: DateTime) -> bool {
     matches!(stored.get(record::COMPLETED_AT), Some(Bson::DateTime(at)) if *at <= expired_until)
 }
 
-/// The partition and the attempt that wrote its document, from no more of it than that.
-pub(crate) fn author(stored: &Document) -> Result<(PartitionKey, AttemptId), Fault> {
-    let read = || {
-        let content = stored.get_document(record::CONTENT).map_err(|error| error.to_string())?;
-        Ok::<_, String>((partition(stored)?, serde_field(content, "attempt")?))
-    };
-    read().map_err(|why| Fault::foreign(collections::SAGA, stored.get(record::ID), "a saga document", &why))
+/// Which version of a document is stored, and who wrote it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) version: u64,
+    /// None where the content is not one of ours.
+    pub(crate) attempt: Option<AttemptId>,
+}
+
+/// The partition of a document, and how it was written, from no more of it than that.
+pub(crate) fn written(stored: &Document) -> Result<(PartitionKey, Written), String> {
+    let content = stored.get_document(record::CONTENT).ok();
+    let attempt = content.and_then(|content| serde_field(content, "attempt").ok());
+    Ok((partition(stored)?, Written { version: count_field(stored, record::VERSION)?, attempt }))
 }
 
 #[cfg(test)]
@@ -79,7 +85,8 @@ mod tests {
         let (content, document) = stored();
         let saga = decode(&document).unwrap();
         assert_eq!((saga.version, &saga.content, saga.outbox.len()), (4, &content, 0));
-        assert_eq!(author(&document).unwrap(), (saga.partition, content.attempt));
+        let by = Written { version: 4, attempt: Some(content.attempt) };
+        assert_eq!(written(&document).unwrap(), (saga.partition, by));
     }
 
     #[test]
@@ -87,12 +94,11 @@ mod tests {
         let (_, mut document) = stored();
         document.insert("Content", doc! { "status": "PROCESSING" });
         let id = uuid_field(&document, "_id").unwrap().to_string();
-        for error in [decode(&document).unwrap_err(), author(&document).unwrap_err()] {
-            let error = error.while_doing("loading partition 1");
-            let text = error.chain();
-            assert!(!error.is_retryable());
-            assert!(text.contains("pmSearchImportJobState") && text.contains(&id), "{text}");
-        }
+        let error = decode(&document).unwrap_err().while_doing("loading partition 1");
+        let text = error.chain();
+        assert!(!error.is_retryable());
+        assert!(text.contains("pmSearchImportJobState") && text.contains(&id), "{text}");
+        assert_eq!(written(&document).unwrap().1, Written { version: 4, attempt: None });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use messages::StoreError;
+use messages::{PartitionKey, StoreError};
 use mongodb::bson::Bson;
 use mongodb::error::{
     Error, ErrorKind, RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR,
@@ -53,6 +53,11 @@ pub(crate) enum Fault {
     /// Nothing came back.
     #[error("no answer within {} ms", .0.as_millis())]
     NoAnswer(Duration),
+    /// Several writes were made in one call, and what is stored does not show whether this one was.
+    #[error(
+        "it is not known whether partition {0} was stored: an earlier version was read than the one it follows"
+    )]
+    Undecided(PartitionKey),
     /// What came back is not an answer to what was asked.
     #[error("MongoDB's answer cannot be understood: {0}")]
     Answer(String),
@@ -103,7 +108,7 @@ impl Fault {
         match self {
             Self::Driver(error) => driver_may_pass(error),
             Self::Statement { code, .. } => PASSING.contains(code),
-            Self::WriteConcern { .. } | Self::NoAnswer(_) => true,
+            Self::WriteConcern { .. } | Self::NoAnswer(_) | Self::Undecided(_) => true,
             Self::Answer(_) | Self::Foreign { .. } | Self::Encode(_) => false,
         }
     }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use messages::{AttemptId, PartitionKey, StoreError};
+use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document as Bsons, doc};
 use mongodb::options::ReadConcern;
 use outbox::Settlement;
 use saga::{Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::Mongo;
-use crate::document::{author, decode, has_expired};
+use crate::document::{Written, decode, has_expired, written};
 use crate::fault::Fault;
 use crate::names::{collections, record};
 use crate::pipeline::{self, Statement};
@@ -122,14 +122,10 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
     }
 }
 
-/// Lets the documents say what became of the writes that the answer leaves open: each names its author.
+/// Lets the documents say what became of the writes that the answer leaves open.
 ///
-/// All writes have ended by now and are confirmed, so a document by another author is one that this write did not
-/// make, or one that somebody has built upon it already. Taking the latter for a conflict does no harm: the new
-/// attempt finds its message among the processed ones; and whoever wrote in between has taken the partition over,
-/// so that nothing this attempt gives back counts. (Of two writes of one partition in one call the earlier is taken for
-/// a conflict likewise; the runner writes a partition once in a call.) A document that names no author is one that
-/// this write did not make either.
+/// # Errors
+/// When one of them cannot tell. Whoever asked then has to read it once more; the others tell the same again.
 async fn look_up(
     mongo: &Mongo,
     writes: &[Persist],
@@ -137,13 +133,51 @@ async fn look_up(
 ) -> Result<Vec<Persisted>, Fault> {
     let open = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_none());
     let partitions: Vec<PartitionKey> = open.map(|(write, _)| write.partition).collect();
-    let only_author = doc! { format!("{}.attempt", record::CONTENT): 1 };
-    let stored = find(mongo, &partitions, only_author, ReadConcern::majority()).await?;
-    let authors: BTreeMap<PartitionKey, AttemptId> =
-        stored.iter().filter_map(|stored| author(stored).ok()).collect();
-    let by_author = |write: &Persist| {
-        let is_ours = authors.get(&write.partition) == Some(&write.content.attempt);
-        if is_ours { Persisted::Stored } else { Persisted::Conflict }
+    let projection = doc! { record::VERSION: 1, format!("{}.attempt", record::CONTENT): 1 };
+    let stored = find(mongo, &partitions, projection, ReadConcern::majority()).await?;
+    let written: BTreeMap<PartitionKey, Written> =
+        stored.iter().filter_map(|stored| written(stored).ok()).collect();
+    let told = |(write, known): (&Persist, Option<Persisted>)| {
+        let told = known.or_else(|| outcome(write, written.get(&write.partition)));
+        told.ok_or(Fault::Undecided(write.partition))
     };
-    Ok(writes.iter().zip(outcomes).map(|(write, known)| known.unwrap_or_else(|| by_author(write))).collect())
+    writes.iter().zip(outcomes).map(told).collect()
+}
+
+/// What a document says of a write that has ended and is confirmed; nothing when the document is of an earlier version
+/// than the write's own, or absent. A primary that was deposed and does not know it yet answers majority reads so.
+///
+/// A later document by another author is one that this write did not make, or one that somebody has built upon it
+/// already. Taking the latter for a conflict does no harm: the new attempt finds its message among the processed ones;
+/// and whoever wrote in between has taken the partition over, so that nothing this attempt gives back counts. (Of two
+/// writes of one partition in one call the earlier is taken for a conflict likewise; the runner writes a partition once
+/// in a call.) A later document that names no author is one that this write did not make either.
+fn outcome(write: &Persist, written: Option<&Written>) -> Option<Persisted> {
+    let Written { version, attempt } = written?;
+    match *attempt == Some(write.content.attempt) {
+        true => Some(Persisted::Stored),
+        false => write.loaded.is_none_or(|loaded| *version > loaded).then_some(Persisted::Conflict),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::{ManualHost, sample};
+
+    #[test]
+    fn only_a_later_version_shows_that_a_write_was_not_made() {
+        let host = ManualHost::seeded(1);
+        let write = sample::persist(sample::partition(&host), Some(4), sample::content(&host, "mine"));
+        let (mine, other) = (Some(write.content.attempt), Some(sample::attempt(&host)));
+        let told = |version, attempt| outcome(&write, Some(&Written { version, attempt }));
+        assert_eq!(told(5, mine), Some(Persisted::Stored));
+        for by in [other, None] {
+            assert_eq!(told(5, by), Some(Persisted::Conflict));
+            assert_eq!(told(9, by), Some(Persisted::Conflict));
+            assert_eq!(told(4, by), None, "what was loaded may have been read from the past");
+            assert_eq!(told(1, by), None);
+        }
+        assert_eq!(outcome(&write, None), None);
+    }
 }

@@ -11,6 +11,7 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use aws_sdk_s3::Client;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_types::SdkConfig;
+use imports::key::nickname;
 use imports::{PresignUpload, PresignedPost, UploadGrant};
 use messages::{Host, StoreError};
 
@@ -70,7 +71,7 @@ fn bucket_of(uri: &str) -> &str {
 #[async_trait]
 impl PresignUpload for Uploads {
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError> {
-        let doing = format!("granting the upload of {}", grant.key);
+        let doing = format!("granting the upload of {}", nickname(&grant.key));
         let credentials = self.credentials(&doing).await?;
         let region = self.client.config().region().map_or("us-east-1", |region| region.as_ref());
         let signer = Signer { credentials: &credentials, region, now: self.host.now() };

@@ -1,13 +1,13 @@
 //! Reading objects: what is known of them, and the beginning of their bytes.
 
 use async_trait::async_trait;
-use aws::failed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use futures::stream::{self, StreamExt};
 use imports::messages::ObjectRef;
 use imports::{ObjectFacts, ObjectStream, ReadObject};
 use messages::StoreError;
 
+use crate::failure::failed;
 use crate::reading::{self, Reading};
 use crate::{Objects, resource};
 
@@ -33,7 +33,7 @@ impl ReadObject for Objects {
             Err(error) if is_absent(error.code(), error.raw_response().map(|raw| raw.status().as_u16())) => {
                 self.check(bucket).await.map(|()| None)
             }
-            Err(error) => Err(failed(format!("looking for object {key}"), &resource(bucket), &error)),
+            Err(error) => Err(failed("looking for", bucket, key, &error)),
         }
     }
 
@@ -46,9 +46,7 @@ impl ReadObject for Objects {
             // There is nothing from there on.
             Err(error) if error.code() == Some("InvalidRange") => Ok(Some(stream::empty().boxed())),
             Err(error) if error.code().is_some_and(|code| ABSENT.contains(&code)) => Ok(None),
-            Err(error) => {
-                Err(failed(format!("opening object {}", object.key), &resource(&object.bucket), &error))
-            }
+            Err(error) => Err(failed("opening", &object.bucket, &object.key, &error)),
         }
     }
 }
@@ -72,7 +70,7 @@ impl Objects {
                     Some(404) => {
                         Err(StoreError::unavailable(doing, aws::failure::Failure::Missing(resource(bucket))))
                     }
-                    _ => Err(failed(doing, &resource(bucket), &error)),
+                    _ => Err(aws::failed(doing, &resource(bucket), &error)),
                 }
             }
         }

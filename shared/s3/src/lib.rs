@@ -9,6 +9,7 @@
 //! Keys are taken and given as they are; reading them out of a notification is
 //! somebody else's business.
 
+mod failure;
 mod finding;
 mod form;
 mod head;

@@ -2,7 +2,8 @@
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-authentication-HTTPPOST.html>).
 //!
 //! Every field of the form has to match a condition of the policy, and the policy is signed; so the form can be sent
-//! as it is, with a file of an allowed size, until it expires, and in no other way.
+//! as it is, with a file of the announced size, until it expires, and in no other way. S3 has no condition that refuses
+//! a second file under the same key: it becomes a new version of the object, which its search no longer reads.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -91,8 +92,10 @@ fn check(grant: &UploadGrant, now: Timestamp) -> Result<(), MalformedGrant> {
 }
 
 fn policy(bucket: &str, grant: &UploadGrant, fields: &BTreeMap<String, String>) -> Value {
-    let mut conditions =
-        vec![json!({ "bucket": bucket }), json!(["content-length-range", 1, grant.max_bytes])];
+    let mut conditions = vec![
+        json!({ "bucket": bucket }),
+        json!(["content-length-range", grant.size_bytes, grant.size_bytes]),
+    ];
     conditions.extend(fields.iter().map(|(name, value)| json!({ name: value })));
     let expiration = grant.expires_at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
     json!({ "expiration": expiration, "conditions": conditions })
@@ -132,7 +135,7 @@ mod tests {
     fn grant() -> UploadGrant {
         UploadGrant {
             key: "uploads/a \"b\" ä.ris".into(),
-            max_bytes: 1_000,
+            size_bytes: 1_000,
             metadata: BTreeMap::from([("search-name".into(), "A%20b".into())]),
             expires_at: "2015-12-29T01:00:00Z".parse().unwrap(),
         }
@@ -172,7 +175,7 @@ mod tests {
                 "expiration": "2015-12-29T01:00:00.000Z",
                 "conditions": [
                     { "bucket": "bucket" },
-                    ["content-length-range", 1, 1_000],
+                    ["content-length-range", 1_000, 1_000],
                     { "key": "uploads/a \"b\" ä.ris" },
                     { "x-amz-algorithm": "AWS4-HMAC-SHA256" },
                     { "x-amz-credential": "AKIAIOSFODNN7EXAMPLE/20151229/us-east-1/s3/aws4_request" },

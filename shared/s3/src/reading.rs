@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use aws::failed;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
 use futures::stream::{self, StreamExt};
 use imports::ObjectStream;
+use imports::key::nickname;
 use imports::messages::ObjectRef;
 use messages::StoreError;
 use messages::store::Source;
 
-use crate::{Objects, resource};
+use crate::Objects;
+use crate::failure::failed;
 
 /// How often one object is gone on with after a broken connection. A connection to S3 lasts for gigabytes; an object
 /// that breaks more often than this is read again from its beginning when its message comes again.
@@ -56,7 +57,7 @@ impl Position {
     }
 
     fn doing(&self) -> String {
-        format!("reading object {} from byte {}", self.object.key, self.offset)
+        format!("reading {} from byte {}", nickname(&self.object.key), self.offset)
     }
 }
 
@@ -165,7 +166,10 @@ impl Reading {
             Err(error) if error.code() == Some("PreconditionFailed") => {
                 Err(StoreError::unavailable(self.position.doing(), "it was replaced while it was read"))
             }
-            Err(error) => Err(failed(self.position.doing(), &resource(&object.bucket), &error)),
+            Err(error) => {
+                let doing = format!("reading from byte {} of", self.position.offset);
+                Err(failed(&doing, &object.bucket, &object.key, &error))
+            }
         }
     }
 }

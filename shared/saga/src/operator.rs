@@ -63,7 +63,7 @@ impl Operator {
         if expected.is_empty() {
             return Ok(());
         }
-        let attempt = AttemptId::from_uuid(self.host.fresh_id());
+        let attempt = AttemptId::from_uuid(self.host.random_id());
         let mint: Vec<Token> = expected.iter().cloned().collect();
         let mut admitted = self.claim(partition, attempt, &mint).await?;
         // An item that came into being just now counts its fences anew, and workers that come after must not be taken for
@@ -113,7 +113,9 @@ impl Operator {
     ) -> Result<Admitted, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = Requirement::Nothing;
-        let claim = Claim { partition, attempt, now, lease: self.lease, requires, mint: mint.to_vec() };
+        // What the document waits for is bounded by itself.
+        let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
+        let claim = Claim { partition, attempt, now, lease, requires, mint, room };
         match self.partitions.ledger.claim(&claim).await? {
             Admission::Admitted(admitted) => Ok(admitted),
             Admission::Busy { .. } | Admission::Duplicate => Err(StoreError::unavailable(

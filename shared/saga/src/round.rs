@@ -14,7 +14,7 @@ use messages::{AttemptId, Measure, MessageId, PartitionKey, StoreError, Token, V
 use outbox::{Entry, Settlement};
 
 use crate::document::{Document, Loaded, Persist, Persisted};
-use crate::plan::{self, Judgement, Known, Plan, PlanError, admission};
+use crate::plan::{self, Judgement, Known, Need, Plan, PlanError, admission};
 use crate::runner::{Group, Runner};
 use crate::state_machine::Saga;
 
@@ -27,8 +27,8 @@ pub(crate) enum Ended {
     Busy,
     /// Another worker stored something in between. A new attempt may go better.
     Conflict,
-    /// The attempt minted too few tokens; a new one has to mint this many.
-    TooFewTokens(usize),
+    /// The attempt had too few tokens; a new one needs these.
+    TooFewTokens(Need),
     /// A store did not answer. The messages are to be delivered again; why is for the log.
     BrokenOff(String),
     /// The document is not for this release to read. The messages are to wait for one that can; why is for the log.
@@ -75,9 +75,9 @@ impl<S: Saga> Runner<S> {
     }
 
     fn attempt<'a>(&self, group: &'a Group<S::Event>) -> Attempt<'a, S::Event> {
-        let id = AttemptId::from_uuid(self.ports.host.fresh_id());
+        let id = AttemptId::from_uuid(self.ports.host.random_id());
         let events: Vec<&S::Event> = group.messages.iter().map(|incoming| &incoming.event).collect();
-        let count = group.tokens.unwrap_or_else(|| self.saga.tokens(&events));
+        let count = group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens);
         let minted = admission::mint(group.partition, &id, count);
         Attempt { group, id, minted, now: self.ports.host.now() }
     }
@@ -108,6 +108,7 @@ impl<S: Saga> Runner<S> {
             lease: self.settings.lease,
             requires: admission::requirement(&attempt.group.messages),
             mint: attempt.minted.clone(),
+            room: attempt.group.need.map_or(self.settings.room, |need| need.room.max(self.settings.room)),
         }
     }
 
@@ -194,7 +195,7 @@ impl<S: Saga> Runner<S> {
         };
         plan::decide(&self.saga, &known, &attempt.group.messages).map_err(|error| match error {
             PlanError::Overtaken => Ended::Conflict,
-            PlanError::TooFewTokens { needed } => Ended::TooFewTokens(needed),
+            PlanError::TooFewTokens(need) => Ended::TooFewTokens(need),
             PlanError::Stage(_) | PlanError::Broken(_) => Ended::BrokenOff(chain(&error)),
         })
     }
@@ -294,7 +295,10 @@ impl<S: Saga> Runner<S> {
         let (released, cleared) = join(released, cleared).await;
         for (planned, released) in stored.into_iter().zip(released) {
             ended[planned.index] = Some(match (released, &cleared) {
-                (Ok(true), Ok(())) => Ended::Done(planned.plan.judgements),
+                (Ok(true), Ok(())) => match planned.plan.again {
+                    Some(need) => Ended::TooFewTokens(need),
+                    None => Ended::Done(planned.plan.judgements),
+                },
                 // What was not finished is finished by the next delivery: above all, the tokens have to go.
                 (Ok(false), _) => Ended::BrokenOff("the lease was lost before the release".to_owned()),
                 (Err(error), _) => Ended::BrokenOff(error.chain()),

@@ -15,7 +15,7 @@ use messages::{Backoff, Consumer, Delivery, Disposition, Host, Message, Partitio
 use outbox::Dispatcher;
 
 use crate::document::{ReadDocuments, WriteDocuments};
-use crate::plan::{Incoming, Judgement};
+use crate::plan::{Incoming, Judgement, Need};
 use crate::round::Ended;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
@@ -50,8 +50,8 @@ pub(crate) struct Runner<S> {
 pub(crate) struct Group<E> {
     pub(crate) partition: PartitionKey,
     pub(crate) messages: Vec<Incoming<E>>,
-    /// How many tokens an attempt has to mint, once that is known.
-    pub(crate) tokens: Option<usize>,
+    /// The tokens that an attempt needs, once that is known.
+    pub(crate) need: Option<Need>,
     /// The place of each message in its batch, and how often it was received.
     places: Vec<(usize, u32)>,
 }
@@ -134,9 +134,9 @@ impl<S: Saga> Runner<S> {
                     None => return Err(self.failed("other workers kept changing the partition".to_owned())),
                 },
                 // A saga that asks for ever more is left to a later delivery, like one that never wins.
-                Ended::TooFewTokens(needed) => match conflicts.next() {
+                Ended::TooFewTokens(need) => match conflicts.next() {
                     Some(_) => {
-                        group.tokens = Some(needed);
+                        group.need = Some(need);
                         Duration::ZERO
                     }
                     None => return Err(self.failed("an event kept needing more tokens".to_owned())),
@@ -183,7 +183,7 @@ fn add<E>(groups: &mut Vec<Group<E>>, incoming: Incoming<E>, place: (usize, u32)
             known.messages.push(incoming);
             known.places.push(place);
         }
-        None => groups.push(Group { partition, messages: vec![incoming], tokens: None, places: vec![place] }),
+        None => groups.push(Group { partition, messages: vec![incoming], need: None, places: vec![place] }),
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Settings {
     pub busy_visibility: Backoff,
     /// When to deliver a message again after a failure of a store.
     pub failure_visibility: Backoff,
+    /// The most tokens of a partition to which an attempt may add what it mints. More than a partition awaits at a time:
+    /// what is beyond that was left by attempts that do not know whether they stored anything.
+    pub room: usize,
     /// Whether messages from outside without a token are admitted. Then only states, not tokens, recognise their
     /// duplicates. Optimistic mode needs it.
     pub admit_untokened: bool,
@@ -40,6 +43,7 @@ impl Default for Settings {
             // where nobody can give it back, as without the permission; then the receipts have to last.
             busy_visibility: Backoff { first: Duration::from_secs(1), most: Backoff::FAILURE.most },
             failure_visibility: Backoff::FAILURE,
+            room: 200,
             admit_untokened: false,
         }
     }

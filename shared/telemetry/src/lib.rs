@@ -7,7 +7,8 @@
 //!
 //! What never gets into any of them: the text of references, object keys with their tokens, URIs with credentials.
 //! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings
-//! are for people.
+//! are for people. Libraries that log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG`
+//! names one of their modules.
 
 mod collect;
 mod decisions;
@@ -26,6 +27,22 @@ pub use trace::WrongEndpoint;
 /// The environment variable that selects what is logged.
 pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
 
+/// The libraries that log requests, their headers or what was signed, in detail.
+const LOG_REQUESTS: [&str; 12] = [
+    "aws_config",
+    "aws_runtime",
+    "aws_sdk_dynamodb",
+    "aws_sdk_s3",
+    "aws_sdk_secretsmanager",
+    "aws_sdk_sqs",
+    "aws_sigv4",
+    "aws_smithy_http_client",
+    "aws_smithy_runtime",
+    "hyper",
+    "lambda_runtime",
+    "reqwest",
+];
+
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
@@ -37,8 +54,9 @@ pub enum Audience {
 
 /// Starts logging. A second call changes nothing.
 pub fn start(audience: Audience) {
-    let filter =
-        |default: &str| EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = |default: &str| {
+        discreet(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)))
+    };
     // An error means that logging was started before, and then all is well.
     let _ = match audience {
         Audience::Machine => tracing_subscriber::fmt()
@@ -53,6 +71,12 @@ pub fn start(audience: Audience) {
             .with_writer(std::io::stderr)
             .try_init(),
     };
+}
+
+/// The filter without what says too much. A name stands for all targets that begin with it.
+fn discreet(filter: EnvFilter) -> EnvFilter {
+    let directives = LOG_REQUESTS.iter().filter_map(|library| format!("{library}=info").parse().ok());
+    directives.fold(filter, EnvFilter::add_directive)
 }
 
 /// Starts logging for a function. What it gives logs each decision, counts, and traces when

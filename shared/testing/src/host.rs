@@ -80,6 +80,11 @@ impl Host for ManualHost {
         Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()
     }
 
+    /// As [`Host::fresh_id`]: a run is to be repeated, and tests print ids.
+    fn random_id(&self) -> Uuid {
+        self.fresh_id()
+    }
+
     fn unit_random(&self) -> f64 {
         let count = self.with(|state| {
             state.randoms = state.randoms.wrapping_add(1);

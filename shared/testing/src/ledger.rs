@@ -32,6 +32,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_token_admits_until_it_is_released(ports).await?;
     an_unknown_partition_admits_only_what_requires_nothing(ports).await?;
     a_claim_lists_its_own_mints_with_the_rest(ports).await?;
+    tokens_are_added_only_while_there_is_room(ports).await?;
     of_many_claimers_at_once_exactly_one_is_admitted(ports).await?;
     a_held_partition_is_busy_until_its_lease_ends(ports).await?;
     an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
@@ -75,6 +76,7 @@ impl<'a> Partition<'a> {
             lease: SignedDuration::from_secs(LEASE),
             requires,
             mint: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
+            room: 200,
         }
     }
 
@@ -159,6 +161,31 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
     ports.claim.release(&partition.giving_back(one, first.fence, 1)).await?;
     let (two, second) = partition.admitted(2).await?;
     assert_eq!(second.tokens, Tokens::Listed([partition.token.clone(), mint(&one), mint(&two)].into()));
+    Ok(())
+}
+
+/// Claims that nobody gives back leave what they minted, but no more than that.
+///
+/// # Errors
+/// When a port fails.
+pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    for (round, requires) in [partition.needs_token(), Requirement::Known, Requirement::Nothing]
+        .into_iter()
+        .cycle()
+        .take(6)
+        .enumerate()
+    {
+        let after = i64::try_from(round).unwrap_or(i64::MAX) * LEASE;
+        let attempt = AttemptId::from_uuid(ports.host.fresh_id());
+        let claim = Claim { room: 2, ..partition.request(attempt, after, requires) };
+        let Admission::Admitted(admitted) = ports.claim.claim(&claim).await? else {
+            panic!("round {round}: the lease before is over");
+        };
+        let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
+        assert_eq!(tokens.len(), (round + 2).min(3));
+        assert_eq!(tokens.contains(&claim.mint[0]), round < 2);
+    }
     Ok(())
 }
 

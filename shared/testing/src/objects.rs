@@ -1,12 +1,13 @@
-//! What [`PresignUpload`] and [`ReadObject`] promise.
+//! What [`PresignUpload`], [`ReadObject`] and [`FindObjects`] promise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::messages::ObjectRef;
-use imports::{PresignUpload, PresignedPost, ReadObject, UploadGrant};
+use imports::objects::MAX_FOUND;
+use imports::{FindObjects, PresignUpload, PresignedPost, ReadObject, UploadGrant};
 use messages::Host;
 
 use crate::{Checked, sample};
@@ -42,6 +43,8 @@ pub struct Ports<'a> {
     pub upload: &'a dyn Upload,
     /// Reads.
     pub read: &'a dyn ReadObject,
+    /// Looks through the bucket.
+    pub find: &'a dyn FindObjects,
     /// Ids and time: the clock that forms expire by.
     pub host: &'a dyn Host,
     /// The bucket of the uploads.
@@ -57,21 +60,22 @@ pub struct Ports<'a> {
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_uploaded_object_has_its_bytes_size_and_metadata(ports).await?;
     an_object_of_several_pieces_reads_back_whole(ports).await?;
-    the_size_must_be_within_its_range(ports).await?;
+    the_size_must_be_the_announced_one(ports).await?;
     a_form_is_for_its_key_alone(ports).await?;
     an_expired_form_is_refused(ports).await?;
-    a_form_may_be_used_again_and_replaces(ports).await?;
-    an_absent_object_is_none(ports).await
+    a_form_may_be_used_again_until_its_object_is_stored(ports).await?;
+    an_absent_object_is_none(ports).await?;
+    what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports).await?;
+    what_is_found_is_what_is_there(ports).await?;
+    no_more_is_found_than_the_first_thousand(ports).await
 }
-
-const MAX_BYTES: u64 = 1000;
 
 impl Ports<'_> {
     /// A grant for an hour, with a key that has everything a file's name may have.
-    fn grant(&self) -> UploadGrant {
+    fn grant(&self, size_bytes: usize) -> UploadGrant {
         UploadGrant {
             key: format!("{}{}/My search + 50% (Ärzte).ris", self.prefix, self.host.fresh_id()),
-            max_bytes: MAX_BYTES,
+            size_bytes: size_bytes as u64,
             metadata: BTreeMap::from([("search-name".to_owned(), "Spiel%20%26%20Sucht".to_owned())]),
             expires_at: sample::later(sample::now(self.host), 3600),
         }
@@ -81,6 +85,22 @@ impl Ports<'_> {
         let form = self.presign.presign(grant).await?;
         assert_eq!(form.expires_at, grant.expires_at);
         Ok(form)
+    }
+
+    /// Stores an object under a key.
+    async fn store(&self, key: String, bytes: &[u8]) -> Checked {
+        let form = self.form(&UploadGrant { key, ..self.grant(bytes.len()) }).await?;
+        assert_eq!(self.upload.upload(&form, bytes.to_vec()).await?, Uploaded::Stored);
+        Ok(())
+    }
+
+    /// Where nobody has stored anything yet.
+    fn folder(&self) -> String {
+        format!("{}{}/", self.prefix, self.host.fresh_id())
+    }
+
+    async fn keys(&self, prefix: &str) -> Result<Vec<String>, messages::StoreError> {
+        Ok(self.find.find(prefix).await?.into_iter().map(|found| found.key).collect())
     }
 
     async fn size(&self, key: &str) -> Result<Option<u64>, messages::StoreError> {
@@ -102,7 +122,7 @@ impl Ports<'_> {
 /// # Errors
 /// When a port fails.
 pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_>) -> Checked {
-    let grant = ports.grant();
+    let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.size(&grant.key).await?, None, "a form alone stores nothing");
     assert_eq!(ports.upload.upload(&form, b"TY  - JOUR\r\n".to_vec()).await?, Uploaded::Stored);
@@ -117,9 +137,9 @@ pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_
 /// # Errors
 /// When a port fails.
 pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> Checked {
-    let grant = UploadGrant { max_bytes: 10_000_000, ..ports.grant() };
-    let form = ports.form(&grant).await?;
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
+    let grant = ports.grant(bytes.len());
+    let form = ports.form(&grant).await?;
     assert_eq!(ports.upload.upload(&form, bytes.clone()).await?, Uploaded::Stored);
     let read = ports.bytes(&grant.key, bytes.len() as u64).await?;
     assert!(read.is_some_and(|read| read == bytes), "other bytes");
@@ -132,15 +152,18 @@ pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// From one byte to the grant's limit, both included.
+/// Neither a byte less nor one more.
 ///
 /// # Errors
 /// When a port fails.
-pub async fn the_size_must_be_within_its_range(ports: &Ports<'_>) -> Checked {
-    for (size, expected) in
-        [(0, Uploaded::Refused), (1, Uploaded::Stored), (1000, Uploaded::Stored), (1001, Uploaded::Refused)]
-    {
-        let grant = ports.grant();
+pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
+    for (size, expected) in [
+        (0, Uploaded::Refused),
+        (999, Uploaded::Refused),
+        (1000, Uploaded::Stored),
+        (1001, Uploaded::Refused),
+    ] {
+        let grant = ports.grant(1000);
         let form = ports.form(&grant).await?;
         assert_eq!(ports.upload.upload(&form, vec![b'x'; size]).await?, expected, "{size} bytes");
         let stored = (expected == Uploaded::Stored).then_some(size as u64);
@@ -154,9 +177,9 @@ pub async fn the_size_must_be_within_its_range(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
-    let grant = ports.grant();
+    let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
-    let other = ports.grant().key;
+    let other = ports.grant(1).key;
     form.fields.insert("key".to_owned(), other.clone());
     assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, Uploaded::Refused);
     assert_eq!((ports.size(&grant.key).await?, ports.size(&other).await?), (None, None));
@@ -169,7 +192,8 @@ pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
 /// When a port fails.
 pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
     let lifetime = 3;
-    let grant = UploadGrant { expires_at: sample::later(sample::now(ports.host), lifetime), ..ports.grant() };
+    let grant =
+        UploadGrant { expires_at: sample::later(sample::now(ports.host), lifetime), ..ports.grant(1) };
     let form = ports.form(&grant).await?;
     ports.host.sleep(Duration::from_secs(lifetime.unsigned_abs())).await;
     assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, Uploaded::Refused);
@@ -177,18 +201,22 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// A reviewer who sees an error tries again.
+/// A reviewer who sees an error tries again. Whether a stored object is replaced or the form refused is the store's
+/// affair; what is there is one of them, and has the announced size.
 ///
 /// # Errors
 /// When a port fails.
-pub async fn a_form_may_be_used_again_and_replaces(ports: &Ports<'_>) -> Checked {
-    let grant = ports.grant();
+pub async fn a_form_may_be_used_again_until_its_object_is_stored(ports: &Ports<'_>) -> Checked {
+    let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
-    for bytes in [b"first".to_vec(), b"the second".to_vec()] {
-        assert_eq!(ports.upload.upload(&form, bytes.clone()).await?, Uploaded::Stored);
-        assert_eq!(ports.size(&grant.key).await?, Some(bytes.len() as u64));
-        assert_eq!(ports.bytes(&grant.key, bytes.len() as u64).await?, Some(bytes));
-    }
+    assert_eq!(ports.upload.upload(&form, b"broke".to_vec()).await?, Uploaded::Refused);
+    assert_eq!(ports.upload.upload(&form, b"first.".to_vec()).await?, Uploaded::Stored);
+    let expected = match ports.upload.upload(&form, b"second".to_vec()).await? {
+        Uploaded::Stored => b"second".to_vec(),
+        Uploaded::Refused => b"first.".to_vec(),
+    };
+    assert_eq!(ports.size(&grant.key).await?, Some(6));
+    assert_eq!(ports.bytes(&grant.key, 6).await?, Some(expected));
     Ok(())
 }
 
@@ -197,8 +225,74 @@ pub async fn a_form_may_be_used_again_and_replaces(ports: &Ports<'_>) -> Checked
 /// # Errors
 /// When a port fails.
 pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
-    let key = ports.grant().key;
+    let key = ports.grant(1).key;
     assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
     assert_eq!(ports.bytes(&key, 1).await?, None);
+    Ok(())
+}
+
+/// By their bytes. Another search's folder beside it is not looked into, even if its name begins likewise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &Ports<'_>) -> Checked {
+    let folder = ports.folder();
+    assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
+    let names = ["Z.ris", "a b.ris", "a/b+%/c.ris", "a/Ärzte.ris", "a.ris", "\u{10FFFF}.ris"];
+    for name in names {
+        ports.store(format!("{folder}{name}"), name.as_bytes()).await?;
+    }
+    let beside = folder.trim_end_matches('/');
+    for other in [ports.folder(), format!("{beside}0/"), format!("{beside}-")] {
+        ports.store(format!("{other}a.ris"), b"x").await?;
+    }
+    let mut expected = names.map(|name| format!("{folder}{name}"));
+    expected.sort_unstable();
+    assert_eq!(ports.keys(&folder).await?, expected);
+    assert_eq!(ports.keys(&format!("{folder}a/")).await?, [expected[3].clone(), expected[4].clone()]);
+    assert_eq!(ports.keys(&expected[0]).await?, expected[..1], "a key begins with itself");
+    for found in ports.find.find(&folder).await? {
+        let name = found.key.strip_prefix(&folder).ok_or("below the folder")?;
+        assert_eq!((found.bucket.as_str(), found.version), (ports.bucket, None));
+        assert_eq!(found.size_bytes, name.len() as u64);
+    }
+    Ok(())
+}
+
+/// One that was uploaded twice is found once, as it is there.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
+    let key = format!("{}a.ris", ports.folder());
+    let mut size = 0;
+    for bytes in [&b"first"[..], b"the second"] {
+        let form = ports.form(&UploadGrant { key: key.clone(), ..ports.grant(bytes.len()) }).await?;
+        if ports.upload.upload(&form, bytes.to_vec()).await? == Uploaded::Stored {
+            size = bytes.len() as u64;
+        }
+    }
+    let sizes = ports.find.find(&key).await?.into_iter().map(|found| found.size_bytes).collect::<Vec<_>>();
+    assert_eq!(sizes, [size]);
+    Ok(())
+}
+
+/// Of more than one page of keys it is the first page.
+///
+/// # Errors
+/// When a port fails.
+pub async fn no_more_is_found_than_the_first_thousand(ports: &Ports<'_>) -> Checked {
+    let folder = ports.folder();
+    let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();
+    // Backwards, so that the order of keys is not that of storing.
+    let stored = keys.iter().rev().map(|key| ports.store(key.clone(), b"x"));
+    stream::iter(stored).buffer_unordered(8).try_collect::<Vec<()>>().await?;
+    let found = ports.keys(&folder).await?;
+    assert_eq!((found.len(), found.last()), (MAX_FOUND, keys.get(MAX_FOUND - 1)));
+    assert_eq!(
+        ports.keys(&format!("{folder}1")).await?,
+        keys[MAX_FOUND..],
+        "what is behind it can be asked for"
+    );
     Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`delivery`]: one message: hidden, held back, delivered again;
 //! - [`dead_letters`]: messages that are given up;
-//! - [`batches`]: several messages at once.
+//! - [`batches`]: several messages at once;
+//! - [`fairness`]: messages of several partitions.
 //!
 //! A receive of a real queue may return fewer messages than there are, and in any order; the suite asks again
 //! and compares sets. The queues under test must be nobody else's.
@@ -19,6 +20,7 @@ use crate::{Checked, sample};
 pub mod batches;
 pub mod dead_letters;
 pub mod delivery;
+pub mod fairness;
 
 /// What is under test.
 pub struct Ports<'a> {
@@ -34,6 +36,8 @@ pub struct Ports<'a> {
     pub queue: Queue,
     /// Another one.
     pub other: Queue,
+    /// Whether partitions take turns. All queues are to be fair; this is for a stand-in of a service that is fair itself.
+    pub fair: bool,
 }
 
 /// Checks every promise.
@@ -43,7 +47,8 @@ pub struct Ports<'a> {
 pub async fn all(ports: &Ports<'_>) -> Checked {
     delivery::all(ports).await?;
     dead_letters::all(ports).await?;
-    batches::all(ports).await
+    batches::all(ports).await?;
+    if ports.fair { fairness::all(ports).await } else { Ok(()) }
 }
 
 /// Short, since a real queue makes the suite wait for it.

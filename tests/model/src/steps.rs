@@ -165,6 +165,7 @@ impl<S: Saga> System<S> {
             lease: LEASE,
             requires: admission::requirement(std::slice::from_ref(incoming)),
             mint: minted.clone(),
+            room: usize::MAX,
         };
         let (admission, item) = Item::claim(Some(self.ledger.item()), &claim);
         match admission {
@@ -216,7 +217,7 @@ impl<S: Saga> System<S> {
         let plan = match plan::decide(&protocol.saga, &known, std::slice::from_ref(incoming)) {
             Ok(plan) => plan,
             Err(PlanError::Overtaken) => return Phase::Conflicted(id, claimed),
-            Err(PlanError::TooFewTokens { needed }) => return Phase::Short(id, claimed, needed),
+            Err(PlanError::TooFewTokens(need)) => return Phase::Short(id, claimed, need.tokens),
             Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
         };
         if plan.trusts_what_was_loaded() && !is_latest {

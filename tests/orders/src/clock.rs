@@ -31,6 +31,10 @@ impl Host for MovedHost {
         SystemHost.fresh_id()
     }
 
+    fn random_id(&self) -> Uuid {
+        SystemHost.random_id()
+    }
+
     fn unit_random(&self) -> f64 {
         SystemHost.unit_random()
     }

@@ -63,7 +63,7 @@ impl Workload for Customers {
         matches!(order.step, Step::Paid | Step::Prepaid { .. })
     }
 
-    fn refuses(&self, message: &Message) -> bool {
+    fn refuses(&self, _: &Known, message: &Message) -> bool {
         matches!(message.read(), Ok(OrderEvent::Paid { cents }) if cents < CENTS)
     }
 

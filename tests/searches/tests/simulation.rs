@@ -44,6 +44,7 @@ fn every_invariant_holds_and_every_fault_was_met_everywhere() {
     for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::Outage) {
         assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
     }
+    assert_eq!(coverage.unmet(), [""; 0], "{coverage}");
     assert_eq!(coverage.of(Call::HOST_SLEEP, Phase::After, Fault::Crash), 0, "there is no such point");
 }
 

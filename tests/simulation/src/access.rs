@@ -46,6 +46,20 @@ impl<A: Send + 'static> Access<A> {
         self.port.call(call, move |world| perform(&mut Scene::new(world))).await
     }
 
+    /// The same for a call that may be performed in part, which is what `in_part` does, when it reports an error.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub async fn call_or<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut Scene<'_, A>) -> T + Send + 'static,
+        in_part: impl FnOnce(&mut Scene<'_, A>) + Send,
+    ) -> Result<T, StoreError> {
+        let perform = move |world: &mut World| perform(&mut Scene::new(world));
+        self.port.call_or(call, perform, |world| in_part(&mut Scene::new(world))).await
+    }
+
     /// Does something at once, as something that happens outside and cannot fail.
     pub fn with<T>(&self, act: impl FnOnce(&mut Scene<'_, A>) -> T) -> T {
         self.port.perform(|world| act(&mut Scene::new(world)))
@@ -92,6 +106,11 @@ impl<'a, A: 'static> Scene<'a, A> {
     /// Writes a line of the trace, if there is one.
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         self.world.note(what);
+    }
+
+    /// Takes note that one of [`Workload::situations`](crate::Workload::situations) is met.
+    pub fn meet(&mut self, situation: &'static str) {
+        self.world.coverage.meet(situation);
     }
 
     /// Puts a message into a queue, which is not one of the engine's own messages, such as the notification of a store.

@@ -27,8 +27,8 @@ const BEGINNING_MS: u64 = 2_000;
 /// A kind of worker.
 #[derive(Clone)]
 pub(crate) enum Role {
-    /// A client; it is never started again.
-    Client(Rng),
+    /// A client, and whether it begins again after a crash.
+    Client(Rng, bool),
     /// A function behind the queue of this place.
     Station(Station, usize),
     /// The sweep of the function of this name.
@@ -41,7 +41,7 @@ impl Role {
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Client(_) => "client",
+            Self::Client(..) => "client",
             Self::Station(station, _) => station.function,
             Self::Sweep => "sweep",
             Self::Operator => "operator",
@@ -55,14 +55,14 @@ impl Role {
 
     /// Whether a crashed one is started again.
     pub(crate) fn restarts(&self) -> bool {
-        !matches!(self, Self::Client(_))
+        !matches!(self, Self::Client(_, false))
     }
 
     /// A worker of this kind, which works until it is dropped.
     pub(crate) fn start(&self, port: Port) -> BoxFuture<'static, ()> {
         let application = port.universe.with(|world| Arc::clone(&world.application));
         match self {
-            Self::Client(rng) => Box::pin(client(port, application, rng.clone())),
+            Self::Client(rng, _) => Box::pin(client(port, application, rng.clone())),
             Self::Station(station, queue) => Box::pin(work(port, application, station.clone(), *queue)),
             Self::Sweep => Box::pin(sweep(port, application)),
             Self::Operator => Box::pin(operate(port, application)),
@@ -73,9 +73,9 @@ impl Role {
 impl World {
     /// Who works in this schedule.
     pub(crate) fn roles(&mut self) -> Vec<Role> {
-        let mut roles = Vec::new();
+        let (mut roles, again) = (Vec::new(), self.application.clients_return());
         for _ in 0..self.rng.pick(&[1, 1, 2]) {
-            roles.push(Role::Client(Rng::new(self.rng.draw())));
+            roles.push(Role::Client(Rng::new(self.rng.draw()), again));
         }
         for station in self.stations.clone() {
             let Some(place) = self.queues.place(&station.queue) else { continue };
@@ -135,7 +135,7 @@ impl World {
     fn operates_after_ms(&mut self) -> u64 {
         const HOURS_MS: u64 = 5 * 3_600_000;
         const MONTH_MS: u64 = 31 * 24 * 3_600_000;
-        let may_be_late = self.config.mode == Mode::Ledger && self.gives_nothing_up();
+        let may_be_late = self.tells_duplicates_by() == Mode::Ledger && self.gives_nothing_up();
         if may_be_late && self.rng.one_in(2) { MONTH_MS } else { HOURS_MS }
     }
 }
@@ -155,7 +155,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
             let pending = outbox.pending(None, usize::MAX).await.unwrap_or_default();
             for (owner, stored) in pending.into_iter().filter_map(|of| Some((of.owner?, of.entries))) {
                 for entry in stored.into_iter().flatten().filter(|entry| entry.poisoned) {
-                    port.perform(|world| world.requeues(owner));
+                    port.perform(|world| world.requeues(&entry));
                     // What did not work is tried again the next time.
                     let _ = operator.requeue(owner, &entry).await;
                 }

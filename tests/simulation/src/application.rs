@@ -81,13 +81,16 @@ pub(crate) trait Application: Send + Sync {
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
     fn world(&self) -> Box<dyn Any + Send>;
     fn world_of(&self, world: &World) -> Box<dyn Any + Send>;
+    fn clients_return(&self) -> bool;
     fn calls(&self) -> &'static [Call];
+    fn situations(&self) -> &'static [&'static str];
     fn unused(&self) -> &'static [Call];
 
     fn read(&self, content: &Content) -> Result<State, String>;
     fn succeeded(&self, state: &State) -> bool;
     fn may_wait(&self, state: &State) -> bool;
-    fn refuses(&self, message: &Message) -> bool;
+    fn refuses(&self, world: &World, message: &Message) -> bool;
+    fn relies_on_documents(&self, world: &World) -> bool;
     fn stamp(&self, request: &mut Body, reply_token: &Token);
     fn follow(
         &self,
@@ -101,7 +104,7 @@ pub(crate) trait Application: Send + Sync {
     fn changed(&self, written: &Written<'_>) -> Checked;
     fn committed(&self, session: &SessionRecord) -> Checked;
     fn observed(&self, world: &mut World, observation: &Observation) -> Checked;
-    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message);
+    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
     fn check(&self, world: &World) -> Checked;
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
 }
@@ -174,8 +177,16 @@ impl<W: Workload> Application for Erased<W> {
         Box::new(W::World::clone(&Rest::<W>::new(world)))
     }
 
+    fn clients_return(&self) -> bool {
+        self.workload.clients_return()
+    }
+
     fn calls(&self) -> &'static [Call] {
         self.workload.calls()
+    }
+
+    fn situations(&self) -> &'static [&'static str] {
+        self.workload.situations()
     }
 
     fn unused(&self) -> &'static [Call] {
@@ -195,8 +206,12 @@ impl<W: Workload> Application for Erased<W> {
         self.state(state).is_ok_and(|state| self.workload.may_wait(state))
     }
 
-    fn refuses(&self, message: &Message) -> bool {
-        self.workload.refuses(message)
+    fn refuses(&self, world: &World, message: &Message) -> bool {
+        self.workload.refuses(&Rest::<W>::new(world), message)
+    }
+
+    fn relies_on_documents(&self, world: &World) -> bool {
+        self.workload.relies_on_documents(&Rest::<W>::new(world))
     }
 
     fn stamp(&self, request: &mut Body, reply_token: &Token) {
@@ -246,8 +261,8 @@ impl<W: Workload> Application for Erased<W> {
         self.workload.observed(&mut Scene::new(world), observation)
     }
 
-    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message) {
-        self.workload.given_up(&mut Scene::new(world), queue, message);
+    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool) {
+        self.workload.given_up(&mut Scene::new(world), queue, message, is_outlasted);
     }
 
     fn check(&self, world: &World) -> Checked {
@@ -326,7 +341,7 @@ pub(crate) const SETTLES: &str = "dispatch-outbox";
 
 /// The engine of one worker.
 pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
-    let mode = port.universe.with(|world| world.config.mode);
+    let (mode, room) = port.universe.with(|world| (world.config.mode, world.room));
     let shared = Arc::new(port.clone());
     let stores = Stores::of(&shared, SagaOutboxes(port.clone()), SessionOutboxes(port.clone()));
     let partitions = match mode {
@@ -347,7 +362,7 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
             true => Policy { give_up_after: SignedDuration::from_mins(5), ..Policy::default() },
         },
         session: Options::default(),
-        runner: Settings { admit_untokened: mode == Mode::Optimistic, ..Settings::default() },
+        runner: Settings { admit_untokened: mode == Mode::Optimistic, room, ..Settings::default() },
         earlier_view: |_| None,
     }
 }

@@ -1,5 +1,6 @@
-//! Which calls were met in which phase by which fault.
+//! Which calls were met in which phase by which fault, and what else was met.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A call of a port, at which the scheduler takes over: one of the engine's, or of the workload's own.
@@ -151,7 +152,7 @@ impl Call {
     /// The service that answers it, by its name: the calls of one fail together.
     pub(crate) fn service(self) -> &'static str {
         match self.name.split_once('.').map_or(self.name, |(port, _)| port) {
-            "saga" | "session" | "outbox" | "records" | "views" | "studies" => "database",
+            "saga" | "session" | "outbox" | "records" | "views" | "studies" | "reading" => "database",
             "ledger" | "processed" => "ledger",
             port => port,
         }
@@ -236,18 +237,30 @@ impl Fault {
 const PHASES: usize = Phase::ALL.len();
 const FAULTS: usize = Fault::ALL.len();
 
-/// How often each call was met in each phase by each fault.
+/// How often each call was met in each phase by each fault, and how often each situation that the workload names.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The calls that a run can reach.
     calls: Vec<Call>,
     /// By the calls' places.
     counts: Vec<u64>,
+    situations: BTreeMap<&'static str, u64>,
 }
 
 impl Coverage {
-    pub(crate) fn new(calls: Vec<Call>) -> Self {
-        Self { calls, counts: Vec::new() }
+    pub(crate) fn new(calls: Vec<Call>, situations: &[&'static str]) -> Self {
+        let situations = situations.iter().map(|situation| (*situation, 0)).collect();
+        Self { calls, counts: Vec::new(), situations }
+    }
+
+    pub(crate) fn meet(&mut self, situation: &'static str) {
+        *self.situations.entry(situation).or_default() += 1;
+    }
+
+    /// The situations that the workload names and that were not met.
+    pub fn unmet(&self) -> Vec<&'static str> {
+        let unmet = self.situations.iter().filter(|(_, count)| **count == 0);
+        unmet.map(|(situation, _)| *situation).collect()
     }
 
     fn place(call: Call, phase: Phase, fault: Fault) -> usize {
@@ -278,6 +291,9 @@ impl Coverage {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
         }
+        for (situation, count) in &other.situations {
+            *self.situations.entry(situation).or_default() += count;
+        }
     }
 
     /// Every point that a run can reach and this fault can befall, but did not.
@@ -307,7 +323,7 @@ impl fmt::Debug for Coverage {
     }
 }
 
-/// One line for each call and phase.
+/// One line for each call and phase, and one for each situation.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<20} {:<7}", "call", "phase")?;
@@ -327,6 +343,9 @@ impl fmt::Display for Coverage {
                     }
                 }
             }
+        }
+        for (situation, count) in &self.situations {
+            write!(f, "\n{count:>11} times {situation}")?;
         }
         Ok(())
     }

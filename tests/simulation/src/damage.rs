@@ -18,6 +18,9 @@ const LATER: u16 = u16::MAX;
 /// everything that waited is one.
 const UPGRADES_MS: [u64; 3] = [600_000, 18_000_000, 72_000_000];
 
+/// How long a queue keeps what only a later release can read, as [`messages::Backoff::UPGRADE`] says.
+const WAITS_MS: u64 = 54_000_000;
+
 /// Junk comes within this time.
 const JUNK_MS: u64 = 100_000;
 
@@ -26,6 +29,8 @@ const JUNK_MS: u64 = 100_000;
 pub(crate) struct Damage {
     /// Whether a later release was rolled back, and its successor is not here yet.
     is_rolled_back: bool,
+    /// When that is.
+    upgrades_at: u64,
     /// How many more messages the later release sends.
     messages: u64,
     /// How many more documents it writes.
@@ -44,6 +49,7 @@ impl World {
             self.damage.messages = self.rng.below(4);
             self.damage.documents = self.rng.below(2);
             let at = self.rng.pick(&UPGRADES_MS);
+            self.damage.upgrades_at = at;
             self.at(at, Occasion::Act(Box::new(Self::upgrade)));
         }
         if self.rng.one_in(8) {
@@ -116,9 +122,11 @@ impl World {
         }))
     }
 
-    /// Whether a message may end in the dead letters because of what cannot be read.
-    pub(crate) fn is_damaged(&self, body: &str, is_later: bool) -> bool {
-        is_later || self.is_junk(body) || self.is_of_unreadable(body)
+    /// Whether a message may end in the dead letters because of what cannot be read: as junk, or when the upgrade comes
+    /// later than a queue keeps it.
+    pub(crate) fn is_damaged(&self, body: &str, is_later: bool, came_at: u64) -> bool {
+        let waits_ms = self.damage.upgrades_at.saturating_sub(came_at);
+        self.is_junk(body) || waits_ms >= WAITS_MS && (is_later || self.is_of_unreadable(body))
     }
 
     pub(crate) fn is_junk(&self, body: &str) -> bool {

@@ -23,8 +23,12 @@ const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_0
 /// limits promise, less what other faults cost.
 const OUTLASTED_MS: u64 = 9_900_000;
 
-/// The longest time for which one kind of call is away alone.
-const ALONE_MS: u64 = 45_000;
+/// For how long one kind of call may be away alone.
+const ALONE_MS: [u64; 3] = [3_000, 45_000, 660_000];
+
+/// The longest of these for a queue's calls: where messages can be received, and not be answered, their queue gives them
+/// up.
+const ALONE_OF_QUEUE_MS: u64 = 45_000;
 
 /// A service that is away for a while: every call of it fails, or for a moment every call of one kind, as when
 /// its permission is missing.
@@ -38,10 +42,13 @@ struct Outage {
 
 impl Outage {
     fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
-        let (from_ms, for_ms) = (rng.below(60_000), rng.pick(&OUTAGES_MS));
-        // Where messages can be received for hours, and not be answered, their queue gives them up.
-        let of_service = for_ms > ALONE_MS || rng.one_in(2);
-        Self { call: rng.pick(calls), of_service, from_ms, until_ms: from_ms + for_ms }
+        let (from_ms, call, of_service) = (rng.below(60_000), rng.pick(calls), rng.one_in(2));
+        let for_ms = match (of_service, call.service()) {
+            (true, _) => rng.pick(&OUTAGES_MS),
+            (false, "queue") => rng.pick(&ALONE_MS).min(ALONE_OF_QUEUE_MS),
+            (false, _) => rng.pick(&ALONE_MS),
+        };
+        Self { call, of_service, from_ms, until_ms: from_ms + for_ms }
     }
 
     fn strikes(&self, call: Call, now: u64) -> bool {
@@ -82,6 +89,8 @@ pub(crate) struct Plan {
     /// A write of documents has just failed, as when a primary is deposed.
     is_failing_over: bool,
     outage: Option<Outage>,
+    /// The outage, once it is over for good.
+    over: Option<Outage>,
 }
 
 impl Plan {
@@ -95,13 +104,13 @@ impl Plan {
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
         let outage = rng.one_in(16).then(|| Outage::draw(rng, calls));
-        Self { weights, focused, target, one_in, left, is_failing_over: false, outage }
+        Self { weights, focused, target, one_in, left, is_failing_over: false, outage, over: None }
     }
 
     /// No more faults from here on.
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self, now: u64) {
         self.left = 0;
-        self.outage = None;
+        self.over = self.outage.take().map(|outage| Outage { until_ms: outage.until_ms.min(now), ..outage });
     }
 
     /// Whether the service of a call is away.
@@ -109,10 +118,11 @@ impl Plan {
         self.outage.is_some_and(|outage| outage.strikes(call, now))
     }
 
-    /// Whether a service is, or was, away for longer than the queues promise to outlast.
-    pub(crate) fn outlasts_queues(&self, now: u64) -> bool {
+    /// Whether a service was away, at some time since then, for longer than the queues promise to outlast.
+    pub(crate) fn outlasts_queues(&self, since: u64, now: u64) -> bool {
         let is_long = |outage: Outage| outage.until_ms - outage.from_ms > OUTLASTED_MS;
-        self.outage.is_some_and(|outage| is_long(outage) && outage.from_ms <= now)
+        let is_met = |outage: Outage| outage.from_ms <= now && since < outage.until_ms;
+        self.outage.or(self.over).is_some_and(|outage| is_long(outage) && is_met(outage))
     }
 
     fn takes_hours(&self, now: u64) -> bool {

@@ -146,8 +146,23 @@ impl World {
         }
     }
 
+    /// The claim as it is carried out.
+    pub(crate) fn mutated_claim(&self, claim: &Claim) -> Claim {
+        let room = if self.has(Mutant::MintsWithoutRoom) { usize::MAX } else { claim.room };
+        Claim { room, ..claim.clone() }
+    }
+
+    /// What a write takes out of the outbox.
+    pub(crate) fn cancelled(&self, write: &Persist) -> Vec<MessageId> {
+        let was_sent = |id: &&MessageId| self.checks.sent.contains_key(id);
+        match self.has(Mutant::SentStays) {
+            true => write.cancel.iter().filter(|id| !was_sent(id)).copied().collect(),
+            false => write.cancel.clone(),
+        }
+    }
+
     /// The release as it is carried out.
-    pub(crate) fn mutated(&self, release: &Release) -> Release {
+    pub(crate) fn mutated_release(&self, release: &Release) -> Release {
         let mut release = release.clone();
         let item = self.items.get(&release.partition);
         if (self.has(Mutant::ReleaseWithoutFence) || self.is_within_own_lease(&release))

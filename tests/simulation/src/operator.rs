@@ -2,7 +2,7 @@
 //! more when nobody remembers that it was done.
 
 use messages::{Message, MessageId, PartitionKey};
-use outbox::Owner;
+use outbox::Entry;
 
 use crate::options::Mutant;
 use crate::ports::queues::{Copy, describe};
@@ -14,7 +14,7 @@ const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
 impl World {
     /// Whether there are no dead letters, and none are to come.
     pub(crate) fn gives_nothing_up(&self) -> bool {
-        self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(self.now)
+        self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
 
     /// Puts every dead letter back. `false` when there is none, besides those that stay dead letters.
@@ -32,18 +32,15 @@ impl World {
     }
 
     /// Takes note that an entry of an outbox is put back to work.
-    pub(crate) fn requeues(&mut self, owner: Owner) {
+    pub(crate) fn requeues(&mut self, entry: &Entry) {
         self.stats.requeued += 1;
-        if let Owner::Saga(partition) = owner {
-            self.requeued.insert(partition);
-        }
+        self.requeued.extend(Message::decode(&entry.payload).ok());
     }
 
-    /// Whether a message of this partition was put back, into a queue or in its outbox.
-    pub(crate) fn was_put_back(&self, partition: PartitionKey) -> bool {
-        let is_of =
-            |copy: &Copy| Message::decode(&copy.body).is_ok_and(|message| message.partition == partition);
-        self.requeued.contains(&partition) || self.redriven.iter().any(is_of)
+    /// The messages of a partition that were put back, into a queue or in an outbox.
+    pub(crate) fn put_back_of(&self, partition: PartitionKey) -> impl Iterator<Item = Message> {
+        let redriven = self.redriven.iter().filter_map(|copy| Message::decode(&copy.body).ok());
+        redriven.chain(self.requeued.iter().cloned()).filter(move |message| message.partition == partition)
     }
 
     /// Puts everything back that was put back before.
@@ -70,7 +67,7 @@ impl World {
 
     /// Whether a dead letter is one for good.
     pub(crate) fn stays_dead(&self, copy: &Copy) -> bool {
-        let is_refused = |message: Message| self.application.refuses(&message);
+        let is_refused = |message: Message| self.application.refuses(self, &message);
         self.is_junk(&copy.body) || Message::decode(&copy.body).is_ok_and(is_refused)
     }
 }

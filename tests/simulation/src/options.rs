@@ -86,13 +86,17 @@ pub enum Mutant {
     RequeueWithoutTokens,
     /// A command is carried out again although its answer has taken effect.
     ReplyTokenUnchecked,
+    /// Tokens are added to a partition however many are there.
+    MintsWithoutRoom,
+    /// An outbox keeps what evidently was sent until it is settled.
+    SentStays,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 22] = [
+    pub const ENGINE: [Self; 24] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -115,6 +119,8 @@ impl Mutant {
         Self::GivesUpSoon,
         Self::RequeueWithoutTokens,
         Self::ReplyTokenUnchecked,
+        Self::MintsWithoutRoom,
+        Self::SentStays,
     ];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
@@ -128,7 +134,10 @@ impl Mutant {
             | Self::ItemForgottenEarly
             | Self::EarlierIsConflict
             | Self::RequeueWithoutTokens
-            | Self::ReplyTokenUnchecked => &[Mode::Ledger],
+            | Self::ReplyTokenUnchecked
+            | Self::MintsWithoutRoom => &[Mode::Ledger],
+            // The tokens of copies are gone.
+            Self::SentStays => &[Mode::Optimistic],
             _ => &Mode::ALL,
         }
     }

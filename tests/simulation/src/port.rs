@@ -125,6 +125,11 @@ impl Host for Port {
         self.universe.with(World::fresh_id)
     }
 
+    /// Drawn as every other id, so that a run can be repeated.
+    fn random_id(&self) -> Uuid {
+        self.fresh_id()
+    }
+
     fn unit_random(&self) -> f64 {
         self.universe.with(|world| world.rng.unit())
     }

@@ -43,11 +43,13 @@ impl Schedule {
             world.at(at, Occasion::Replay);
         }
         // Not in every schedule, so that most of them are as short as they were.
-        for befalls in [World::damage, World::give_up] {
-            if world.rng.one_in(10) {
-                let at = world.rng.below(100_000);
-                world.at(at, Occasion::Act(Box::new(befalls)));
-            }
+        if world.rng.one_in(10) {
+            let at = world.rng.below(100_000);
+            world.at(at, Occasion::Act(Box::new(World::damage)));
+        }
+        if world.rng.one_in(6) {
+            let at = world.rng.below(20_000);
+            world.at(at, Occasion::Act(Box::new(World::give_up)));
         }
         let mut count = 0;
         for (index, role) in roles.iter().enumerate() {
@@ -70,7 +72,7 @@ impl Schedule {
         }
         if self.come_to_rest() {
             self.universe.with(|world| {
-                world.plan.stop();
+                world.plan.stop(world.now);
                 world.acting = None;
                 world.note(|| "everything is at rest".to_owned());
                 world.damage.stop();
@@ -113,7 +115,7 @@ impl Schedule {
     /// Some schedules get duplicates of one age after the end, some of another; some an operator who repeats himself.
     fn repeat_after_the_end(&mut self) {
         let age = self.universe.with(|world| {
-            let ages = ages(world.config.mode);
+            let ages = ages(world.tells_duplicates_by());
             let age = ages.get(world.rng.index(ages.len() + 1)).copied();
             age.filter(|_| world.violation.is_none())
         });

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use messages::{Message, Observation, PartitionKey, Queue};
 use outbox::session::Found;
 use outbox::{SessionRecord, View};
@@ -14,7 +15,7 @@ use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::options::{Mode, Violation};
 use crate::rng::Rng;
-use crate::world::World;
+use crate::world::{World, millis};
 
 /// Whether what must hold does.
 pub type Checked = Result<(), Violation>;
@@ -38,8 +39,15 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// The ports of one worker: the engine's, and the application's own over `access`.
     fn ports(&self, engine: Engine, access: Access<Self::World>) -> Self::Ports;
 
-    /// A client, from its first request to its last. It begins at once, and is not started again after a crash.
+    /// A client, from its first request to its last. It begins at once; after a crash it is not started again unless
+    /// [`Workload::clients_return`].
     fn client(&self, ports: Self::Ports, access: Access<Self::World>, rng: Rng) -> BoxFuture<'static, ()>;
+
+    /// Whether a client that crashed begins again, with the same random numbers: so it can repeat what it asked for, or
+    /// remember outside that it began before, and leave it at that.
+    fn clients_return(&self) -> bool {
+        false
+    }
 
     /// The calls of its own ports, each made with [`Call::own`] and its place in this list.
     fn calls(&self) -> &'static [Call] {
@@ -48,6 +56,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The engine's calls that it never makes.
     fn unused(&self) -> &'static [Call] {
+        &[]
+    }
+
+    /// What is to be met besides faults at calls; [`Scene::meet`] says when it is.
+    fn situations(&self) -> &'static [&'static str] {
         &[]
     }
 
@@ -78,7 +91,13 @@ pub trait Workload: Clone + Send + Sync + 'static {
     }
 
     /// Whether this is a message that the saga refuses, so that it ends in the dead letters and stays there.
-    fn refuses(&self, _message: &Message) -> bool {
+    fn refuses(&self, _world: &Self::World, _message: &Message) -> bool {
+        false
+    }
+
+    /// Whether there are messages whose duplicates only documents tell, although there is a ledger: then none comes once
+    /// documents have expired.
+    fn relies_on_documents(&self, _world: &Self::World) -> bool {
         false
     }
 
@@ -106,8 +125,16 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Takes note of a message that its queue gave up after it was tried in vain.
-    fn given_up(&self, _scene: &mut Scene<'_, Self::World>, _queue: &Queue, _message: &Message) {}
+    /// Takes note of a message that its queue gave up after it was tried in vain; and whether it had waited for a service,
+    /// or for an upgrade, for longer than queues promise to outlast.
+    fn given_up(
+        &self,
+        _scene: &mut Scene<'_, Self::World>,
+        _queue: &Queue,
+        _message: &Message,
+        _is_outlasted: bool,
+    ) {
+    }
 
     /// What must hold when everything has come to rest.
     ///
@@ -211,9 +238,15 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.is_committed(partition)
     }
 
-    /// Whether a message of this partition was given up, by its queue or in its outbox, until an operator put it back.
-    pub fn was_given_up(&self, partition: PartitionKey) -> bool {
-        self.world.was_put_back(partition)
+    /// The messages of this partition that were given up, by their queue or in their outbox, until an operator put them
+    /// back.
+    pub fn given_up_of(&self, partition: PartitionKey) -> impl Iterator<Item = Message> {
+        self.world.put_back_of(partition)
+    }
+
+    /// Whether a service was away, at some time since then, for longer than queues promise to outlast.
+    pub fn was_outlasted(&self, since: Timestamp) -> bool {
+        self.world.plan.outlasts_queues(millis(since), self.world.now)
     }
 
     /// Every message that was ever stored as an effect in this partition, whether or not it was sent.

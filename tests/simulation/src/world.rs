@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dedup::ledger::Item;
 use jiff::Timestamp;
-use messages::{MessageId, Observation, PartitionKey, SessionId};
+use messages::{Message, MessageId, Observation, PartitionKey, SessionId};
 use outbox::session::{CONTROL, Found};
 use outbox::{Entry, Key, Owner, Record, View};
 use saga::Document;
@@ -20,7 +20,7 @@ use crate::coverage::{Call, Coverage};
 use crate::damage::Damage;
 use crate::fault::Plan;
 use crate::mutants::Notes;
-use crate::options::{Config, Invariant, Stats, Violation};
+use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::point::{Kind, Points};
 use crate::ports::queues::{Copy, Queues};
 use crate::rng::Rng;
@@ -89,6 +89,8 @@ pub(crate) struct World {
     pub(crate) clocks: Clocks,
     /// Whether the stores delete at once what has expired, or some other day.
     pub(crate) deletes_at_once: bool,
+    /// The most tokens of a partition to which a claim adds its own.
+    pub(crate) room: usize,
     pub(crate) damage: Damage,
     /// Whether everything has ended, and only copies of what was sent before are under way.
     pub(crate) only_repeats: bool,
@@ -119,8 +121,8 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
     /// What an operator has put back.
     pub(crate) redriven: Vec<Copy>,
-    /// The partitions in whose outboxes an operator put something back to work.
-    pub(crate) requeued: BTreeSet<PartitionKey>,
+    /// The messages that an operator put back to work in their outboxes.
+    pub(crate) requeued: Vec<Message>,
     /// The workload's own.
     pub(crate) outside: Box<dyn Any + Send>,
 
@@ -147,6 +149,7 @@ impl World {
             plan: Plan::draw(&mut rng, &calls),
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
+            room: rng.pick(&[0, 3, 200]),
             damage: Damage::default(),
             only_repeats: false,
             spare_copies: rng.below(16),
@@ -171,20 +174,25 @@ impl World {
             processed: BTreeMap::new(),
             queues,
             redriven: Vec::new(),
-            requeued: BTreeSet::new(),
+            requeued: Vec::new(),
             outside: application.world(),
             saga: application::saga_of(&stations),
             stations,
-            application,
             checks: Checks::default(),
             mutants: Notes::default(),
-            coverage: Coverage::new(calls),
+            coverage: Coverage::new(calls, application.situations()),
+            application,
             stats: Stats::default(),
             trace: Vec::new(),
             violation: None,
         };
         world.draw_damage();
         world
+    }
+
+    /// How duplicates are told that come after documents have expired.
+    pub(crate) fn tells_duplicates_by(&self) -> Mode {
+        if self.application.relies_on_documents(self) { Mode::Optimistic } else { self.config.mode }
     }
 
     /// Has something happen at a time.

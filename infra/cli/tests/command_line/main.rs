@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod bad_input;
+mod data_folder;
 #[cfg(target_os = "linux")]
 mod disk;
 mod faults;
@@ -17,6 +18,9 @@ mod outbox;
 mod program;
 mod quarantine;
 mod samples;
+#[cfg(feature = "services")]
+mod secrets;
 mod serve;
+mod serve_attacks;
 #[cfg(feature = "services")]
 mod services;

@@ -12,36 +12,52 @@ use servers::mongo::eventually;
 
 use crate::program::{Program, bundled};
 
-const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
+pub(crate) const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
+/// Where its searches are.
+const SEARCHES: &str = "/projects/8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77/searches";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    url: String,
-    client: Client,
+    pub(crate) url: String,
+    pub(crate) client: Client,
 }
 
 impl Server {
-    fn start(program: &Program) -> Self {
-        let mut child = program.start(&["serve", "--listen", "127.0.0.1:0"]);
+    pub(crate) fn start(program: &Program) -> Self {
+        Self::start_with(program, &["--listen", "127.0.0.1:0"]).0
+    }
+
+    /// Starts it with these arguments. Returns what it said before it answered, too.
+    pub(crate) fn start_with(program: &Program, args: &[&str]) -> (Self, Vec<String>) {
+        let mut child = program.start(&[&["serve"], args].concat());
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let line = lines.find(|line| line.contains("answering at")).expect("it says where");
+        let mut said = Vec::new();
+        let line = lines
+            .by_ref()
+            .inspect(|line| said.push(line.clone()))
+            .find(|line| line.contains("answering at"))
+            .expect("it says where");
         // Whatever else it says must not fill the pipe.
         std::thread::spawn(move || lines.count());
         let url = line.split_once("answering at ").unwrap().1.to_owned();
-        Self { child, url, client: Client::new() }
+        (Self { child, url, client: Client::new() }, said)
     }
 
-    async fn get(&self, path: &str) -> Result<Response, reqwest::Error> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Response, reqwest::Error> {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
     async fn withdraw(&self, search: &str) -> Result<Response, reqwest::Error> {
-        self.client.delete(format!("{}/searches/{search}", self.url)).send().await
+        self.client.delete(format!("{}{SEARCHES}/{search}", self.url)).send().await
     }
 
-    async fn announce(&self, key: Option<&str>, search: &Value) -> Result<Response, reqwest::Error> {
+    pub(crate) async fn announce(
+        &self,
+        key: Option<&str>,
+        search: &Value,
+    ) -> Result<Response, reqwest::Error> {
         let url = format!("{}/projects/{PROJECT}/searches", self.url);
         let request =
             self.client.post(url).header("content-type", "application/json").body(search.to_string());
@@ -51,7 +67,7 @@ impl Server {
         }
     }
 
-    async fn upload(&self, upload: &Value, content: &[u8]) -> Result<Response, reqwest::Error> {
+    pub(crate) async fn upload(&self, upload: &Value, content: &[u8]) -> Result<Response, reqwest::Error> {
         let fields = upload["fields"].as_object().unwrap().iter();
         let form = fields.fold(Form::new(), |form, (name, value)| {
             form.text(name.clone(), value.as_str().unwrap().to_owned())
@@ -63,14 +79,14 @@ impl Server {
     async fn until_ended(&self, search: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let mut shown = Value::Null;
         eventually("the search has ended", PATIENCE, async || {
-            shown = json_of(self.get(&format!("/searches/{search}")).await?).await?;
+            shown = json_of(self.get(&format!("{SEARCHES}/{search}")).await?).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(!shown["completed_at"].is_null())
         })
         .await?;
         Ok(shown)
     }
 
-    fn stop(mut self) -> Option<i32> {
+    pub(crate) fn stop(mut self) -> Option<i32> {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
         self.child.wait().unwrap().code()
@@ -84,7 +100,7 @@ impl Drop for Server {
     }
 }
 
-async fn json_of(response: Response) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+pub(crate) async fn json_of(response: Response) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
     Ok(serde_json::from_slice(&response.bytes().await?)?)
 }
 
@@ -98,11 +114,11 @@ async fn problem(response: Response, status: u16) -> Result<Value, Box<dyn std::
     Ok(body)
 }
 
-fn psycinfo() -> Vec<u8> {
+pub(crate) fn psycinfo() -> Vec<u8> {
     std::fs::read(bundled("psycinfo.ris")).unwrap()
 }
 
-fn search(name: &str) -> Value {
+pub(crate) fn search(name: &str) -> Value {
     json!({ "name": name, "files": [{ "name": "psycinfo.ris", "size_bytes": psycinfo().len() }] })
 }
 
@@ -115,8 +131,13 @@ async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
     let place = response.headers()["location"].to_str()?.to_owned();
     let announced = json_of(response).await?;
     let id = announced["search_id"].as_str().unwrap();
-    assert_eq!(place, format!("/searches/{id}"));
+    assert_eq!(place, format!("{SEARCHES}/{id}"));
     let waiting = json_of(server.get(&place).await?).await?;
+    let elsewhere = format!("/projects/{id}/searches/{id}");
+    problem(server.get(&elsewhere).await?, 404).await?;
+    problem(server.client.delete(format!("{}{elsewhere}", server.url)).send().await?, 404).await?;
+    let by_the_old_path = json_of(server.get(&format!("/searches/{id}")).await?).await?;
+    assert_eq!(by_the_old_path, waiting);
     assert_eq!((&waiting["state"], &waiting["files"][0]["received"]), (&"Uploading".into(), &false.into()));
     let uploaded = server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
     assert_eq!(uploaded.status(), StatusCode::NO_CONTENT);
@@ -142,10 +163,10 @@ async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
     let other = json_of(server.announce(Some("embase-2"), &search("one")).await?).await?;
     assert_ne!(other["search_id"], first["search_id"]);
     problem(server.announce(Some("embase-1"), &search("two")).await?, 422).await?;
-    // Either form will do, and both.
-    for forms in [&again, &first] {
+    // Either form will do, and once.
+    for (forms, status) in [(&again, StatusCode::NO_CONTENT), (&first, StatusCode::CONFLICT)] {
         let uploaded = server.upload(&forms["files"][0]["upload"], &psycinfo()).await?;
-        assert_eq!(uploaded.status(), StatusCode::NO_CONTENT);
+        assert_eq!(uploaded.status(), status);
     }
     let id = first["search_id"].as_str().unwrap();
     let ended = server.until_ended(id).await?;
@@ -211,8 +232,11 @@ async fn bad_requests_are_refused_with_the_reason() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     problem(server.get("/nowhere").await?, 404).await?;
-    problem(server.get("/searches/42").await?, 400).await?;
-    problem(server.get(&format!("/searches/{PROJECT}")).await?, 404).await?;
+    for searches in [SEARCHES, "/searches"] {
+        problem(server.get(&format!("{searches}/42")).await?, 400).await?;
+        problem(server.get(&format!("{searches}/{PROJECT}")).await?, 404).await?;
+    }
+    problem(server.get(&format!("/projects/42/searches/{PROJECT}")).await?, 400).await?;
     problem(server.client.delete(format!("{}/openapi.json", server.url)).send().await?, 405).await?;
     problem(server.announce(Some(""), &search("a")).await?, 400).await?;
     problem(server.announce(Some(&"k".repeat(256)), &search("a")).await?, 400).await?;
@@ -250,13 +274,20 @@ async fn an_upload_needs_its_form_and_a_file() -> Tested {
     let mut foreign = upload.clone();
     foreign["fields"]["key"] = "uploads/of/somebody/else".into();
     assert_eq!(server.upload(&foreign, b"TY  - JOUR").await?.status(), StatusCode::FORBIDDEN);
-    assert_eq!(server.upload(upload, b"").await?.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(server.upload(upload, &[b'x'; 10_001]).await?.status(), StatusCode::BAD_REQUEST);
+    let size = psycinfo().len();
+    for (file, status) in [
+        (0, StatusCode::BAD_REQUEST),
+        (size - 1, StatusCode::BAD_REQUEST),
+        (size + 1, StatusCode::PAYLOAD_TOO_LARGE),
+        (10_000_000, StatusCode::PAYLOAD_TOO_LARGE),
+    ] {
+        assert_eq!(server.upload(upload, &vec![b'x'; file]).await?.status(), status, "{file}");
+    }
     let url = upload["url"].as_str().unwrap();
     let without = server.client.post(url).multipart(Form::new().text("key", "k")).send().await?;
     assert_eq!(without.status(), StatusCode::BAD_REQUEST);
     let shown =
-        json_of(server.get(&format!("/searches/{}", announced["search_id"].as_str().unwrap())).await?)
+        json_of(server.get(&format!("{SEARCHES}/{}", announced["search_id"].as_str().unwrap())).await?)
             .await?;
     assert_eq!(shown["files"][0]["received"], false);
     Ok(())
@@ -281,6 +312,8 @@ async fn the_api_describes_itself() -> Tested {
         [
             "get /projects/{project}/searches",
             "post /projects/{project}/searches",
+            "delete /projects/{project}/searches/{search}",
+            "get /projects/{project}/searches/{search}",
             "delete /searches/{search}",
             "get /searches/{search}"
         ]

@@ -2,6 +2,9 @@
 //!
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
 //! - [`cold_start`]: how long a function takes until its first event and its first answer;
+//! - [`connections`]: what strangers can make a server spend, in memory and in other clients' time;
+//! - [`duplicates`]: how much memory the marking of duplicates takes;
+//! - [`load`]: many searches over HTTP while the server is killed again and again;
 //! - [`parse`]: how fast reference files are read, and in how much memory;
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
@@ -10,10 +13,15 @@
 
 pub mod calls;
 pub mod cold_start;
+pub mod connections;
+pub mod duplicates;
+pub mod load;
+mod memory;
 pub mod parse;
 pub mod prices;
 pub mod saga;
 pub mod searches;
+mod served;
 pub mod sweep;
 
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         told: Box::new(|invoked| output::remark(&line(&invoked))),
         urls,
     };
-    pump.run_until(&sources, local::stop()).await;
+    pump.run_until(&sources, local::stop::asked_to_stop()).await;
     output::remark("stopped");
     Ok(true)
 }

@@ -235,3 +235,19 @@ fn finds_a_function_behind_another_queue() {
 fn finds_a_function_that_is_not_deployed() {
     finds("Binary: report-faults", "Binary: report-fault", "Resources", "report-faults is not deployed");
 }
+
+#[test]
+fn a_route_asks_for_a_signature_or_for_a_token_with_a_scope() {
+    let authorization = "AuthorizationType: !If [WithTokens, JWT, AWS_IAM]";
+    finds(authorization, "AuthorizationType: NONE", "CreateSearchRoute", "open to everybody");
+    let jwt = [("ApiAuthorization", "JWT"), ("JwtIssuer", "https://id.example"), ("JwtAudience", "reviews")];
+    let scopes = "AuthorizationScopes: !If [WithTokens, !Ref WriteScopes, !Ref AWS::NoValue]";
+    finds_with(&jwt, scopes, "ApiKeyRequired: false", "CreateSearchRoute", "open to every valid token");
+    finds_with(
+        &jwt,
+        "Default: searches:write",
+        "Default: \"\"",
+        "DeleteSearchRoute",
+        "open to every valid token",
+    );
+}

@@ -73,6 +73,7 @@ impl Update {
             .value(":one", AttributeValue::N("1".to_owned()))
             .value(":required", AttributeValue::S(token))
             .value(":tokens", set(&claim.mint))
+            .value(":room", AttributeValue::N(claim.room.to_string()))
             .touching(claim.now)
     }
 
@@ -101,16 +102,22 @@ fn with_tokens(tokens: &[Token], clause: &str) -> String {
 
 /// A claim of an item that is absent or has not expired.
 pub(crate) fn claim(claim: &Claim) -> Update {
+    let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :room)");
     let condition = match claim.requires {
-        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {FREE}"),
-        Requirement::Known => format!("{ALIVE} AND {FREE}"),
-        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {FREE})"),
+        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {FREE}{room}"),
+        Requirement::Known => format!("{ALIVE} AND {FREE}{room}"),
+        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {FREE}{room})"),
     };
     let update = vec![
         "SET #owner = :attempt, #lease = :until, #expires = :expires".to_owned(),
         format!("ADD #fence :one{}", with_tokens(&claim.mint, ", #tokens :tokens")),
     ];
     Update::new(claim.partition, &update, condition).claiming(claim)
+}
+
+/// A claim of an item that has no room for tokens.
+pub(crate) fn claim_without_tokens(request: &Claim) -> Update {
+    claim(&Claim { mint: Vec::new(), ..request.clone() })
 }
 
 /// A claim that requires nothing, in place of an expired item.

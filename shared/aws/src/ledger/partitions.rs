@@ -95,7 +95,7 @@ fn unsettled(doing: String) -> StoreError {
 #[async_trait]
 impl ClaimPartition for Ledger {
     /// One call, also when the answer is no: the item that comes back with a refusal tells why. A second one only
-    /// where an expired item that DynamoDB has not deleted yet has to be replaced.
+    /// where an expired item that DynamoDB has not deleted yet has to be replaced, or there is no room for tokens.
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         let doing = format!("claiming partition {}", claim.partition);
         let mut update = expression::claim(claim);
@@ -108,8 +108,10 @@ impl ClaimPartition for Ledger {
                 Outcome::Refused(stored) => stored,
             };
             let expired = stored.as_ref().is_some_and(|item| item.expires_at <= claim.now);
+            let is_full = stored.as_ref().is_some_and(|item| !item.has_room(claim));
             match Item::claim(stored, claim) {
                 (Admission::Admitted(_), _) if expired => update = expression::claim_afresh(claim),
+                (Admission::Admitted(_), _) if is_full => update = expression::claim_without_tokens(claim),
                 (Admission::Admitted(_), _) => update = expression::claim(claim),
                 (refusal, _) => return Ok(refusal),
             }

@@ -107,7 +107,7 @@ impl Reader {
         (visibility > 0).then(|| Duration::from_secs(visibility))
     }
 
-    fn text(&mut self, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
         self.asked.insert(name.to_owned());
         self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
     }

@@ -1,12 +1,16 @@
 //! A store in a folder of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use embedded::{Settings, Store};
+use embedded::{BUCKET, Settings, Store};
+use futures::TryStreamExt;
+use imports::messages::ObjectRef;
 use imports::queues::QUEUES;
-use messages::QueueSpec;
+use imports::{PresignUpload, ReadObject, UploadGrant};
+use messages::{QueueSpec, StoreError};
 use tempfile::TempDir;
-use testing::ManualHost;
+use testing::{ManualHost, sample};
 
 pub(crate) type Tested = testing::Checked;
 
@@ -32,6 +36,26 @@ impl Depot {
     /// The same folder once more, as after a restart.
     pub(crate) fn reopened(&self) -> Store {
         Store::open(self.folder.path(), self.host.clone(), Settings::new(&QUEUES)).unwrap()
+    }
+
+    /// Uploads an object.
+    pub(crate) async fn upload(&self, key: &str, content: &[u8]) -> Tested {
+        let grant = UploadGrant {
+            key: key.to_owned(),
+            size_bytes: content.len() as u64,
+            metadata: BTreeMap::new(),
+            expires_at: sample::later(sample::now(&*self.host), 60),
+        };
+        let form = self.store.presign(&grant).await?;
+        self.store.upload(&form, content).await?;
+        Ok(())
+    }
+
+    /// The bytes of an object.
+    pub(crate) async fn read(&self, key: &str) -> Result<Vec<u8>, StoreError> {
+        let object = ObjectRef { bucket: BUCKET.into(), key: key.to_owned(), version: None, size_bytes: 0 };
+        let stream = ReadObject::open(&self.store, &object, 0).await?.unwrap();
+        stream.try_concat().await
     }
 
     /// The database itself.

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use aws_lambda_events::s3::S3Event;
 use embedded::{BUCKET, LocalUpload, PendingUpload, UploadError};
-use imports::{PresignUpload, ProjectId, ReadObject, UploadGrant, queues};
+use imports::{PresignUpload, ProjectId, UploadGrant, queues};
 use messages::{Disposition, ReceiveMessages};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
 
-fn grant(depot: &Depot, key: &str) -> UploadGrant {
+fn grant(depot: &Depot, key: &str, size_bytes: u64) -> UploadGrant {
     UploadGrant {
         key: key.to_owned(),
-        max_bytes: 100,
+        size_bytes,
         metadata: BTreeMap::new(),
         expires_at: sample::later(sample::now(&*depot.host), 60),
     }
@@ -34,33 +34,37 @@ async fn notification(depot: &Depot) -> Result<S3Event, Box<dyn std::error::Erro
 #[tokio::test]
 async fn each_upload_is_notified_in_the_form_of_s3() -> Tested {
     let depot = Depot::new();
-    let form = depot.store.presign(&grant(&depot, "uploads/a/My search + 50% (Ärzte).ris")).await?;
     let mut sequencers = Vec::new();
-    for _ in 0..2 {
+    for folder in ["a", "b"] {
+        let key = format!("uploads/{folder}/My search + 50% (Ärzte).ris");
+        let form = depot.store.presign(&grant(&depot, &key, 10)).await?;
         depot.store.upload(&form, b"TY  - JOUR".as_slice()).await?;
         let event = notification(&depot).await?;
         let record = event.records.first().ok_or("no record")?;
         assert_eq!(record.event_name.as_deref(), Some("ObjectCreated:Post"));
         assert_eq!(record.s3.bucket.name.as_deref(), Some(BUCKET));
         let object = &record.s3.object;
-        assert_eq!(object.key.as_deref(), Some("uploads/a/My+search+%2B+50%25+%28%C3%84rzte%29.ris"));
-        assert_eq!(object.size, Some(10));
+        let key = format!("uploads/{folder}/My+search+%2B+50%25+%28%C3%84rzte%29.ris");
+        assert_eq!((object.key.as_ref(), object.size), (Some(&key), Some(10)));
         sequencers.push(object.sequencer.clone());
     }
     assert!(sequencers.is_sorted() && sequencers[0] != sequencers[1], "{sequencers:?}");
-    assert_eq!(files(&depot), 1, "the replaced file is gone");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_refused_upload_leaves_neither_file_nor_notification() -> Tested {
     let depot = Depot::new();
-    let mut form = depot.store.presign(&grant(&depot, "uploads/a")).await?;
+    let mut form = depot.store.presign(&grant(&depot, "uploads/a", 100)).await?;
     let error = depot.store.upload(&form, [0; 101].as_slice()).await.unwrap_err();
     assert!(matches!(error, UploadError::TooLarge { max_bytes: 100 }) && !error.is_retryable());
-    assert!(matches!(depot.store.upload(&form, [].as_slice()).await, Err(UploadError::Empty)));
+    let error = depot.store.upload(&form, [0; 99].as_slice()).await.unwrap_err();
+    assert!(
+        matches!(error, UploadError::TooSmall { size_bytes: 99, min_bytes: 100 }) && !error.is_retryable()
+    );
     let missing = depot.folder.path().join("missing.ris");
     assert!(matches!(depot.store.upload_file(&form, &missing).await, Err(UploadError::Read(_))));
+    depot.store.check_form(&form).await?;
     depot.host.advance(Duration::from_secs(60));
     assert!(matches!(depot.store.upload(&form, [1].as_slice()).await, Err(UploadError::Expired { .. })));
     form.fields.clear();
@@ -71,20 +75,20 @@ async fn a_refused_upload_leaves_neither_file_nor_notification() -> Tested {
 }
 
 #[tokio::test]
-async fn an_object_that_is_replaced_while_it_is_read_reads_on() -> Tested {
-    use futures::TryStreamExt;
+async fn a_form_is_used_up_by_the_first_upload_that_is_complete() -> Tested {
     let depot = Depot::new();
-    let form = depot.store.presign(&grant(&depot, "uploads/a")).await?;
-    depot.store.upload(&form, b"before".as_slice()).await?;
-    let object = imports::messages::ObjectRef {
-        bucket: BUCKET.into(),
-        key: "uploads/a".into(),
-        version: None,
-        size_bytes: 6,
-    };
-    let stream = ReadObject::open(&depot.store, &object, 0).await?.ok_or("it is stored")?;
-    depot.store.upload(&form, b"after".as_slice()).await?;
-    assert_eq!(stream.try_concat().await?, b"before");
+    let form = depot.store.presign(&grant(&depot, "uploads/a", 5)).await?;
+    assert!(depot.store.upload(&form, b"bro".as_slice()).await.is_err());
+    let both = [b"first", b"other"].map(|bytes| depot.store.upload(&form, bytes.as_slice()));
+    let both = futures::future::join_all(both).await;
+    let used = both.iter().filter(|uploaded| matches!(uploaded, Err(UploadError::Used))).count();
+    assert_eq!((used, both.iter().filter(|uploaded| uploaded.is_ok()).count()), (1, 1), "{both:?}");
+    // Neither a repeated announcement nor time makes it usable again.
+    let again = depot.store.presign(&grant(&depot, "uploads/a", 5)).await?;
+    depot.host.advance(Duration::from_secs(61));
+    assert!(matches!(depot.store.check_form(&again).await, Err(UploadError::Used)));
+    assert_eq!(files(&depot), 1);
+    assert_eq!(depot.store.depths().await?[&queues::UPLOADS].total(), 1);
     Ok(())
 }
 
@@ -92,7 +96,7 @@ async fn an_object_that_is_replaced_while_it_is_read_reads_on() -> Tested {
 async fn files_that_are_still_to_come_are_remembered_in_order_until_they_are_done() -> Tested {
     let depot = Depot::new();
     let (search, project) = (sample::partition(&*depot.host), ProjectId::from_uuid(uuid::Uuid::from_u128(1)));
-    let form = depot.store.presign(&grant(&depot, "uploads/a")).await?;
+    let form = depot.store.presign(&grant(&depot, "uploads/a", 10)).await?;
     let uploads: Vec<LocalUpload> = (0..3)
         .map(|n| LocalUpload {
             file_id: sample::search::file(&*depot.host),

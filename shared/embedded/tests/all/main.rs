@@ -6,6 +6,7 @@ mod durability;
 mod engine;
 mod files;
 mod fixtures;
+mod folder;
 mod opening;
 mod queues;
 mod recovery;

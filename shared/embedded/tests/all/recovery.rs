@@ -47,6 +47,7 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
         lease: SignedDuration::from_secs(60),
         requires: Requirement::Token(token.clone()),
         mint: Vec::new(),
+        room: 0,
     };
     let (dead, alive) = (sample::attempt(host), sample::attempt(host));
     let Admission::Admitted(first) = store.claim(&claim(dead)).await? else { panic!("not admitted") };
@@ -91,23 +92,40 @@ async fn outbox_claims_end_and_poison_stays_poison() -> Tested {
 }
 
 #[tokio::test]
-async fn files_that_nothing_names_are_removed() -> Tested {
-    use imports::{PresignUpload, UploadGrant};
+async fn unfinished_uploads_are_removed_and_nothing_else() -> Tested {
     let depot = Depot::new();
     let lock = Store::lock(depot.folder.path())?;
-    let grant = UploadGrant {
-        key: "uploads/a".into(),
-        max_bytes: 10,
-        metadata: Default::default(),
-        expires_at: sample::later(sample::now(&*depot.host), 60),
-    };
-    let form = depot.store.presign(&grant).await?;
-    depot.store.upload(&form, b"kept".as_slice()).await?;
+    depot.upload("uploads/a", b"kept").await?;
     let objects = depot.folder.path().join("objects");
-    std::fs::write(objects.join("partial-x"), "half")?;
-    std::fs::write(objects.join("renamed-but-never-named"), "whole")?;
-    assert_eq!(depot.store.recover(&lock).await?.files, 2);
-    assert_eq!(std::fs::read_dir(objects)?.count(), 1);
+    let id = host_id(&depot);
+    std::fs::write(objects.join(format!("partial-{id}")), "half")?;
+    // An object that only a later state of the database lists, and what somebody else has put there.
+    let others = [id.to_string(), "partial-x".into(), "notes.txt".into(), format!("{id}.bak")];
+    for name in &others {
+        std::fs::write(objects.join(name), "whole")?;
+    }
+    std::fs::create_dir(objects.join(format!("partial-{}", host_id(&depot))))?;
+    let recovered = depot.store.recover(&lock).await?;
+    assert_eq!((recovered.files, recovered.unlisted), (1, 1));
+    assert!(others.iter().all(|name| objects.join(name).exists()));
+    assert_eq!(std::fs::read_dir(objects)?.count(), 1 + others.len() + 1);
+    Ok(())
+}
+
+/// A crash after the row was written, and before the file got its name.
+#[tokio::test]
+async fn an_upload_that_was_stored_is_read_and_finished_whatever_its_file_is_called() -> Tested {
+    let depot = Depot::new();
+    let lock = Store::lock(depot.folder.path())?;
+    depot.upload("uploads/a", b"kept").await?;
+    let objects = depot.folder.path().join("objects");
+    let stored = std::fs::read_dir(&objects)?.next().ok_or("it is stored")??.path();
+    let name = stored.file_name().ok_or("it has a name")?.to_string_lossy().into_owned();
+    std::fs::rename(&stored, objects.join(format!("partial-{name}")))?;
+    assert_eq!(depot.read("uploads/a").await?, b"kept");
+    assert_eq!(depot.store.recover(&lock).await?.files, 0);
+    assert!(stored.exists());
+    assert_eq!(depot.read("uploads/a").await?, b"kept");
     Ok(())
 }
 

@@ -124,6 +124,7 @@ async fn queues() -> Tested {
         queues: &QUEUES,
         queue: queues::SAGA,
         other: queues::PARSE,
+        fair: true,
     };
     testing::queues::all(&ports).await
 }
@@ -154,6 +155,7 @@ async fn objects() -> Tested {
         presign: &store,
         upload: &browser,
         read: &store,
+        find: &store,
         host: &*host,
         bucket: BUCKET,
         prefix: "uploads/",

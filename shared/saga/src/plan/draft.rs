@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dedup::Tokens;
 use messages::{Message, MessageId, Token, Verdict};
 use outbox::{Entry, Kind};
 
-use super::{Incoming, Judgement, Known, Plan, PlanError};
+use super::{Incoming, Judgement, Known, Plan, PlanError, room};
 use crate::decision::{Advance, Decision};
 use crate::document::{Content, Expected, Persist, Processed};
 use crate::state_machine::{Event, Saga};
@@ -21,6 +20,8 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) spare: VecDeque<Token>,
     /// How many tokens the effects need.
     pub(super) needed: usize,
+    /// Whether they are more than there are.
+    pub(super) lacks_tokens: bool,
     pub(super) add: Vec<Entry>,
     pub(super) cancel: Vec<MessageId>,
     /// Tokens of messages that are done with.
@@ -48,11 +49,9 @@ impl<'a, S: Saga> Draft<'a, S> {
                 content.processed.iter().filter(still_admitted).cloned().collect()
             }),
             expected: content.map_or_else(Vec::new, |content| content.expected.clone()),
-            spare: match known.tokens {
-                Tokens::Listed(_) => known.minted.iter().cloned().collect(),
-                Tokens::Unchecked => VecDeque::new(),
-            },
+            spare: room::spare(known),
             needed: 0,
+            lacks_tokens: false,
             add: Vec::new(),
             cancel: Vec::new(),
             done_with: BTreeSet::new(),
@@ -66,10 +65,15 @@ impl<'a, S: Saga> Draft<'a, S> {
         if message.token.as_ref().is_some_and(|token| !self.known.tokens.admit(token)) {
             return Ok(judgement(Verdict::Duplicate, "its token was used before"));
         }
-        if self.processed.iter().any(|processed| processed.id == message.id) {
+        if let Some(processed) = self.processed.iter().find(|processed| stands_for(processed, message)) {
+            let is_copy = processed.id == message.id;
             self.recovered = true;
             self.done_with.extend(message.token.clone());
-            return Ok(judgement(Verdict::Recovered, "it changed the state before; finishing what was left"));
+            return Ok(if is_copy {
+                judgement(Verdict::Recovered, "it changed the state before; finishing what was left")
+            } else {
+                judgement(Verdict::Duplicate, "another message has used its token; finishing what was left")
+            });
         }
         if self.is_superseded(message) {
             self.done_with.extend(message.token.clone());
@@ -101,6 +105,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         let Advance { next, effects, why: _ } = advance;
         // The timer that fired runs no more.
         self.timers.retain(|_, id| *id != message.id);
+        self.strike_off(message);
         for (index, effect) in effects.into_iter().enumerate() {
             self.stage(message, &next, index, effect)?;
         }
@@ -112,10 +117,18 @@ impl<'a, S: Saga> Draft<'a, S> {
         Ok(())
     }
 
+    /// Takes out of the outbox what evidently was sent: the message itself, and the one that it answers. Where entries can
+    /// be sent and not be settled, nothing else would keep copies of them from causing ever more copies.
+    fn strike_off(&mut self, message: &Message) {
+        let was_sent = |entry: &&Entry| entry.id == message.id || Some(entry.id) == message.causation_id;
+        let outbox = self.known.document.map_or(&[][..], |document| &document.outbox);
+        self.cancel.extend(outbox.iter().filter(was_sent).map(|entry| entry.id));
+    }
+
     pub(super) fn finish(mut self, judgements: Vec<Judgement>) -> Result<Plan<S::State>, PlanError> {
         let known = self.known;
-        if matches!(known.tokens, Tokens::Listed(_)) && self.needed > known.minted.len() {
-            return Err(PlanError::TooFewTokens { needed: self.needed });
+        if self.lacks_tokens {
+            return self.make_room();
         }
         let ended_at = self.saga.ended_at(&self.state);
         if ended_at.is_some() {
@@ -142,7 +155,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             add: self.add,
             cancel: self.cancel,
         });
-        Ok(Plan { judgements, persist, dispatch, remove, ended: ended_at.is_some() })
+        Ok(Plan { judgements, persist, dispatch, remove, ended: ended_at.is_some(), again: None })
     }
 
     /// Fresh entries that are due and, after a crash of somebody else, what that left behind.
@@ -162,6 +175,12 @@ impl<'a, S: Saga> Draft<'a, S> {
 /// partitions in one call: nobody waits for them, because a running saga is read from its document.
 fn is_urgent<S>(entry: &Entry, known: &Known<'_, S>) -> bool {
     entry.is_due(known.now) && entry.kind != Kind::View
+}
+
+/// Whether a message is the one that was processed, or another one with its token: one token admits one message, and it
+/// may still be in the ledger when the worker that used it has crashed.
+fn stands_for(processed: &Processed, message: &Message) -> bool {
+    processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
 
 fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {
@@ -204,6 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn of_two_messages_with_one_token_one_changes_the_state() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        let token = stored.content.expected[0].token.clone();
+        let answer = |n, event| toy::with_token(toy::incoming(n, event), &token);
+        let (one, other) = (answer(2, Event::Prolonged {}), answer(3, Event::Closed {}));
+        let tokens = toy::listed(&[&toy::minted(10)[..], std::slice::from_ref(&token)].concat());
+        let known = toy::Known { tokens: &tokens, ..toy::known(Some(&stored)) };
+        let together = decide(&Toy, &known, &[one.clone(), other.clone()]).unwrap();
+        let verdicts: Vec<_> = together.judgements.iter().map(|judgement| judgement.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Handled, Verdict::Duplicate]);
+
+        // The first one's worker has crashed before it removed the token.
+        let persist = decide(&Toy, &known, &[one]).unwrap().persist.unwrap();
+        let later = crate::Document { version: 2, content: persist.content, outbox: persist.add, ..stored };
+        let plan = decide(&Toy, &toy::Known { document: Some(&later), ..known }, &[other]).unwrap();
+        assert_eq!((plan.judgements[0].verdict, plan.persist.is_none()), (Verdict::Duplicate, true));
+        assert!(plan.remove.contains(&token));
+    }
+
+    #[test]
     fn only_a_dropped_message_rests_on_the_document_being_the_latest() {
         let opened = toy::incoming(1, Event::Opened {});
         let stored = toy::stored(std::slice::from_ref(&opened));
@@ -223,6 +263,22 @@ mod tests {
         let plan = decide(&Toy, &toy::known(Some(&stored)), &[opened]).unwrap();
         let left: Vec<_> = plan.dispatch.iter().map(|entry| entry.id).collect();
         assert_eq!(left, [toy::id(1).derive(1)], "the request is due; view and timer are not");
+    }
+
+    #[test]
+    fn what_evidently_was_sent_leaves_the_outbox() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let (request, timer) = (toy::id(1).derive(1), toy::id(1).named("patience"));
+        let struck_off = |incoming: toy::In| {
+            let plan = decide(&Toy, &toy::known(Some(&stored)), &[incoming]).unwrap();
+            let cancel = plan.persist.unwrap().cancel;
+            [request, timer].map(|id| cancel.iter().filter(|cancelled| **cancelled == id).count())
+        };
+        let mut answer = toy::incoming(2, Event::Closed {});
+        answer.message.causation_id = Some(request);
+        assert_eq!(struck_off(answer)[0], 1, "its answer is here");
+        assert_eq!(struck_off(toy::incoming(2, Event::Closed {}))[0], 0, "it may still be there");
+        assert_eq!(struck_off(toy::untokened(toy::timer_event(1, &timer))), [0, 1], "it went off");
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! - [`admission`]: what the claim requires, and which tokens it mints, before the state is known;
 //! - `draft`: message after message, from the loaded state to the next;
 //! - `staging`: effects as outbox entries, timers, and the tokens that answers will carry;
-//! - `garbage`: which tokens are not needed any more.
+//! - `garbage`: which tokens are not needed any more;
+//! - `room`: what to do when the ledger took no more of them.
 
 pub mod admission;
 mod draft;
 mod garbage;
+mod room;
 mod staging;
 #[cfg(test)]
 mod toy;
@@ -55,7 +57,7 @@ pub struct Known<'a, S> {
     pub fence: u64,
     /// The attempt.
     pub attempt: AttemptId,
-    /// The tokens it minted.
+    /// The tokens it asked for; the answer shows whether there was room for them.
     pub minted: &'a [Token],
     /// The time.
     pub now: Timestamp,
@@ -76,6 +78,17 @@ pub struct Plan<S> {
     pub remove: BTreeSet<Token>,
     /// Whether the partition has ended.
     pub ended: bool,
+    /// What the next attempt needs: this one only makes room for it, and judges nothing.
+    pub again: Option<Need>,
+}
+
+/// The tokens that an attempt needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// How many it has to mint.
+    pub tokens: usize,
+    /// How many may be there before, because the partition waits for them.
+    pub room: usize,
 }
 
 impl<S> Plan<S> {
@@ -99,12 +112,9 @@ pub enum PlanError {
     /// Another worker took the partition over and stored something; only a new attempt can go on.
     #[error("another worker has taken the partition over")]
     Overtaken,
-    /// The events need more tokens than the saga said. A new attempt mints as many.
-    #[error("{needed} tokens are needed, more than were minted")]
-    TooFewTokens {
-        /// How many.
-        needed: usize,
-    },
+    /// The events need more tokens than the attempt has. A new one mints as many.
+    #[error("{} tokens are needed, more than there are", .0.tokens)]
+    TooFewTokens(Need),
 }
 
 /// Decides about a group.

@@ -78,9 +78,10 @@ impl<S: Saga> Draft<'_, S> {
             return None;
         }
         self.needed += 1;
-        let token = self.spare.pop_front()?;
-        self.expected.push(Expected { token: token.clone(), by });
-        Some(token)
+        let token = self.spare.pop_front();
+        self.lacks_tokens |= token.is_none();
+        self.expected.extend(token.clone().map(|token| Expected { token, by }));
+        token
     }
 }
 
@@ -90,7 +91,7 @@ mod tests {
     use outbox::{Kind, View};
 
     use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{PlanError, decide};
+    use crate::plan::{Need, PlanError, decide};
 
     fn staged(group: &[toy::In]) -> Vec<Message> {
         let plan = decide(&Toy, &toy::known(None), group).unwrap();
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(persist.content.timers["patience"], toy::id(2).named("patience"));
         let timeouts = persist.content.expected.len();
         assert_eq!(timeouts, 2, "the answer and one timer: {:?}", persist.content.expected);
-        let old = toy::timer_event(1, &toy::id(1).named("patience"));
+        let old = toy::timer_event(7, &toy::id(1).named("patience"));
         let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), again]);
         let plan = decide(&Toy, &toy::known(Some(&renewed)), &[old]).unwrap();
         assert_eq!(plan.judgements[0].why, "an old timer; not the one that is running");
@@ -170,7 +171,8 @@ mod tests {
         let minted = toy::minted(1);
         let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
         let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(None) };
-        assert!(matches!(decide(&Toy, &known, &group), Err(PlanError::TooFewTokens { needed: 2 })));
+        let need = Need { tokens: 2, room: 1 };
+        assert!(matches!(decide(&Toy, &known, &group), Err(PlanError::TooFewTokens(found)) if found == need));
     }
 
     #[test]

@@ -253,6 +253,7 @@ async fn queues() -> Tested {
             queues: &QUEUES,
             queue: WAREHOUSE,
             other: SAGA,
+            fair: false,
         };
         testing::queues::all(&ports).await
     })

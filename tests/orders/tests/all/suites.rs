@@ -81,6 +81,7 @@ async fn queues() -> Tested {
             queues: &QUEUES,
             queue,
             other,
+            fair: true,
         };
         testing::queues::all(&ports).await?;
     }

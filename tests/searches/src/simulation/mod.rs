@@ -2,13 +2,15 @@
 //! what is really in those files.
 //!
 //! - [`Searches`]: the workload;
-//! - `client`: what a client does;
+//! - `client`: what clients do;
+//! - `mutants`: defects between the functions and the engine's ports;
 //! - `outside`: what outlives the workers besides what the engine stores: objects, studies, and the truth;
 //! - `ports`: the application's own ports;
 //! - `changes`, `rest`: what must hold of each change, and of everything at rest.
 
 mod changes;
 mod client;
+mod mutants;
 mod outside;
 mod ports;
 mod rest;
@@ -35,10 +37,28 @@ use self::outside::Outside;
 /// What the keys of uploads begin with.
 const KEY_PREFIX: &str = "uploads/";
 
+/// How many studies are stored together.
+const BATCH: usize = 2;
+
 /// Defect: a search waits for ever for what comes of its files.
 const NO_PARSE_DEADLINE: &str = "no parse deadline";
 /// Defect: a search that has waited long enough ends without asking the store.
 const NO_LOOK: &str = "no look before the timeout";
+
+/// Why a file fails a search that was announced: whoever uploads by a form sends the metadata.
+const NO_METADATA: &str = "the upload's metadata has no";
+
+/// What is to be met besides faults at calls.
+const STUDIES_IN_PART: &str = "some of several studies are stored, and the call fails";
+const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
+const MANY_BATCHES: &str = "a file of many batches is read to its end";
+const READ_ON: &str = "a file is read on from a place in it";
+const HALF_UNREADABLE: &str = "a file is refused after some of its studies were stored";
+const KEY_REPEATED: &str = "a request under a key is answered again";
+const KEY_SHARED: &str = "two different requests under one key are answered";
+const BY_HAND_COMPLETES: &str = "a search completes whose files were put into the bucket by hand";
+const BY_HAND_ENDS: &str = "a search ends that was never announced";
+const BY_HAND_REFUSED: &str = "a file without metadata fails a search that was announced";
 
 /// The search import.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,6 +78,12 @@ impl Workload for Searches {
     }
 
     fn ports(&self, engine: Engine, access: Access<Outside>) -> Ports {
+        let mut engine = mutants::plant(engine, &access);
+        let without_ledger = engine.runner.admit_untokened;
+        engine.runner.admit_untokened = access.with(|scene| {
+            let drawn = without_ledger || scene.rng().one_in(2);
+            *scene.admits_untokened.get_or_insert(drawn)
+        });
         let mut deadlines = Deadlines::default();
         if access.has(NO_PARSE_DEADLINE) {
             deadlines.parse = SignedDuration::MAX;
@@ -72,7 +98,7 @@ impl Workload for Searches {
             settings: Settings {
                 key_prefix: KEY_PREFIX.to_owned(),
                 deadlines,
-                batch: 2,
+                batch: BATCH,
                 push_bytes: 1,
                 ..Settings::default()
             },
@@ -83,12 +109,27 @@ impl Workload for Searches {
         Box::pin(client::run(ports, access, rng))
     }
 
+    fn clients_return(&self) -> bool {
+        true
+    }
+
     fn calls(&self) -> &'static [Call] {
         &ports::CALLS
     }
 
-    fn unused(&self) -> &'static [Call] {
-        &[Call::RECORDS_READ]
+    fn situations(&self) -> &'static [&'static str] {
+        &[
+            STUDIES_IN_PART,
+            STREAM_BREAKS,
+            MANY_BATCHES,
+            READ_ON,
+            HALF_UNREADABLE,
+            KEY_REPEATED,
+            KEY_SHARED,
+            BY_HAND_COMPLETES,
+            BY_HAND_ENDS,
+            BY_HAND_REFUSED,
+        ]
     }
 
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
@@ -97,6 +138,10 @@ impl Workload for Searches {
             (NO_LOOK, &Mode::ALL),
             (ports::PLACE_WITHOUT_STUDIES, &Mode::ALL),
             (ports::READER_VERSION_IGNORED, &Mode::ALL),
+            (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
+            (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
+            (mutants::TOKENS_ANEW, &[Mode::Ledger]),
+            (mutants::BOTH_WIN, &Mode::ALL),
         ]
     }
 
@@ -106,12 +151,14 @@ impl Workload for Searches {
 
     fn bounds(&self, outside: &Outside, partition: PartitionKey) -> Bounds {
         let Some(truth) = outside.truth.get(&partition) else { return Bounds::NONE };
-        let files = truth.files.len();
-        // Started; the upload and the outcome of each file; two timeouts and an answer for each time that it waits, which
-        // is once for each file and once before them; the withdrawal.
-        let messages = 1 + 2 * files + 3 * (1 + files) + usize::from(truth.withdrawn);
+        let files = truth.most_files();
+        // Once for each file and once before them; where the announcement is awaited, once after it.
+        let waits = 1 + files + usize::from(!truth.by_hand.is_empty());
+        // Started; the upload and the outcome of each file; two timeouts and an answer for each time that it waits; the
+        // withdrawal.
+        let messages = 1 + 2 * files + 3 * waits + usize::from(truth.withdrawn);
         // The timeout, the look for uploads of each time that it waits, and the commands.
-        let awaited = 1 + (1 + files) + files;
+        let awaited = 1 + waits + files;
         // A view for each message, the commands, the timeout and the end.
         // The announcement, the uploads and the withdrawal, however often each is asked for.
         Bounds { messages, awaited, outbox: messages + awaited + 1, granted: files + 2 }
@@ -119,6 +166,17 @@ impl Workload for Searches {
 
     fn succeeded(&self, state: &State) -> bool {
         matches!(state, State::Completed(_))
+    }
+
+    /// Without a token, a file is none that anybody asked for.
+    fn refuses(&self, outside: &Outside, message: &Message) -> bool {
+        let is_saved = matches!(message.read(), Ok(SearchEvent::SearchUploadSaved(_)));
+        message.token.is_none() && is_saved && outside.admits_untokened == Some(false)
+    }
+
+    fn relies_on_documents(&self, outside: &Outside) -> bool {
+        let has_untokened = || outside.truth.values().any(|truth| !truth.by_hand.is_empty());
+        outside.admits_untokened == Some(true) && has_untokened()
     }
 
     fn changed(&self, change: &Change<'_, SearchImport>) -> Checked {
@@ -146,6 +204,7 @@ impl Workload for Searches {
 
     /// A file is parsed by one command, however often.
     fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &Observation) -> Checked {
+        meet_ends(scene, observation);
         if observation.function != parse_references::NAME || observation.verdict != Verdict::Handled {
             return Ok(());
         }
@@ -163,18 +222,22 @@ impl Workload for Searches {
         Ok(())
     }
 
-    fn given_up(&self, scene: &mut Scene<'_, Outside>, queue: &Queue, message: &Message) {
+    fn given_up(&self, scene: &mut Scene<'_, Outside>, queue: &Queue, message: &Message, is_outlasted: bool) {
         if *queue != PARSE {
             return;
         }
         match message.read() {
             Ok(ParseCommand::StartParsing(command)) => {
-                scene.given_up.insert((message.partition, command.file_id));
+                let file = (message.partition, command.file_id);
+                scene.given_up.insert(file);
+                if is_outlasted {
+                    scene.outlasted.insert(file);
+                }
             }
-            Ok(ParseCommand::LookForUploads(_)) => {
-                scene.looks_given_up.insert(message.partition);
+            Ok(ParseCommand::LookForUploads(_)) if is_outlasted => {
+                scene.looks_outlasted.insert(message.partition);
             }
-            Err(_) => {}
+            Ok(ParseCommand::LookForUploads(_)) | Err(_) => {}
         }
     }
 
@@ -192,5 +255,23 @@ impl Workload for Searches {
             return Err("the studies".to_owned());
         }
         Ok(())
+    }
+}
+
+/// Takes note of what becomes of searches whose files were put into the bucket by hand.
+fn meet_ends(scene: &mut Scene<'_, Outside>, observation: &Observation) {
+    let Observation { partition: Some(search), verdict: Verdict::Handled, why, .. } = observation else {
+        return;
+    };
+    let is_by_hand = |truth: &outside::Truth| truth.files.keys().all(|file| truth.by_hand.contains(file));
+    if !scene.truth.get(search).is_some_and(is_by_hand) {
+        return;
+    }
+    if why.contains("search completed") {
+        scene.meet(BY_HAND_COMPLETES);
+    } else if why.contains("the search was never announced") {
+        scene.meet(BY_HAND_ENDS);
+    } else if why.contains(NO_METADATA) {
+        scene.meet(BY_HAND_REFUSED);
     }
 }

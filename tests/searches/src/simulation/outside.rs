@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use functions::start_upload::NewSearch;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
-use imports::{FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId};
+use imports::{FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
 use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
@@ -55,11 +56,27 @@ pub enum Quality {
     Unreadable,
 }
 
+/// The most files of a search that is asked for under a key.
+pub(super) const MOST_KEYED_FILES: usize = 2;
+
+/// What a request under a key was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// This search is announced.
+    Announced(SearchId),
+    /// The key stands for something else.
+    Differs,
+}
+
 /// What really happens to a search.
 #[derive(Debug, Clone, Default)]
 pub struct Truth {
-    /// Its files.
+    /// Its files, as far as anybody was told of them.
     pub files: BTreeMap<FileId, Quality>,
+    /// Those of them that are put into the bucket by hand.
+    pub by_hand: BTreeSet<FileId>,
+    /// Whether it is asked for under a key, so that which files it has is for the first request to say.
+    pub is_keyed: bool,
     /// How many notifications of stored objects there were, or will be.
     pub notified: usize,
     /// When each file was stored first.
@@ -81,9 +98,26 @@ pub struct StoredObject {
     pub bytes: Option<Cow<'static, [u8]>>,
 }
 
+impl Truth {
+    /// How many files it has at most.
+    pub fn most_files(&self) -> usize {
+        if self.is_keyed { MOST_KEYED_FILES } else { self.files.len() }
+    }
+}
+
 /// Everything that is stored outside the engine, and what really happens.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
+    /// Whether files are admitted that were put into the bucket by hand, once that is drawn.
+    pub admits_untokened: Option<bool>,
+    /// The clients that have begun.
+    pub clients: BTreeSet<u64>,
+    /// The answers to the requests under a key.
+    pub told: BTreeMap<SearchId, Vec<(NewSearch, Told)>>,
+    /// The files of such searches that a client has begun to upload.
+    pub uploaded: BTreeSet<FileId>,
+    /// The timer of each search, for a defect.
+    pub due: BTreeMap<SearchId, (MessageId, Timestamp)>,
     /// The truth about each search.
     pub truth: BTreeMap<SearchId, Truth>,
     /// Uploaded files.
@@ -102,16 +136,20 @@ pub struct Outside {
     pub changed: BTreeSet<(SearchId, FileId)>,
     /// Those of them that two copies of the command may have been at work on at once.
     pub contested: BTreeSet<(SearchId, FileId)>,
-    /// Files that were refused because one attempt after the other crashed.
+    /// How many attempts at each file crashed one after the other, or could not say that they ended.
+    pub unfinished: BTreeMap<(SearchId, FileId), u32>,
+    /// Files that were refused because so many did.
     pub crashed: BTreeSet<(SearchId, FileId)>,
+    /// Where the attempt at each file began that began last.
+    pub begun_at: BTreeMap<(SearchId, FileId), Option<Place>>,
     /// The last study of each file that a defect has not stored yet.
     pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
     /// Files whose parse command was given up.
     pub given_up: BTreeSet<(SearchId, FileId)>,
-    /// When the store was looked through first, by prefix.
-    pub looked: BTreeMap<String, Timestamp>,
-    /// Searches with a look for uploads that was given up.
-    pub looks_given_up: BTreeSet<SearchId>,
+    /// Those of them that a service outlasted which was away for longer than queues promise.
+    pub outlasted: BTreeSet<(SearchId, FileId)>,
+    /// Searches with a look for uploads of which the same holds.
+    pub looks_outlasted: BTreeSet<SearchId>,
 }
 
 /// One file that is about to be stored.
@@ -148,6 +186,18 @@ impl Outside {
                 .into_iter()
                 .map(|(record, study)| (record + 1, Identity { record: record + 1, ..study }));
             self.studies.insert((search, file), shifted.collect());
+        }
+    }
+
+    /// Stores studies, of which those that are there stay as they are.
+    pub(super) fn store(&mut self, studies: Vec<Study>) {
+        if let Some(first) = studies.first() {
+            self.put_back(first.search_id, first.file_id);
+        }
+        for study in studies {
+            let (file, record) = ((study.search_id, study.file_id), study.record);
+            let known = self.studies.entry(file).or_default();
+            known.entry(record).or_insert_with(|| Identity::of(record, study.reference));
         }
     }
 
@@ -207,7 +257,8 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
         Quality::Bad => Some(Cow::Borrowed(NO_RECORD)),
         Quality::Unreadable => None,
     };
-    let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes: 100 };
+    let size_bytes = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+    let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes };
     scene.objects.retain(|stored| stored.object != object);
     scene.objects.push(StoredObject { object, metadata, bytes });
     let fate = scene.rng().below(24);
@@ -215,8 +266,9 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
         // S3 tries three times and leaves it at that.
         return scene.note(|| "nobody is told".to_owned());
     }
+    let admits = scene.admits_untokened == Some(true);
     if let Some(truth) = scene.truth.get_mut(&search) {
-        truth.notified += 1;
+        truth.notified += usize::from(admits || !truth.by_hand.contains(&file));
     }
     match fate {
         1 => {

@@ -2,19 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use imports::saga::State;
-use imports::{FileId, ImportEvent, Job, Matcher, Outcome, SearchId};
+use functions::start_upload::NewSearch;
+use imports::saga::{Ended, State};
+use imports::{FileId, ImportEvent, Job, Matcher, Outcome, ParseCommand, SearchEvent, SearchId};
 use jiff::{SignedDuration, Timestamp};
+use messages::Message;
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
-use super::Searches;
-use super::outside::{Quality, Truth};
+use super::outside::{Quality, Told, Truth};
+use super::{NO_METADATA, Searches};
 
 type AtRest<'a> = Rest<'a, Searches>;
 
 /// A file that has been stored for this long is not one that is missing.
 const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
+
+/// How long a search waits for its files at least: an hour, by clocks that are off by up to five minutes. The file
+/// arrives by one of them, the timer goes off by another, and the search ends by a third.
+const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
@@ -24,6 +30,7 @@ fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
 pub(super) fn check(rest: &AtRest<'_>) -> Checked {
     for (search, truth) in &rest.truth {
         announced(rest, *search, truth)?;
+        told_of_key(rest, *search)?;
         if let Some(state) = rest.state(*search) {
             outcome(rest, *search, state, truth)?;
             duplicates(rest, *search)?;
@@ -54,24 +61,37 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     let (State::Completed(ended) | State::Error(ended)) = state else { return Ok(()) };
     let because = |why| ended.reason.as_deref().is_some_and(|reason| reason.starts_with(why));
     if because("upload timed out") {
-        return timed_out(rest, search, ended.at, truth);
+        return timed_out(rest, search, ended, truth);
     }
     if because("withdrawn") {
         return withdrawn(rest, search, truth);
     }
+    if ended.reason.as_deref().is_some_and(|reason| reason.contains(NO_METADATA)) {
+        return refused(search, truth);
+    }
+    let is_known = rest.is_committed(search) || truth.by_hand.len() < truth.files.len();
+    if !is_known {
+        let detail =
+            format!("nobody ever said which files search {search} has, and it ended as {}", state.name());
+        return broken(Invariant::Application, detail);
+    }
     for (file, known) in &ended.import.files {
         let quality = truth.files.get(file).copied();
         let key = (search, *file);
-        let given_up = rest.crashed.contains(&key) || rest.given_up.contains(&key);
         let fits = match (&known.outcome, quality) {
             (Some(Outcome::Completed(_)), Some(Quality::Good | Quality::Long)) => true,
             (
                 Some(Outcome::Failed { .. }),
                 Some(Quality::HalfReadable | Quality::Bad | Quality::Unreadable),
             ) => true,
-            (Some(Outcome::Failed { .. }), Some(Quality::Good | Quality::Long)) => given_up,
-            // Its command lay among the dead letters.
-            (None, Some(_)) => because("not read in time") && rest.was_given_up(search),
+            // Nothing is promised of a service that is away for longer, or of a parser that crashes again and again.
+            (Some(Outcome::Failed { .. }), Some(Quality::Good | Quality::Long)) => {
+                rest.crashed.contains(&key) || rest.outlasted.contains(&key)
+            }
+            (None, Some(_)) => {
+                let waited = waited_for_operator(rest, search, *file);
+                because("not read in time") && (waited || rest.was_outlasted(ended.import.created_at))
+            }
             _ => false,
         };
         if !fits {
@@ -83,16 +103,95 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     Ok(())
 }
 
-/// Whoever waits in vain for a file does not wait for one that has been in the store for long.
-fn timed_out(rest: &AtRest<'_>, search: SearchId, at: Timestamp, truth: &Truth) -> Checked {
-    // What was stored later than that was late, however long the answer was on its way.
-    let looked = rest.looked.iter().find(|(prefix, _)| prefix.contains(&search.to_string()));
-    let until = looked.map_or(at, |(_, at)| *at);
-    let in_time = |stored: &Timestamp| until.duration_since(*stored) >= LONG_STORED;
-    let asked = !rest.looks_given_up.contains(&search) && !rest.was_given_up(search);
-    if asked && truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
+/// Whether the command to read a file, or what came of it, was given up until an operator put it back.
+fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> bool {
+    let tells = |message: Message| match (message.read(), message.read()) {
+        (Ok(ParseCommand::StartParsing(command)), _) => command.file_id == file,
+        (_, Ok(SearchEvent::ReferenceFileParsingCompleted(reply))) => reply.file_id == file,
+        (_, Ok(SearchEvent::ReferenceFileFaulted(reply))) => reply.file_id == file,
+        (_, Ok(SearchEvent::StartParsingFaulted(reply))) => reply.file_id == file,
+        _ => false,
+    };
+    rest.given_up_of(search).any(tells)
+}
+
+/// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
+/// had been in the store for long when it looked last.
+fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) -> Checked {
+    let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
+    let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
+    let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
+    if ended.at.duration_since(waits_since) < LEAST_WAIT {
+        let detail = format!("search {search} timed out at {}, and has waited since {waits_since}", ended.at);
+        return broken(Invariant::Application, detail);
+    }
+    let looks = |message: &&Message| matches!(message.read(), Ok(ParseCommand::LookForUploads(_)));
+    let Some(looked_at) = rest.effects(search).filter(looks).map(|message| message.time).max() else {
+        return broken(Invariant::Application, format!("search {search} timed out without a look"));
+    };
+    let reason = ended.reason.as_deref().unwrap_or_default();
+    if reason.ends_with("nobody could look whether more are stored") {
+        return match rest.looks_outlasted.contains(&search) || look_waited_for_operator(rest, search) {
+            true => Ok(()),
+            false => {
+                broken(Invariant::Application, format!("nobody looked for the files of search {search}"))
+            }
+        };
+    }
+    // What was put there by hand says nothing of its search, and does not join one that was announced.
+    if truth.files.is_empty() || !truth.by_hand.is_empty() {
+        return Ok(());
+    }
+    let in_time = |stored: &Timestamp| looked_at.duration_since(*stored) >= LONG_STORED;
+    if truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
         let detail = format!("search {search} timed out although every file was stored");
         return broken(Invariant::Application, detail);
+    }
+    Ok(())
+}
+
+/// Whether a look for uploads, or its answer, was given up until an operator put it back.
+fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
+    rest.given_up_of(search).any(|message| {
+        let asks = matches!(message.read(), Ok(ParseCommand::LookForUploads(_)));
+        asks || matches!(message.read(), Ok(SearchEvent::UploadsFound(_)))
+    })
+}
+
+/// A search fails for a file without metadata only when one was put into the bucket by hand.
+fn refused(search: SearchId, truth: &Truth) -> Checked {
+    if truth.by_hand.is_empty() {
+        return broken(Invariant::Application, format!("search {search} failed for a file without metadata"));
+    }
+    Ok(())
+}
+
+/// Of all requests under one key those are told of the search that asked for what was announced, and no others.
+fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> Checked {
+    let Some(answers) = rest.told.get(&search) else { return Ok(()) };
+    let announced = rest.effects(search).find_map(|message| match message.read() {
+        Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),
+        _ => None,
+    });
+    let is_of = |request: &NewSearch| {
+        announced.as_ref().is_some_and(|manifest| {
+            let known = manifest.files.iter().map(|file| (&file.name, file.size_bytes));
+            manifest.name == request.name
+                && known.eq(request.files.iter().map(|file| (&file.name, file.size_bytes)))
+        })
+    };
+    for (request, told) in answers {
+        let fits = match told {
+            Told::Announced(id) => *id == search && is_of(request),
+            Told::Differs => !is_of(request),
+        };
+        if !fits {
+            let detail = format!(
+                "a request for {:?} under the key of search {search} was told {told:?}",
+                request.files
+            );
+            return broken(Invariant::Application, detail);
+        }
     }
     Ok(())
 }

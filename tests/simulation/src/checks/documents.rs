@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use messages::{Message, MessageId, Token};
+use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::{Entry, Kind, Owner, View};
 use saga::{Awaited, Content, Persist, Processed};
 
@@ -95,9 +95,7 @@ impl World {
     fn added(&mut self, write: &Persist) -> Added {
         let mut added = Added::default();
         for id in &write.cancel {
-            if let Some(effect) = self.checks.effects.get_mut(&(write.partition, *id)) {
-                effect.cancelled = true;
-            }
+            self.check_cancelled(write.partition, *id);
         }
         for entry in &write.add {
             let Some(kind) = self.meaning(write, entry, &mut added) else {
@@ -116,6 +114,17 @@ impl World {
             }
         }
         added
+    }
+
+    /// An effect left the outbox with a write. Only timers and views may do so before they were performed.
+    fn check_cancelled(&mut self, partition: PartitionKey, id: MessageId) {
+        let Some(effect) = self.checks.effects.get_mut(&(partition, id)) else { return };
+        let may_be_taken_back = effect.kind.is_timer() || matches!(effect.kind, EffectKind::View);
+        effect.cancelled = may_be_taken_back;
+        if !may_be_taken_back && effect.performed == 0 {
+            let detail = || format!("partition {partition} took effect {id} for sent, which was not");
+            self.violate(Invariant::EffectsTakeEffectOnce, detail);
+        }
     }
 
     fn meaning(&mut self, write: &Persist, entry: &Entry, added: &mut Added) -> Option<EffectKind> {

@@ -47,8 +47,8 @@ pub(crate) struct Checks {
     granted: BTreeMap<PartitionKey, usize>,
     /// Tokens granted to partitions that had ended.
     granted_late: BTreeSet<Token>,
-    /// How many tokens each claim minted that was not given back, or not successfully.
-    unreleased: BTreeMap<PartitionKey, BTreeMap<AttemptId, usize>>,
+    /// The most tokens that a claim has minted.
+    minted: BTreeMap<PartitionKey, usize>,
     /// Sessions whose control message was sent.
     pub(crate) sessions: BTreeMap<SessionId, PartitionKey>,
     /// Partitions with a view that a session without messages created.
@@ -58,7 +58,7 @@ pub(crate) struct Checks {
     /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
     /// Every message ever sent, once.
-    sent: BTreeMap<MessageId, Sent>,
+    pub(crate) sent: BTreeMap<MessageId, Sent>,
 }
 
 /// One content as it was stored.
@@ -69,7 +69,7 @@ struct Stored {
 }
 
 /// One message as it was sent.
-struct Sent {
+pub(crate) struct Sent {
     queue: Queue,
     body: String,
     /// None when it cannot be read.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dedup::{Claim, Release};
+use dedup::Claim;
 use messages::{MessageId, PartitionKey, Token};
 use outbox::Entry;
 
@@ -24,13 +24,8 @@ impl World {
 
     /// A claim was granted.
     pub(crate) fn claimed(&mut self, claim: &Claim) {
-        let unreleased = self.checks.unreleased.entry(claim.partition).or_default();
-        unreleased.insert(claim.attempt, claim.mint.len());
-    }
-
-    /// A claim was given back.
-    pub(crate) fn released(&mut self, release: &Release) {
-        self.checks.unreleased.entry(release.partition).or_default().remove(&release.attempt);
+        let minted = self.checks.minted.entry(claim.partition).or_default();
+        *minted = claim.mint.len().max(*minted);
     }
 
     /// Every token that a partition under way waits for is in the ledger, and little else is.
@@ -53,12 +48,21 @@ impl World {
             return;
         }
         let Some(item) = item else { return };
-        // Each claim that was not given back leaves at most what it minted.
+        // However many claims are never given back: the last of them found room.
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
-        let left: usize =
-            self.checks.unreleased.get(&partition).into_iter().flat_map(|left| left.values()).sum();
+        let minted = self.checks.minted.get(&partition).copied().unwrap_or(0);
         let Bounds { awaited, granted: most, .. } = self.bounds(partition);
-        let bound = awaited.saturating_add(granted.min(most) + left);
+        let bound = awaited.saturating_add(granted.min(most)).max(self.room) + minted;
+        let entered = item.tokens.iter().filter(|token| !token.is_from_attempt()).count();
+        if entered > most {
+            let detail = || {
+                format!(
+                    "entry points left partition {} {entered} tokens, more than {most}",
+                    short(&partition)
+                )
+            };
+            return self.violate(Invariant::Bounded, detail);
+        }
         let count = item.tokens.len();
         if count > bound {
             let detail = || format!("partition {} has {count} tokens, more than {bound}", short(&partition));

@@ -168,7 +168,8 @@ impl World {
         }
         // Whatever is left in the outbox of an expired document stays.
         let mut outbox = before.map_or_else(Vec::new, |document| document.outbox);
-        outbox.retain(|entry| !write.cancel.contains(&entry.id));
+        let cancelled = self.cancelled(write);
+        outbox.retain(|entry| !cancelled.contains(&entry.id));
         outbox.retain(|entry| !write.add.iter().any(|added| added.id == entry.id));
         outbox.extend(self.stored_entries(write).cloned());
         let document = Document {

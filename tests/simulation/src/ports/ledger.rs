@@ -103,6 +103,7 @@ impl World {
     }
 
     fn claim(&mut self, claim: &Claim) -> Admission {
+        let claim = &self.mutated_claim(claim);
         let (answer, next) = Item::claim(self.item(claim.partition), claim);
         if let Some(item) = next {
             self.keep(claim.partition, item);
@@ -127,13 +128,12 @@ impl World {
 
     fn release(&mut self, release: &Release) -> bool {
         self.leave(release);
-        let release = &self.mutated(release);
+        let release = &self.mutated_release(release);
         let stored = self.item(release.partition);
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();
         if let Some(item) = next {
             self.keep(release.partition, item);
-            self.released(release);
         }
         self.note(|| {
             let (partition, attempt) = (short(&release.partition), short(&release.attempt));

@@ -13,7 +13,10 @@ use crate::coverage::{Call, Phase};
 use crate::options::{Invariant, Mutant};
 use crate::point::Grant;
 use crate::port::{Port, failed};
-use crate::world::{World, timestamp};
+use crate::world::{Occasion, World, timestamp};
+
+/// What is given up is given up within this time.
+const GIVES_UP_MS: u64 = 100_000;
 
 /// The outboxes of all sagas.
 pub(crate) struct SagaOutboxes(pub(crate) Port);
@@ -252,9 +255,17 @@ impl World {
         self.note(|| format!("{owner} has an entry that cannot be read: {id}"));
     }
 
-    /// Gives some message up, as if it could not be sent.
+    /// Gives some message up, as if it could not be sent. Nobody tries to send one that is not due, so this waits for one.
     pub(crate) fn give_up(&mut self) {
-        let Some((owner, id)) = self.any(|entry| entry.kind != Kind::View && !entry.poisoned) else { return };
+        let now = timestamp(self.now);
+        let fails = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned && entry.is_due(now);
+        let Some((owner, id)) = self.any(fails) else {
+            let at = self.now + self.rng.below(1_000);
+            if at < GIVES_UP_MS {
+                self.at(at, Occasion::Act(Box::new(Self::give_up)));
+            }
+            return;
+        };
         let Some(outbox) = self.outbox(owner) else { return };
         for entry in outbox.iter_mut().filter(|entry| entry.id == id) {
             (entry.poisoned, entry.error) = (true, Some("it was given up".to_owned()));

@@ -33,6 +33,8 @@ pub(crate) struct Copy {
     seq: u64,
     pub(crate) body: String,
     visible_at: u64,
+    /// When it could be received first.
+    came_at: u64,
     receive_count: u32,
     /// Whether a later release has sent it.
     is_later: bool,
@@ -48,6 +50,7 @@ impl Copy {
             seq: 0,
             body,
             visible_at: 0,
+            came_at: 0,
             receive_count: 0,
             is_later: false,
             given_up_by: None,
@@ -143,7 +146,8 @@ impl Queues {
 
     pub(crate) fn put(&mut self, place: usize, copy: Copy, visible_at: u64) {
         self.seq += 1;
-        self.queues[place].copies.push(Copy { seq: self.seq, visible_at, receive_count: 0, ..copy });
+        let (seq, came_at) = (self.seq, visible_at);
+        self.queues[place].copies.push(Copy { seq, visible_at, came_at, receive_count: 0, ..copy });
     }
 
     /// A queue that should be empty at rest and is not, and how many messages are in it.
@@ -258,16 +262,15 @@ impl World {
         let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
         let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
         self.note(|| format!("{queue} gives it up: {reason}"));
+        let is_damaged = self.is_damaged(&copy.body, copy.is_later, copy.came_at);
+        let is_outlasted = is_damaged || self.plan.outlasts_queues(copy.came_at, self.now);
         // What waits for the upgrade was never tried.
         let was_tried = self.reads(&copy.body, copy.is_later);
         if let (true, Ok(message)) = (was_tried, Message::decode(&copy.body)) {
             let application = std::sync::Arc::clone(&self.application);
-            application.given_up(self, &queue, &message);
+            application.given_up(self, &queue, &message, is_outlasted);
         }
-        let is_excused = copy.is_excused
-            || self.queues.queues[place].is_invoked
-            || self.plan.outlasts_queues(self.now)
-            || self.is_damaged(&copy.body, copy.is_later);
+        let is_excused = copy.is_excused || self.queues.queues[place].is_invoked || is_outlasted;
         let given_up_by = copy.given_up_by.or(Some(place));
         self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
     }

@@ -17,6 +17,8 @@ use references::{Limits, Reader};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use super::memory::{peak_mib, reset_peak};
+
 /// The two sizes of files, in records.
 pub const RECORDS: [usize; 2] = [10_000, 80_000];
 
@@ -197,19 +199,6 @@ fn read(
     let (_, report) = reader.finish()?;
     ensure!((report.records, report.quarantined) == (records as u64, 0), "read {report:?} of {records}");
     Ok(())
-}
-
-/// Forgets the most memory that this process had so far (Linux; see `clear_refs` in proc(5)).
-fn reset_peak() {
-    // Where it cannot be reset there is no peak to be read either, or one that is too high and never too low.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-}
-
-fn peak_mib() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib / 1024.0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 mod calls;
 mod cold_start;
+mod connections;
+mod duplicates;
+mod load;
 mod parse;
 mod saga;
 mod sweep;
@@ -17,7 +20,10 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::Saga(args) => saga::run(args).await,
         BenchCommand::Sweep(args) => sweep::run(args).await,
         BenchCommand::Parse(args) => parse::run(args),
+        BenchCommand::Duplicates(args) => duplicates::run(args),
         BenchCommand::ColdStart(args) => cold_start::run(args).await,
+        BenchCommand::Connections(args) => connections::run(args).await,
+        BenchCommand::Load(args) => load::run(args).await,
     }
 }
 

@@ -3,6 +3,7 @@
 mod capacity;
 mod permissions;
 mod queues;
+mod routes;
 mod settings;
 mod uploads;
 
@@ -35,7 +36,7 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// All checks.
-pub const CHECKS: [Check; 14] = [
+pub const CHECKS: [Check; 15] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
@@ -46,6 +47,7 @@ pub const CHECKS: [Check; 14] = [
     permissions::wildcards,
     permissions::grants,
     capacity::connections,
+    routes::authorization,
     uploads::prefix,
     settings::functions,
     settings::names,

@@ -17,6 +17,7 @@ fn request(requires: Requirement, mint: Vec<Token>) -> Claim {
         lease: SignedDuration::from_secs(30),
         requires,
         mint,
+        room: 200,
     }
 }
 
@@ -86,7 +87,8 @@ fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
     assert_eq!(
         update.condition,
         "#expires > :second AND contains(#tokens, :required) AND \
-         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)"
+         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt) AND \
+         (attribute_not_exists(#tokens) OR size(#tokens) <= :room)"
     );
     assert_eq!(
         update.update,

@@ -21,7 +21,7 @@ const HOME: PartitionKey = PartitionKey::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim { attempt: u128, requires: Requirement, mint: usize },
+    Claim { attempt: u128, requires: Requirement, mint: usize, room: usize },
     Release { attempt: u128, fences_ago: u64, remove: Vec<usize>, ended: bool },
     Grant { tokens: Vec<usize> },
 }
@@ -54,8 +54,8 @@ fn step() -> impl Strategy<Value = Step> {
     let release =
         (1..4_u128, prop_oneof![4 => Just(0), 1 => Just(1_u64)], tokens(9), prop::bool::weighted(0.2));
     prop_oneof![
-        5 => (1..4_u128, requirement(), 0..3_usize)
-            .prop_map(|(attempt, requires, mint)| Step::Claim { attempt, requires, mint }),
+        5 => (1..4_u128, requirement(), 0..3_usize, 0..5_usize)
+            .prop_map(|(attempt, requires, mint, room)| Step::Claim { attempt, requires, mint, room }),
         3 => release.prop_map(|(attempt, fences_ago, remove, ended)| {
             Step::Release { attempt, fences_ago, remove, ended }
         }),
@@ -111,7 +111,7 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
             partition,
             now,
             &mut model,
-            Step::Claim { attempt, requires: Requirement::Known, mint: 0 },
+            Step::Claim { attempt, requires: Requirement::Known, mint: 0, room: 0 },
         )
         .await;
     }
@@ -125,10 +125,10 @@ async fn take(
     step: Step,
 ) {
     match step {
-        Step::Claim { attempt: n, requires, mint } => {
+        Step::Claim { attempt: n, requires, mint, room } => {
             let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
             let lease = SignedDuration::from_secs(30);
-            let claim = Claim { partition, attempt: attempt(n), now, lease, requires, mint };
+            let claim = Claim { partition, attempt: attempt(n), now, lease, requires, mint, room };
             let (expected, next) = Item::claim(model.clone(), &claim);
             assert_eq!(ledger.claim(&claim).await.unwrap(), expected, "{claim:?} on {model:?}");
             if let Admission::Admitted(_) = expected {

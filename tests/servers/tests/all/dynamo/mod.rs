@@ -3,6 +3,7 @@
 mod faults;
 mod fixtures;
 mod like_the_model;
+mod requeued;
 mod suites;
 
 use aws_sdk_dynamodb::Client;

@@ -10,8 +10,8 @@ use imports::messages::{ObjectRef, SearchUploadSaved};
 use imports::{FileId, ProjectId, SearchEvent, SearchId, SearchImport, UploadMetadata};
 use jiff::Timestamp;
 use messages::{
-    Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Payload, Reporter,
-    SendError, SendMessages, StoreError, Verdict,
+    Consumer, Delivery, Disposition, Host, Measure, Message, MessageId, Outgoing, PartitionKey, Payload,
+    Reporter, SendError, SendMessages, StoreError, Verdict,
 };
 use mongo::Mongo;
 use outbox::{Dispatcher, Policy, Settlement};
@@ -129,6 +129,8 @@ async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when
     assert_eq!(*winner.writes.answers.lock().unwrap(), [Persisted::Stored]);
     assert_eq!(*loser.writes.answers.lock().unwrap(), [Persisted::Conflict], "it wrote once, and lost");
     assert_eq!(loser.seen.take(), [Verdict::Ignored]);
+    let conflicts = [winner, loser].map(|replica| replica.seen.measured(Measure::CONFLICTS));
+    assert_eq!(conflicts, [0, 1], "the taken key is counted");
     assert_eq!(loser.sent.0.lock().unwrap().len(), 0, "its commands never left");
     assert_eq!(winner.sent.0.lock().unwrap().len(), 1, "the file is parsed once");
     let stored = scratch.mongo.load(&[search], SystemHost.now()).await?.remove(0)?.unwrap();

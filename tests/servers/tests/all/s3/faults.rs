@@ -69,7 +69,7 @@ async fn a_form_carries_the_session_of_temporary_credentials_and_no_secret() -> 
     let uploads = Uploads::new(s3::client(&config), &config, "bucket", Arc::new(SystemHost));
     let grant = UploadGrant {
         key: "uploads/x".to_owned(),
-        max_bytes: 1,
+        size_bytes: 1,
         metadata: BTreeMap::new(),
         expires_at: SystemHost.now(),
     };
@@ -94,7 +94,7 @@ async fn without_a_server_of_ones_own_forms_lead_to_the_bucket_at_aws() -> Teste
     let uploads = Uploads::new(s3::client(&config), &config, "our-uploads", Arc::new(SystemHost));
     let grant = UploadGrant {
         key: "uploads/x".to_owned(),
-        max_bytes: 1,
+        size_bytes: 1,
         metadata: BTreeMap::new(),
         expires_at: SystemHost.now(),
     };

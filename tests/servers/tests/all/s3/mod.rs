@@ -27,13 +27,19 @@ async fn with_bucket<F: Future<Output = Tested>>(test: impl FnOnce(Client, Strin
 }
 
 async fn empty_and_delete(client: &Client, bucket: &str) {
-    let listed = client.list_object_versions().bucket(bucket).send().await.expect("it can be listed");
-    let versions = listed.versions().iter().map(|object| (object.key(), object.version_id()));
-    let markers = listed.delete_markers().iter().map(|object| (object.key(), object.version_id()));
-    for (key, version) in versions.chain(markers) {
-        let request = client.delete_object().bucket(bucket).key(key.unwrap_or_default());
-        let request = request.set_version_id(version.map(str::to_owned));
-        request.send().await.expect("the object can be deleted");
+    loop {
+        let listed = client.list_object_versions().bucket(bucket).send().await.expect("it can be listed");
+        let versions = listed.versions().iter().map(|object| (object.key(), object.version_id()));
+        let markers = listed.delete_markers().iter().map(|object| (object.key(), object.version_id()));
+        let all: Vec<_> = versions.chain(markers).collect();
+        if all.is_empty() {
+            break;
+        }
+        for (key, version) in all {
+            let request = client.delete_object().bucket(bucket).key(key.unwrap_or_default());
+            let request = request.set_version_id(version.map(str::to_owned));
+            request.send().await.expect("the object can be deleted");
+        }
     }
     client.delete_bucket().bucket(bucket).send().await.expect("the bucket can be deleted");
 }

@@ -21,6 +21,7 @@ async fn objects_and_forms() -> Tested {
             presign: &uploads,
             upload: &Browser,
             read: &objects(client),
+            find: &uploads,
             host: &SystemHost,
             bucket: &bucket,
             prefix: "uploads/",

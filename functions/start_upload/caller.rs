@@ -1,0 +1,116 @@
+//! Who asks, and which projects they may see and change.
+
+use std::collections::{BTreeSet, HashMap};
+
+use imports::ProjectId;
+use uuid::Uuid;
+
+/// What stands for every project in a claim.
+const ALL: &str = "*";
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// May see and change every project: an operator, or somebody whom another door has let in.
+    Everywhere,
+    /// May see and change these projects.
+    In(BTreeSet<ProjectId>),
+}
+
+impl Caller {
+    /// The caller of a request, by the claims of its token, which whoever handed the request on has verified.
+    ///
+    /// `claim` names the one that lists their projects: ids, or `*` for all, separated by spaces or commas, with or
+    /// without the brackets that an API Gateway puts around the elements of a list
+    /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>). What is neither
+    /// names no project.
+    ///
+    /// Where no claim is named and there is no token, callers are let in otherwise, and all of them everywhere. If only
+    /// one of the two is there, something is set up wrongly, and the caller may see nothing.
+    pub fn of(claim: Option<&str>, claims: Option<&HashMap<String, String>>) -> Self {
+        match (claim, claims) {
+            (None, None) => Self::Everywhere,
+            (Some(claim), Some(claims)) => Self::listed(claims.get(claim).map_or("", String::as_str)),
+            (Some(_), None) | (None, Some(_)) => Self::In(BTreeSet::new()),
+        }
+    }
+
+    fn listed(projects: &str) -> Self {
+        let is_between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"');
+        let projects = || projects.split(is_between).filter(|part| !part.is_empty());
+        if projects().any(|project| project == ALL) {
+            return Self::Everywhere;
+        }
+        Self::In(projects().filter_map(|id| Uuid::parse_str(id).ok()).map(ProjectId::from_uuid).collect())
+    }
+
+    /// Whether they may see and change a project and its searches.
+    pub fn may_enter(&self, project: ProjectId) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::In(projects) => projects.contains(&project),
+        }
+    }
+
+    /// The same caller, who asks about one project alone.
+    #[must_use]
+    pub fn within(&self, project: ProjectId) -> Self {
+        Self::In([project].into_iter().filter(|project| self.may_enter(*project)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
+    const OTHER: &str = "019b76da-a800-700a-8000-000000000001";
+
+    fn project(id: &str) -> ProjectId {
+        ProjectId::from_uuid(Uuid::parse_str(id).unwrap())
+    }
+
+    fn with(claim: &str, value: &str) -> Caller {
+        Caller::of(Some("projects"), Some(&HashMap::from([(claim.to_owned(), value.to_owned())])))
+    }
+
+    #[test]
+    fn a_claim_lists_projects_however_it_is_written() {
+        for text in [
+            format!("{ONE} {OTHER}"),
+            format!("[{ONE} {OTHER}]"),
+            format!("{ONE},{OTHER}"),
+            format!(r#"["{ONE}", "{OTHER}"]"#),
+        ] {
+            assert_eq!(with("projects", &text), Caller::In([project(ONE), project(OTHER)].into()), "{text}");
+        }
+        for text in ["*", "[*]", "[viewer *]"] {
+            assert_eq!(with("projects", text), Caller::Everywhere, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_project_opens_none() {
+        for text in ["", "[]", "**", "*.*", "all", "8f0c6a52"] {
+            assert_eq!(with("projects", text), Caller::In(BTreeSet::new()), "{text}");
+        }
+        assert_eq!(with("groups", "*"), Caller::In(BTreeSet::new()), "another claim");
+    }
+
+    #[test]
+    fn a_token_without_a_claim_to_read_and_a_claim_without_a_token_open_nothing() {
+        let token = HashMap::from([("projects".to_owned(), "*".to_owned())]);
+        assert_eq!(Caller::of(None, Some(&token)), Caller::In(BTreeSet::new()));
+        assert_eq!(Caller::of(Some("projects"), None), Caller::In(BTreeSet::new()));
+        assert_eq!(Caller::of(None, None), Caller::Everywhere);
+    }
+
+    #[test]
+    fn whoever_asks_about_one_project_is_shown_no_other() {
+        for caller in [Caller::Everywhere, with("projects", &format!("{ONE} {OTHER}"))] {
+            let caller = caller.within(project(ONE));
+            assert!(caller.may_enter(project(ONE)) && !caller.may_enter(project(OTHER)));
+        }
+        assert!(!with("projects", OTHER).within(project(ONE)).may_enter(project(ONE)));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a request is about, once it is known that its caller may ask about it: a handler gets no id of a project or a
+//! search in any other way.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use imports::{ProjectId, SearchId};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::problem::Problem;
+use crate::start_upload::Caller;
+
+/// The ids in a path.
+#[derive(Deserialize)]
+struct Ids {
+    project: Option<String>,
+    search: Option<String>,
+}
+
+impl Ids {
+    async fn of<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::from_request_parts(parts, state).await;
+        path.map(|Path(ids)| ids).map_err(|_| Problem::bad("the path cannot be read"))
+    }
+
+    fn project(&self) -> Result<Option<ProjectId>, Problem> {
+        let project = self.project.as_deref().map(|text| id("project", text)).transpose()?;
+        Ok(project.map(ProjectId::from_uuid))
+    }
+}
+
+fn id(kind: &str, text: &str) -> Result<Uuid, Problem> {
+    Uuid::parse_str(text).map_err(|_| Problem::bad(&format!("the {kind} id in the path is not a UUID")))
+}
+
+/// Nobody, where no layer has said who asks.
+fn caller(parts: &Parts) -> Caller {
+    parts.extensions.get().cloned().unwrap_or_else(|| Caller::In([].into()))
+}
+
+/// A project that the caller may see and change.
+pub(super) struct AskedProject(pub(super) ProjectId);
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let project = Ids::of(parts, state).await?.project()?;
+        let project = project.filter(|project| caller(parts).may_enter(*project));
+        project.map(Self).ok_or_else(Problem::no_such_project)
+    }
+}
+
+/// A search, and who asks about it: whose project it is in, only the search itself says.
+pub(super) struct AskedSearch {
+    pub(super) caller: Caller,
+    pub(super) search: SearchId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedSearch {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let ids = Ids::of(parts, state).await?;
+        let search = ids.search.as_deref().ok_or_else(Problem::no_such_search)?;
+        let search = SearchId::from_uuid(id("search", search)?);
+        let caller = caller(parts);
+        // In a path below a project the search has to be one of that project's.
+        let caller = ids.project()?.map(|project| caller.within(project)).unwrap_or(caller);
+        Ok(Self { caller, search })
+    }
+}

@@ -1,0 +1,121 @@
+//! What is never said, neither in a log nor in an error: object keys, which hold tokens, and the fields of forms.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::{Config, SystemHost};
+use embedded::{Settings, Store};
+use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
+use imports::queues::QUEUES;
+use imports::{PresignedPost, ProjectId};
+use messages::Host;
+use servers::Tested;
+use servers::mongo::eventually;
+
+use crate::program::{Program, bundled};
+
+const FILE: &str = "psycinfo.ris";
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Shorter fields of a form are words that everybody knows.
+const SHORTEST: usize = 16;
+
+/// What somebody else could make use of.
+#[derive(Default)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(crate) fn of(forms: &[&PresignedPost]) -> Self {
+        let mut secrets = Self::default();
+        for form in forms {
+            secrets.add_key(&form.fields["key"]);
+            secrets.0.extend(form.fields.values().filter(|value| value.len() >= SHORTEST).cloned());
+        }
+        secrets
+    }
+
+    /// A key as it is and as part of a URL, and the token in it.
+    pub(crate) fn add_key(&mut self, key: &str) {
+        let token = key.rsplit('/').nth(1).unwrap();
+        assert_eq!(token.len(), 36, "{key}");
+        self.0.extend([key.to_owned(), key.replace('/', "%2F"), token.to_owned()]);
+    }
+
+    /// Fails with the line that holds one.
+    pub(crate) fn are_not_in(&self, said: &str) {
+        assert!(!self.0.is_empty());
+        for line in said.lines() {
+            let found = self.0.iter().find(|secret| line.contains(secret.as_str()));
+            assert!(found.is_none(), "{found:?} is told: {line}");
+        }
+    }
+}
+
+/// A search whose files have been uploaded, and not read yet.
+async fn uploaded(program: &Program) -> Result<Announced, Box<dyn std::error::Error + Send + Sync>> {
+    let host: Arc<dyn Host> = Arc::new(SystemHost);
+    let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
+    let ports = backend::embedded(&store, Arc::clone(&host), Arc::new(()), Config::default()).ports;
+    let content = std::fs::read(bundled(FILE))?;
+    let file = |name: &str| NewFile { name: name.into(), size_bytes: content.len() as u64 };
+    let request = NewSearch { name: "secret".into(), files: vec![file("a.ris"), file("b.ris")] };
+    let announced =
+        StartUpload::over(&ports)?.create(ProjectId::from_uuid(host.fresh_id()), &request).await?;
+    for file in &announced.files {
+        store.upload(&file.upload, content.as_slice()).await?;
+    }
+    Ok(announced)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_that_cannot_be_opened_are_not_named_by_their_keys() -> Tested {
+    let program = Program::new().setting("RUST_LOG", "trace");
+    let announced = uploaded(&program).await?;
+    let secrets = Secrets::of(&announced.files.iter().map(|file| &file.upload).collect::<Vec<_>>());
+    // One is away, which may pass, and one has become something else.
+    let objects = std::fs::read_dir(program.data().join("objects"))?.collect::<Result<Vec<_>, _>>()?;
+    let [away, changed] = objects.as_slice() else { return Err("two files were uploaded".into()) };
+    std::fs::remove_file(away.path())?;
+    std::fs::remove_file(changed.path())?;
+    std::fs::create_dir(changed.path())?;
+    let log = program.folder().join("log");
+    let mut server = program.start_logging(&["serve", "--listen", "127.0.0.1:0"], &log);
+    let search = announced.search_id.to_string();
+    let refused = format!("of search {search} cannot succeed");
+    let failed = format!("of search {search} failed");
+    let all = async || {
+        let shown = ["show", "studies"].map(|command| program.run(&[command, &search]));
+        let listed = program.run(&["outbox", "list", "--json"]);
+        let runs = shown.iter().chain([&listed]).map(|run| format!("{}\n{}", run.stdout, run.stderr));
+        let said = runs.chain([std::fs::read_to_string(&log)?]).collect::<Vec<_>>().join("\n");
+        Ok::<_, std::io::Error>(said)
+    };
+    let told = eventually("both are told", PATIENCE, async || {
+        let said = all().await?;
+        secrets.are_not_in(&said);
+        Ok::<_, std::io::Error>(said.contains(&refused) && said.contains(&failed))
+    })
+    .await;
+    let killed = server.kill();
+    server.wait()?;
+    killed?;
+    told?;
+    Ok(())
+}
+
+/// The program is told so by its own disk.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_finds_no_room_is_not_named_by_its_key() -> Tested {
+    let program = Program::new().setting("RUST_LOG", "trace");
+    let room = 1 << 20;
+    let large = program.file("large.ris", &b"TY  - JOUR\nTI  - x\nER  - \n\n".repeat(100_000));
+    let child = program.start_with_room(&["import", large.to_str().unwrap(), "--json"], room);
+    let ended = child.wait_with_output()?;
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8(ended.stderr)?;
+    assert!(said.contains("uploading failed"), "{said}");
+    let store = Store::open_read_only(&program.data(), Arc::new(SystemHost), &QUEUES)?;
+    let pending = store.pending_uploads().await?;
+    Secrets::of(&[&pending.first().ok_or("it is still to be uploaded")?.upload.form]).are_not_in(&said);
+    Ok(())
+}

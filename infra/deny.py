@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Checks all crates by deny.toml: licences, sources, banned and doubled crates, and known vulnerabilities.
+
+    tools.py run cargo-deny -- deny.py
+
+All but the last depend on this repository alone. Known vulnerabilities are those of the RustSec database,
+which cargo-deny fetches. Where it cannot be fetched, a developer without a network still has to get through
+the lint, so that is only said. With ADVISORIES=required it fails, for the places that have a network and
+where nobody reads what is said.
+"""
+
+import os
+from collections.abc import Mapping
+
+from scripts import commands, console
+from scripts.console import say
+from scripts.errors import Failure
+
+# All platforms' crates, which building for one does not fetch; asks no registry when they are there.
+CRATES = ["cargo", "fetch", "--locked", "--quiet"]
+CHECK = ["cargo", "deny", "--locked", "--offline", "check", "--hide-inclusion-graph"]
+DATABASE = ["cargo", "deny", "fetch", "db"]
+
+
+def deny(environment: Mapping[str, str]) -> None:
+    commands.openly(CRATES)
+    # Reads all of deny.toml, so that whatever fails after it is not the configuration.
+    commands.openly([*CHECK, "bans", "licenses", "sources"])
+    try:
+        commands.quietly(DATABASE, "fetching the RustSec database")
+    except Failure as failure:
+        if environment.get("ADVISORIES") == "required":
+            raise Failure(f"known vulnerabilities cannot be checked: {failure}") from failure
+        say(f"KNOWN VULNERABILITIES WERE NOT CHECKED (with ADVISORIES=required this fails): {failure}")
+        return
+    commands.openly([*CHECK, "advisories"])
+
+
+def main(arguments: list[str]) -> int:
+    if arguments:
+        return console.usage(__doc__)
+    deny(os.environ)
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("deny", main)

@@ -1,0 +1,170 @@
+//! What a server costs while strangers hold it with all they have: its memory, and how long the next client waits.
+//!
+//! Each attack meets a server of its own, so that the most memory it had is due to that attack.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::served::Served;
+
+/// How many bytes each client pours that sends a form without a boundary.
+const POURED_BYTES: usize = 190_000_000;
+/// The most connections that an attack holds.
+const MOST_CONNECTIONS: usize = 10_000;
+/// How long the next client may wait for its answer, in milliseconds, and the server take to stop, in seconds.
+const BOUND_MS: f64 = 1_000.0;
+const BOUND_S: f64 = 10.0;
+/// How long a client waits at most before it is taken for locked out.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An attack on a server.
+struct Attack {
+    name: &'static str,
+    /// What each connection sends, and how many bytes of nothing else it pours after that.
+    sent: &'static [u8],
+    poured_bytes: usize,
+    connections: usize,
+    /// How many descriptors the server has; none for as many as the system allows.
+    descriptors: Option<u32>,
+    /// The most memory that the server may need, in MiB.
+    bound_mib: f64,
+}
+
+const ATTACKS: [Attack; 3] = [
+    Attack {
+        name: "8 clients pour 190 MB each without a boundary",
+        sent: b"POST /uploads HTTP/1.1\r\nhost: localhost\r\ncontent-type: multipart/form-data; boundary=never\r\n\
+            content-length: 190000000\r\n\r\n",
+        poured_bytes: POURED_BYTES,
+        connections: 8,
+        descriptors: None,
+        bound_mib: 100.0,
+    },
+    Attack {
+        name: "10,000 connections of one byte",
+        sent: b"G",
+        poured_bytes: 0,
+        connections: MOST_CONNECTIONS,
+        descriptors: None,
+        bound_mib: 300.0,
+    },
+    Attack {
+        name: "1,100 half heads, with 1,024 descriptors",
+        sent: b"GET / HTTP/1.1\r\nhost: local",
+        poured_bytes: 0,
+        connections: 1_100,
+        descriptors: Some(1_024),
+        bound_mib: 300.0,
+    },
+];
+
+/// One attack and what it came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// What strangers do.
+    pub attack: &'static str,
+    /// The most memory that the server had, in MiB; none where the system does not tell.
+    pub peak_mib: Option<f64>,
+    /// The most that it may have.
+    pub bound_mib: f64,
+    /// How long the next client waited for its answer, in milliseconds.
+    pub answer_ms: f64,
+    /// The most that it may wait.
+    pub bound_ms: f64,
+    /// How long the server took to stop meanwhile, in seconds.
+    pub stop_s: f64,
+    /// The most that it may take.
+    pub bound_s: f64,
+}
+
+impl Row {
+    /// Whether the bounds hold.
+    pub fn holds(&self) -> bool {
+        self.peak_mib.is_none_or(|peak| peak <= self.bound_mib)
+            && self.answer_ms <= self.bound_ms
+            && self.stop_s <= self.bound_s
+    }
+}
+
+/// Measures all attacks against a program, with data directories below `dir`.
+///
+/// # Errors
+/// When the server does not start or does not answer, or this process may not open enough connections.
+pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row>> {
+    let program = super::served::program(given)?;
+    let wanted = u64::try_from(MOST_CONNECTIONS)? + 100;
+    let allowed = getrlimit(Resource::Nofile);
+    anyhow::ensure!(
+        allowed.maximum.is_none_or(|most| most >= wanted),
+        "this needs {wanted} descriptors (ulimit -n)"
+    );
+    setrlimit(Resource::Nofile, Rlimit { current: allowed.maximum, ..allowed })?;
+    let mut rows = Vec::new();
+    for attack in &ATTACKS {
+        let folder = tempfile::tempdir_in(dir)?;
+        let server = Served::start(&program, folder.path(), attack.descriptors).await?;
+        let held = attack.hold(&server.address).await?;
+        let answer = answered(&server.address).await?;
+        let peak_mib = server.peak_mib();
+        let stop = server.stop().await?;
+        drop(held);
+        rows.push(Row {
+            attack: attack.name,
+            peak_mib,
+            bound_mib: attack.bound_mib,
+            answer_ms: answer.as_secs_f64() * 1e3,
+            bound_ms: BOUND_MS,
+            stop_s: stop.as_secs_f64(),
+            bound_s: BOUND_S,
+        });
+    }
+    Ok(rows)
+}
+
+impl Attack {
+    /// Opens the connections, one after the other, lets all of them send at the same time, and keeps them open.
+    async fn hold(&self, address: &str) -> anyhow::Result<Vec<TcpStream>> {
+        let mut sending = JoinSet::new();
+        for _ in 0..self.connections {
+            let stream = TcpStream::connect(address).await?;
+            sending.spawn(pour(stream, self.sent, self.poured_bytes));
+        }
+        Ok(sending.join_all().await)
+    }
+}
+
+/// Sends everything, or what the server takes of it.
+async fn pour(mut stream: TcpStream, sent: &[u8], poured_bytes: usize) -> TcpStream {
+    let piece = vec![b'x'; poured_bytes.min(1_000_000)];
+    let mut going_on = stream.write_all(sent).await.is_ok();
+    let mut left = poured_bytes;
+    while going_on && left > 0 {
+        going_on = stream.write_all(&piece).await.is_ok();
+        left = left.saturating_sub(piece.len());
+    }
+    stream
+}
+
+/// How long a new client waits for its answer.
+async fn answered(address: &str) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    let asking = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream
+            .write_all(b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        anyhow::ensure!(answer.starts_with(b"HTTP/1.1 200 "), "the next client was refused");
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, asking).await.context("the next client was locked out")??;
+    Ok(begun.elapsed())
+}

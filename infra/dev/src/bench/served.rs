@@ -1,0 +1,83 @@
+//! `search-import serve` as a process of its own, to be measured from outside.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// What it says when it answers, before its address.
+const ANSWERING: &str = "answering at http://";
+
+/// A running server.
+pub(super) struct Served {
+    child: Child,
+    /// Its address and port.
+    pub(super) address: String,
+}
+
+/// The program: the given one, else the one beside this.
+pub(super) fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let program = match given {
+        Some(program) => program.to_owned(),
+        None => std::env::current_exe()?.with_file_name("search-import"),
+    };
+    anyhow::ensure!(program.is_file(), "{} is not built", program.display());
+    Ok(program)
+}
+
+impl Served {
+    /// Starts it over a data directory, on any port of this machine, with so many descriptors if that is limited.
+    pub(super) async fn start(program: &Path, data: &Path, descriptors: Option<u32>) -> anyhow::Result<Self> {
+        let limit = descriptors.map_or_else(|| "unlimited".to_owned(), |descriptors| descriptors.to_string());
+        let limited = "test \"$1\" = unlimited || ulimit -n \"$1\"; shift; exec \"$@\"";
+        let mut child = Command::new("sh")
+            .args(["-c", limited, "sh", &limit])
+            .arg(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let said = child.stderr.take().context("its standard error is not piped")?;
+        let mut lines = BufReader::new(said).lines();
+        let address = loop {
+            let line = lines.next_line().await?.context("the server ended before it answered")?;
+            if let Some((_, address)) = line.split_once(ANSWERING) {
+                break address.to_owned();
+            }
+        };
+        // Whatever else it says must not fill the pipe.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Ok(Self { child, address })
+    }
+
+    /// The most memory that it had so far, in MiB; none where the system does not tell.
+    pub(super) fn peak_mib(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: u32 = line.trim().trim_end_matches(" kB").parse().ok()?;
+        Some(f64::from(kib) / 1024.0)
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(super) async fn kill(mut self) -> anyhow::Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
+    /// Asks it to stop. Returns how long that took.
+    pub(super) async fn stop(mut self) -> anyhow::Result<Duration> {
+        let id =
+            self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("the server has ended")?;
+        let begun = Instant::now();
+        kill_process(id, Signal::TERM)?;
+        let status = self.child.wait().await?;
+        anyhow::ensure!(status.success(), "the server ended with {status}");
+        Ok(begun.elapsed())
+    }
+}

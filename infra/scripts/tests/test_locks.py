@@ -1,0 +1,115 @@
+"""Whatever builds, checks or tests is installed by a lock that has its hash."""
+
+import json
+import re
+import tomllib
+import unittest
+from pathlib import Path
+
+import tools
+from scripts import installs, paths
+from scripts.paths import ROOT
+from scripts.tests.test_documentation import tracked
+
+REQUIREMENT = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:\[[^\]]+\])?==(?P<version>[^\s;]+)(?: ;[^\\]*?)?"
+    r"(?: --hash=sha256:[0-9a-f]{64})+"
+)
+# What fetches programs, as a shell or a list of arguments has it.
+BETWEEN = r"""(?:[ "'\[\]]|,\s)+"""
+FETCHES = re.compile(
+    rf"\b(pip|pip3|npm|yarn|pnpm|cargo|uv|gem|go)\b{BETWEEN}(?:-[\w-]+{BETWEEN})*"
+    r"(install|add|binstall|i|ci|get|sync)\b"
+    r"|\b(npx|uvx|pipx|curl|wget|urlretrieve)\b"
+)
+# Each has a test of its own that it takes nothing but what has the hash.
+KNOWN = {
+    "infra/scripts/installs.py": {"pip install", "npm ci"},
+    "infra/scripts/crates.py": {"cargo install"},
+    "tests/compare/compare.py": {"npm ci"},
+}
+
+
+def requirements(lock: Path) -> list[str]:
+    """Its logical lines: each hash has a line of its own."""
+    return re.sub(r" *\\\n *", " ", lock.read_text("utf-8")).splitlines()
+
+
+def fetches(text: str) -> set[str]:
+    return {" ".join(part for part in found if part) for found in FETCHES.findall(text)}
+
+
+class Python(unittest.TestCase):
+    def test_every_package_has_a_version_and_a_hash(self) -> None:
+        for lock in paths.REQUIREMENTS.glob("*.txt"):
+            for line in requirements(lock):
+                with self.subTest(lock.name):
+                    self.assertRegex(line, rf"^(?:{REQUIREMENT.pattern})$")
+
+    def test_every_lock_has_what_is_wanted(self) -> None:
+        wanted = {file.stem: file.read_text().split() for file in paths.REQUIREMENTS.glob("*.in")}
+        self.assertEqual(set(wanted), {file.stem for file in paths.REQUIREMENTS.glob("*.txt")})
+        for name, packages in wanted.items():
+            found = [REQUIREMENT.match(line) for line in requirements(installs.lock(name))]
+            locked = {f"{each['name']}=={each['version']}" for each in found if each}
+            for package in packages:
+                with self.subTest(name):
+                    self.assertIn(re.sub(r"\[.*\]", "", package), locked)
+
+    def test_every_tool_has_a_lock(self) -> None:
+        for tool in tools.LOCKED:
+            self.assertTrue(installs.lock(tool).exists(), tool)
+
+
+class Node(unittest.TestCase):
+    def test_every_package_has_a_version_and_a_hash(self) -> None:
+        locks = tracked("*-lock.json")
+        self.assertGreaterEqual(len(locks), 2)
+        for lock in locks:
+            for path, package in json.loads(lock.read_text("utf-8"))["packages"].items():
+                with self.subTest(f"{lock.name}: {path}"):
+                    if path:
+                        self.assertRegex(package["version"], r"^\d")
+                        self.assertRegex(package["integrity"], r"^sha512-[A-Za-z0-9+/]{86}==$")
+                        # npm would fetch from there, whatever registry the machine uses.
+                        self.assertNotIn("resolved", package)
+
+
+class Rust(unittest.TestCase):
+    def test_every_program_has_a_version_and_a_hash(self) -> None:
+        for crate in tools.CRATES.values():
+            self.assertRegex(crate.version, r"^\d+\.\d+\.\d+$")
+            self.assertRegex(crate.sha256, r"^[0-9a-f]{64}$")
+
+    def test_the_toolchain_is_a_version(self) -> None:
+        channel = tomllib.loads((ROOT / "rust-toolchain.toml").read_text())["toolchain"]["channel"]
+        self.assertRegex(channel, r"^\d+\.\d+\.\d+$")
+        oldest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+        self.assertGreaterEqual(*([int(part) for part in text.split(".")] for text in (channel, oldest)))
+
+
+class Everything(unittest.TestCase):
+    def test_is_fetched_only_where_hashes_are_checked(self) -> None:
+        sources = tracked("*.py", "*.sh", "*.yml", "*.yaml", "*Makefile", ".ci/*")
+        found = {
+            str(file.relative_to(ROOT)): fetches(file.read_text("utf-8"))
+            for file in sources
+            if not file.name.startswith("test_")
+        }
+        self.assertEqual({name: what for name, what in found.items() if what}, KNOWN)
+
+    def test_is_seen_in_each_form(self) -> None:
+        for text, expected in {
+            "pip install ruff": {"pip install"},
+            '[python, "-m", "pip", "install", "ruff"]': {"pip install"},
+            '"pip", "--quiet", "install"': {"pip install"},
+            '"pip",\n    "install"': {"pip install"},
+            "npm install --silent x": {"npm install"},
+            'run("npm", "ci")': {"npm ci"},
+            "cargo install --locked x": {"cargo install"},
+            "curl https://a | sh": {"curl"},
+            "npx thing": {"npx"},
+            "cargo tree\ninstall": set(),
+        }.items():
+            with self.subTest(text):
+                self.assertEqual(fetches(text), expected)

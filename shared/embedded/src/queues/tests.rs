@@ -1,0 +1,140 @@
+//! Whatever happens to its messages, each group that waits has one turn; and what finding it costs.
+
+use rusqlite::StatementStatus;
+
+use super::*;
+use crate::schema;
+use crate::turns::{FIRST, IN_TURN, OVERDUE, WAITING, put_all_back, remove};
+
+const BUSY: Queue = Queue::named("busy");
+const DEAD: Queue = Queue::named("dead");
+static QUEUES: [QueueSpec; 2] = [QueueSpec::worked(BUSY, DEAD, 3, 30, 10, 2), QueueSpec::kept(DEAD)];
+
+fn database() -> Connection {
+    let mut db = Connection::open_in_memory().unwrap();
+    schema::migrate(&mut db, 0).unwrap();
+    db
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn message(partition: u128, visible_at: i64) -> Sending {
+    let partition = Some(PartitionKey::from_uuid(uuid::Uuid::from_u128(partition)));
+    Sending { queue: BUSY, id: None, partition, body: "x".into(), sent_at: at(0), visible_at: at(visible_at) }
+}
+
+fn take_from(db: &Connection, spec: &'static QueueSpec, max: usize, now: i64) -> Vec<Received> {
+    receive(db, &Request { queue: spec, max, now: at(now), until: at(now + 5) }).unwrap()
+}
+
+fn count(db: &Connection, what: &str) -> i64 {
+    db.query_row(&format!("SELECT count(*) FROM message AS this WHERE {what}"), [], |row| row.get(0)).unwrap()
+}
+
+/// Messages with a turn that should have none, or the other way round.
+const WRONG_TURNS: &str = "(turn IS NOT NULL) <> (held = 0 AND seq = (
+    SELECT seq FROM message AS other
+    WHERE other.queue = this.queue AND other.search_id IS this.search_id AND other.held = 0
+    ORDER BY visible_at, seq LIMIT 1))";
+
+/// A choice below `most`, drawn as Knuth's MMIX draws it.
+fn draw(seed: &mut u64, most: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % most
+}
+
+#[test]
+fn whatever_is_done_the_first_message_of_each_group_that_waits_has_its_turn() {
+    let (db, mut seed, mut held) = (database(), 1, Vec::new());
+    let mut given_up = 0;
+    for step in 0..4_000 {
+        let now = step / 4;
+        match draw(&mut seed, 12) {
+            0..4 => {
+                let delay = [0, 0, 1, 9][draw(&mut seed, 4) as usize];
+                insert(&db, &message(draw(&mut seed, 5).into(), now + delay)).unwrap();
+            }
+            4..7 => held.extend(take_from(&db, &QUEUES[0], 1 + draw(&mut seed, 10) as usize, now)),
+            7 => drop(take_from(&db, &QUEUES[1], 2, now)),
+            8 => {
+                let seq = "SELECT seq FROM message WHERE queue = 'dead' ORDER BY seq LIMIT 1";
+                if let Some(seq) = db.query_row(seq, [], |row| row.get(0)).optional().unwrap() {
+                    remove(&db, seq).unwrap();
+                    given_up += 1;
+                }
+            }
+            9 if draw(&mut seed, 20) == 0 => drop(put_all_back(&db, at(now)).unwrap()),
+            _ if held.is_empty() => {}
+            _ => {
+                let received: Received = held.swap_remove(draw(&mut seed, held.len() as u64) as usize);
+                let receipt = Held::parse(&QUEUES[0], &received.receipt, at(now)).unwrap();
+                let after = Duration::from_secs(draw(&mut seed, 8));
+                let disposition = match draw(&mut seed, 4) {
+                    0 => Disposition::DeadLetter { reason: "wrong".into() },
+                    1 => Disposition::Retry { after, reason: "busy".into() },
+                    _ => Disposition::Acknowledge,
+                };
+                answer(&db, &receipt, &disposition).unwrap();
+            }
+        }
+        assert_eq!(count(&db, WRONG_TURNS), 0, "after step {step}");
+    }
+    assert!(given_up > 50 && count(&db, "held = 1") > 0 && count(&db, "turn IS NOT NULL") > 5);
+    // Whatever still waits is delivered or given up.
+    while !take_from(&db, &QUEUES[0], 10, 10_000).is_empty() {}
+    assert_eq!(count(&db, "queue = 'busy' AND held = 0"), 0);
+}
+
+/// What a receive costs: the steps of SQLite's virtual machine in the queries that look for messages.
+fn steps_of_a_receive(backlog: i64, groups: i64) -> i32 {
+    let db = database();
+    // Nothing of it may be received yet, and all of it is in the indexes.
+    for n in 0..backlog {
+        insert(&db, &message(1, n)).unwrap();
+        insert(&db, &message(2, backlog + n)).unwrap();
+    }
+    for n in 0..groups {
+        insert(&db, &message(10 + n as u128, n)).unwrap();
+    }
+    let queries = [OVERDUE, IN_TURN, WAITING, FIRST];
+    let steps = || -> i32 {
+        let of = |query| db.prepare_cached(query).unwrap().get_status(StatementStatus::VmStep);
+        queries.into_iter().map(of).sum()
+    };
+    let before = steps();
+    // The first is given messages of the backlog, the others those of other groups.
+    for _ in 0..3 {
+        assert_eq!(take_from(&db, &QUEUES[0], 10, backlog).len(), 10);
+    }
+    steps() - before
+}
+
+#[test]
+fn receiving_costs_the_same_whatever_waits() {
+    let few = steps_of_a_receive(30, 30);
+    for (backlog, groups) in [(20_000, 30), (30, 20_000)] {
+        let many = steps_of_a_receive(backlog, groups);
+        assert!(many <= few * 2, "{many} steps instead of {few}, with {backlog} messages of {groups} groups");
+    }
+}
+
+/// A database of the release before, with messages in it.
+#[test]
+fn messages_that_were_sent_before_queues_were_fair_have_their_turns() {
+    let mut db = database();
+    let back = "ALTER TABLE upload_grant DROP COLUMN min_bytes;
+        DROP INDEX message_turn; DROP INDEX message_group; ALTER TABLE message DROP COLUMN turn;
+        CREATE INDEX message_visible ON message (queue, visible_at);
+        INSERT INTO message (queue, search_id, body, sent_at, visible_at, held) VALUES
+            ('busy', 'a', 'second', 0, 2, 0), ('busy', 'a', 'first', 0, 1, 0), ('busy', 'a', 'held', 0, 0, 1),
+            ('busy', NULL, 'third', 0, 3, 0), ('dead', 'a', 'dead', 0, 4, 0);";
+    db.execute_batch(back).unwrap();
+    schema::migrate(&mut db, 5).unwrap();
+    assert_eq!(count(&db, WRONG_TURNS), 0);
+    let bodies =
+        |spec| take_from(&db, spec, 10, 1).into_iter().map(|it| it.delivery.body).collect::<Vec<_>>();
+    assert_eq!(bodies(&QUEUES[0]), ["held", "first", "second", "third"]);
+    assert_eq!(bodies(&QUEUES[1]), ["dead"]);
+}

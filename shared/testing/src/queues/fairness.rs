@@ -1,0 +1,150 @@
+//! Partitions take turns: a backlog of one keeps no other waiting.
+
+use std::time::Duration;
+
+use messages::{Disposition, Outgoing, PartitionKey, Received};
+
+use super::{LONG, Ports, VISIBILITY, retry};
+use crate::{Checked, sample};
+
+/// Checks every promise. The standard queues of SQS keep them approximately, and only among many messages
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_backlog_of_one_partition_keeps_no_other_waiting(ports).await?;
+    partitions_take_turns_even_if_nothing_is_in_flight(ports).await?;
+    a_message_that_is_held_back_is_not_in_flight(ports).await?;
+    a_message_that_was_not_answered_in_time_is_not_in_flight(ports).await?;
+    a_batch_is_filled_up_with_messages_of_the_next_partition(ports).await
+}
+
+impl Ports<'_> {
+    async fn send_of(
+        &self,
+        partition: PartitionKey,
+        count: usize,
+    ) -> Result<Vec<Outgoing>, Box<dyn std::error::Error + Send + Sync>> {
+        let mut sent = Vec::new();
+        for _ in 0..count {
+            let message = sample::message(self.host, partition);
+            let outgoing = Outgoing::new(&message, self.queue.clone(), Duration::ZERO)?;
+            self.send(std::slice::from_ref(&outgoing)).await?;
+            sent.push(outgoing);
+        }
+        Ok(sent)
+    }
+
+    async fn next(&self) -> Result<Received, messages::StoreError> {
+        self.one(&self.queue, LONG).await
+    }
+}
+
+/// Not by their age, but by how many are in flight.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_backlog_of_one_partition_keeps_no_other_waiting(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    let (large, small) = (sample::partition(ports.host), sample::partition(ports.host));
+    let large = ports.send_of(large, 20).await?;
+    for sent in &large[..3] {
+        assert_eq!(
+            ports.next().await?.delivery.body,
+            sent.body,
+            "those of one partition come in their order"
+        );
+    }
+    let small = ports.send_of(small, 5).await?;
+    for sent in &small[..3] {
+        assert_eq!(ports.next().await?.delivery.body, sent.body, "this partition has fewer in flight");
+    }
+    for sent in [&large[3], &small[3], &large[4], &small[4], &large[5]] {
+        assert_eq!(ports.next().await?.delivery.body, sent.body, "the other one has waited longer");
+    }
+    Ok(())
+}
+
+/// As with one worker that answers for each message before it receives the next.
+///
+/// # Errors
+/// When a port fails.
+pub async fn partitions_take_turns_even_if_nothing_is_in_flight(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        sent.push(ports.send_of(sample::partition(ports.host), 3).await?);
+    }
+    for turn in 0..3 {
+        for partition in &sent {
+            // At the moment at which all were sent nobody has waited longer.
+            ports.host.sleep(Duration::from_millis(1)).await;
+            let received = ports.next().await?;
+            assert_eq!(received.delivery.body, partition[turn].body);
+            ports.answer(&ports.queue, &received.receipt, Disposition::Acknowledge).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Neither one that was given back nor one that was sent with a delay.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_message_that_is_held_back_is_not_in_flight(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    let (busy, patient) = (sample::partition(ports.host), sample::partition(ports.host));
+    ports.send_of(patient, 2).await?;
+    for _ in 0..2 {
+        let received = ports.next().await?;
+        ports.answer(&ports.queue, &received.receipt, retry(LONG)).await?;
+    }
+    ports.send_of(busy, 2).await?;
+    ports.next().await?;
+    ports.host.sleep(VISIBILITY).await;
+    let waits = ports.send_of(patient, 1).await?;
+    assert_eq!(ports.next().await?.delivery.body, waits[0].body);
+    Ok(())
+}
+
+/// It is visible again, and counts among those that wait.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_message_that_was_not_answered_in_time_is_not_in_flight(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    let (slow, busy) = (sample::partition(ports.host), sample::partition(ports.host));
+    let slow = ports.send_of(slow, 2).await?;
+    for _ in 0..2 {
+        ports.one(&ports.queue, VISIBILITY).await?;
+    }
+    let busy = ports.send_of(busy, 3).await?;
+    ports.next().await?;
+    ports.host.sleep(VISIBILITY).await;
+    for sent in [&slow[0], &busy[1], &slow[1], &busy[2]] {
+        assert_eq!(ports.next().await?.delivery.body, sent.body);
+    }
+    Ok(())
+}
+
+/// A turn is a batch: all messages of a partition in it share what is done for the partition.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_batch_is_filled_up_with_messages_of_the_next_partition(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        sent.push(ports.send_of(sample::partition(ports.host), 4).await?);
+    }
+    let batch = ports.receive.receive(&ports.queue, 6, LONG).await?;
+    let bodies: Vec<_> = batch.iter().map(|received| &received.delivery.body).collect();
+    let expected: Vec<_> = sent[0].iter().chain(&sent[1][..2]).map(|message| &message.body).collect();
+    assert_eq!(bodies, expected);
+    let next = ports.receive.receive(&ports.queue, 6, LONG).await?;
+    let bodies: Vec<_> = next.iter().map(|received| &received.delivery.body).collect();
+    let expected: Vec<_> = sent[2].iter().chain(&sent[1][2..]).map(|message| &message.body).collect();
+    assert_eq!(bodies, expected, "the partition with fewer in flight comes first");
+    ports.drain().await
+}

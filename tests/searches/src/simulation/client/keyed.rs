@@ -1,0 +1,126 @@
+//! A client that names a key of its own, and repeats its request under it: at once and later, also when it crashed; and
+//! now and then it asks for something else under the same key.
+
+use std::time::Duration;
+
+use functions::start_upload::{Keyed, NewFile, NewSearch, StartUpload};
+use futures::future::join_all;
+use imports::{SearchId, ids};
+use simulation::access::short;
+use simulation::{Access, Rng, Scene};
+
+use super::{FileIntent, SIZE_BYTES, files_of, project, request, upload};
+use crate::simulation::outside::{MOST_KEYED_FILES, Outside, Told};
+
+/// Two clients of one schedule have the same key as a rule.
+const KEYS: [&str; 3] = ["key", "key", "another"];
+
+/// What one client is going to do.
+#[derive(Debug, Clone)]
+struct Intent {
+    key: &'static str,
+    rounds: Vec<Round>,
+    /// What it does with each file, of whichever search it is.
+    files: [FileIntent; MOST_KEYED_FILES],
+}
+
+/// Requests that are made at once.
+#[derive(Debug, Clone)]
+struct Round {
+    after: Duration,
+    requests: Vec<NewSearch>,
+}
+
+/// Does what such a client does. It does the same again after a crash.
+pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng: Rng) {
+    let intent = Intent::draw(&mut rng);
+    let search = ids::keyed_search(project(), intent.key);
+    access.with(|scene| {
+        scene.note(|| format!("search {} is asked for under a key", short(&search)));
+        scene.truth.entry(search).or_default().is_keyed = true;
+    });
+    for round in &intent.rounds {
+        if !round.after.is_zero() {
+            access.sleep(round.after).await;
+        }
+        join_all(round.requests.iter().map(|request| ask(&function, &access, &intent, search, request)))
+            .await;
+    }
+}
+
+async fn ask(
+    function: &StartUpload,
+    access: &Access<Outside>,
+    intent: &Intent,
+    search: SearchId,
+    request: &NewSearch,
+) {
+    // Whether anything came of one that failed the client cannot tell, so it is told nothing.
+    let Ok(answer) = function.create_once(project(), request, intent.key).await else { return };
+    access.with(|scene| {
+        let told = match &answer {
+            Keyed::Announced(announced) => Told::Announced(announced.search_id),
+            Keyed::Differs => Told::Differs,
+        };
+        scene.note(|| format!("a request for {} files under a key is told {told:?}", request.files.len()));
+        take_note(scene, search, request, told);
+        let Keyed::Announced(announced) = answer else { return };
+        let Some(truth) = scene.truth.get_mut(&search) else { return };
+        truth.announced = true;
+        for (file, intent) in files_of(search, request.files.len()).zip(&intent.files) {
+            truth.files.entry(file).or_insert(intent.quality);
+        }
+        let qualities = truth.files.clone();
+        let begun = &mut scene.uploaded;
+        let new = announced.files.iter().map(|form| form.file_id).filter(|file| begun.insert(*file));
+        let new: Vec<_> = new.collect();
+        upload(scene, &announced, |file| {
+            let place = files_of(search, MOST_KEYED_FILES).position(|of| of == file)?;
+            let quality = *qualities.get(&file)?;
+            new.contains(&file).then_some(FileIntent { quality, ..intent.files[place] })
+        });
+    });
+}
+
+fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, request: &NewSearch, told: Told) {
+    let answers = scene.told.entry(search).or_default();
+    let is_repeated = answers.iter().any(|(known, _)| known == request);
+    let differs = answers.iter().any(|(known, _)| known != request);
+    answers.push((request.clone(), told));
+    if is_repeated {
+        scene.meet(super::super::KEY_REPEATED);
+    }
+    if differs {
+        scene.meet(super::super::KEY_SHARED);
+    }
+}
+
+impl Intent {
+    fn draw(rng: &mut Rng) -> Self {
+        let key = rng.pick(&KEYS);
+        let preferred = rng.index(3);
+        let mut after = Duration::ZERO;
+        let mut rounds = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            let body = |rng: &mut Rng| if rng.one_in(3) { rng.index(3) } else { preferred };
+            let requests = (0..rng.between(1, 3)).map(|_| one_of(body(rng))).collect();
+            rounds.push(Round { after, requests });
+            let (least, most) = rng.pick(&[(0, 100), (100, 5_000), (5_000, 60_000), (60_000, 5_000_000)]);
+            after = Duration::from_millis(rng.between(least, most));
+        }
+        let files = std::array::from_fn(|_| FileIntent::draw(rng));
+        Self { key, rounds, files }
+    }
+}
+
+/// One of three requests: for one file, for one of the same name and another size, and for two files.
+fn one_of(body: usize) -> NewSearch {
+    match body {
+        0 => request(1),
+        1 => {
+            let files = vec![NewFile { size_bytes: SIZE_BYTES + 1, ..request(1).files.remove(0) }];
+            NewSearch { files, ..request(1) }
+        }
+        _ => request(MOST_KEYED_FILES),
+    }
+}

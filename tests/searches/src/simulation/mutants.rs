@@ -1,0 +1,155 @@
+//! Defects of the application that are planted between its functions and the engine's ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use dedup::GrantTokens;
+use imports::SearchEvent;
+use jiff::Timestamp;
+use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
+use outbox::{CommitSession, Committed, Cursor, Page, ReadViews, SessionRecord, Settlement, View};
+use saga::{Engine, Persist, Persisted, WriteDocuments};
+use simulation::Access;
+use uuid::Uuid;
+
+use super::outside::Outside;
+
+/// The deadline of a search counts from its first message, whatever arrives.
+pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
+/// A request under a key grants other tokens each time.
+pub(super) const TOKENS_ANEW: &str = "tokens are minted anew for a repeated request";
+/// Whoever has announced a search takes it for what it asked for, although another request came first.
+pub(super) const BOTH_WIN: &str = "both bodies under one key win";
+
+/// The engine of one worker with the defect, if one of these is planted.
+pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
+    if let Ok(stores) = &mut engine.stores {
+        if access.has(DEADLINE_NOT_RENEWED) {
+            let inner = Arc::clone(&stores.write_documents);
+            stores.write_documents = Arc::new(KeepsDeadline { inner, access: access.clone() });
+        }
+        if access.has(BOTH_WIN) {
+            let meant = Arc::default();
+            let (commit, views) = (Arc::clone(&stores.commit_sessions), Arc::clone(&stores.read_views));
+            stores.commit_sessions = Arc::new(Remembers { inner: commit, meant: Arc::clone(&meant) });
+            stores.read_views = Arc::new(Believes { inner: views, meant });
+        }
+    }
+    if access.has(TOKENS_ANEW)
+        && let Ok(partitions) = &mut engine.partitions
+    {
+        let (inner, host) = (Arc::clone(&partitions.tokens), Arc::clone(&engine.host));
+        partitions.tokens = Arc::new(MintsAnew { inner, host, begun: Mutex::default() });
+    }
+    engine
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves the timer of an arrival where the one before was.
+struct KeepsDeadline {
+    inner: Arc<dyn WriteDocuments>,
+    access: Access<Outside>,
+}
+
+#[async_trait]
+impl WriteDocuments for KeepsDeadline {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+        let mut writes = writes.to_vec();
+        for write in &mut writes {
+            let before = self.access.with(|scene| scene.due.get(&write.partition).copied());
+            let cancelled = before.filter(|(id, _)| write.cancel.contains(id));
+            let is_timeout = |payload: &str| {
+                let message = Message::decode(payload).ok();
+                matches!(message.map(|message| message.read()), Some(Ok(SearchEvent::UploadTimeout(_))))
+            };
+            for entry in write.add.iter_mut().filter(|entry| is_timeout(&entry.payload)) {
+                if let Some((_, due_at)) = cancelled {
+                    (entry.due_at, entry.next_attempt_at) = (due_at, due_at);
+                }
+                let due: (MessageId, Timestamp) = (entry.id, entry.due_at);
+                self.access.with(|scene| scene.due.insert(write.partition, due));
+            }
+        }
+        self.inner.persist(&writes, now).await
+    }
+
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.inner.settle(settlements).await
+    }
+}
+
+/// Grants fresh tokens to a partition that was begun before.
+struct MintsAnew {
+    inner: Arc<dyn GrantTokens>,
+    host: Arc<dyn Host>,
+    begun: Mutex<BTreeSet<PartitionKey>>,
+}
+
+#[async_trait]
+impl GrantTokens for MintsAnew {
+    async fn grant(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.inner.grant(partition, tokens, now).await
+    }
+
+    async fn begin(
+        &self,
+        partition: PartitionKey,
+        tokens: &[Token],
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let is_repeated = !locked(&self.begun).insert(partition);
+        if is_repeated {
+            let fresh = tokens.iter().map(|_| Token::minted_at_entry(partition, self.host.fresh_id()));
+            self.inner.grant(partition, &fresh.collect::<Vec<_>>(), now).await?;
+        }
+        self.inner.begin(partition, tokens, now).await
+    }
+}
+
+/// The views that a worker meant to begin sagas with.
+type Meant = Arc<Mutex<BTreeMap<PartitionKey, View>>>;
+
+struct Remembers {
+    inner: Arc<dyn CommitSession>,
+    meant: Meant,
+}
+
+#[async_trait]
+impl CommitSession for Remembers {
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+        locked(&self.meant).extend(session.views.iter().map(|view| (view.partition, view.clone())));
+        self.inner.commit(session).await
+    }
+}
+
+/// Takes what it meant for what is there.
+struct Believes {
+    inner: Arc<dyn ReadViews>,
+    meant: Meant,
+}
+
+#[async_trait]
+impl ReadViews for Believes {
+    async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
+        let found = self.inner.view(partition).await?;
+        let meant = locked(&self.meant).get(&partition).cloned();
+        Ok(found.map(|found| meant.unwrap_or(found)))
+    }
+
+    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+        self.inner.unfinished().await
+    }
+
+    async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        self.inner.list(list, after, limit).await
+    }
+}

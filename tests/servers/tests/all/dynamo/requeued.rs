@@ -1,0 +1,201 @@
+//! An operator's requeue on the services: documents in MongoDB, the ledger in DynamoDB. What it does by itself is tested
+//! in `tests/scenarios`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::ledger::{LEDGER_KEY, Ledger};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use dedup::ledger::ITEM_LIFETIME;
+use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use jiff::{SignedDuration, Timestamp};
+use messages::{Host, Message, PartitionKey, SessionId, Token};
+use outbox::{Entry, Owner};
+use saga::{Awaited, Content, Expected, Operator, Partitions, Persist, SAGA, Stores, WriteDocuments};
+use servers::Tested;
+use servers::mongo::Scratch;
+use testing::{ManualHost, sample};
+
+use super::with_table;
+
+/// Long after now, so that what expires here is expired for the ledger alone, and the server's own TTL leaves it.
+const BEGIN: Timestamp = Timestamp::constant(2_840_140_800, 0);
+const LEASE: SignedDuration = SignedDuration::from_secs(30);
+
+struct World {
+    scratch: Scratch,
+    dynamo: Client,
+    table: String,
+    ledger: Arc<Ledger>,
+    host: Arc<ManualHost>,
+    partition: PartitionKey,
+    operator: Operator,
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl World {
+    async fn new(dynamo: Client, table: String) -> Result<Self, Failure> {
+        let (scratch, host) = (Scratch::new().await?, Arc::new(ManualHost::new(BEGIN, 1)));
+        let ledger = Arc::new(Ledger::new(dynamo.clone(), &table));
+        let mongo = Arc::new(scratch.mongo.clone());
+        let operator = Operator {
+            stores: Stores::of(&mongo, mongo.saga_outbox(), mongo.session_outbox()),
+            partitions: Partitions::of(ledger.clone()),
+            host: host.clone(),
+            lease: LEASE,
+        };
+        let partition = sample::partition(&*host);
+        Ok(Self { scratch, dynamo, table, ledger, host, partition, operator })
+    }
+
+    async fn claim(&self, requires: Requirement, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
+        let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
+        let (lease, mint, room) = (LEASE, mint.to_vec(), 200);
+        let claim = Claim { partition, attempt, now, lease, requires, mint, room };
+        let admission = self.ledger.claim(&claim).await?;
+        Ok((claim, admission))
+    }
+
+    /// Goes into the partition and out of it again, as a worker does that has used up `remove`.
+    async fn enter(
+        &self,
+        requires: Requirement,
+        mint: &[Token],
+        remove: &[Token],
+    ) -> Result<Admitted, Failure> {
+        let (claim, admission) = self.claim(requires, mint).await?;
+        let Admission::Admitted(admitted) = admission else { panic!("not admitted: {admission:?}") };
+        let remove = remove.iter().cloned().collect();
+        let Claim { partition, attempt, now, .. } = claim;
+        let release = Release { partition, attempt, fence: admitted.fence, remove, ended: false, now };
+        assert!(self.ledger.release(&release).await?);
+        Ok(admitted)
+    }
+
+    /// A token as an attempt mints it for a reply.
+    fn token(&self) -> Token {
+        Token::minted_by_attempt(self.partition, &sample::attempt(&*self.host), 0)
+    }
+
+    async fn is_granted(&self, token: &Token) -> Result<bool, Failure> {
+        Ok(self.ledger.is_granted(self.partition, token, self.host.now()).await?)
+    }
+
+    /// The only entry that is left in the outbox of the partition.
+    async fn entry(&self) -> Result<Entry, Failure> {
+        let pending = self.operator.stores.saga_outbox.pending(None, 10).await?;
+        let mut entries = pending.into_iter().flat_map(|pending| pending.entries);
+        let (Some(Ok(entry)), None) = (entries.next(), entries.next()) else { panic!("not one entry") };
+        Ok(entry)
+    }
+
+    async fn end(self) -> Tested {
+        self.scratch.end().await
+    }
+}
+
+/// What became of the partition's item while nobody looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Lives,
+    /// By its date: DynamoDB deletes some days late.
+    Expired,
+    Deleted,
+}
+
+#[tokio::test]
+async fn a_requeue_grants_what_the_document_expects_whatever_became_of_the_item() -> Tested {
+    for item in [Item::Lives, Item::Expired, Item::Deleted] {
+        with_table(LEDGER_KEY, |client, table| async move {
+            let world = World::new(client, table).await?;
+            requeue(&world, item).await?;
+            world.end().await
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// What a partition waits for, and what it does not wait for any more.
+struct Tokens {
+    expected: Token,
+    used: Token,
+    /// The fence that its document names.
+    fence: u64,
+}
+
+/// A partition that waits for the answer to a request that was given up.
+async fn given_up(world: &World) -> Result<Tokens, Failure> {
+    let host = &*world.host;
+    let (expected, used) = (world.token(), world.token());
+    world.enter(Requirement::Nothing, &[expected.clone(), used.clone()], &[]).await?;
+    world.enter(Requirement::Token(used.clone()), &[], std::slice::from_ref(&used)).await?;
+    let fence = world.enter(Requirement::Known, &[], &[]).await?.fence;
+    let content = Content {
+        expected: vec![Expected { token: expected.clone(), by: Awaited::Reply(host.fresh_id()) }],
+        fence,
+        ..sample::content(host, "waits for a reply")
+    };
+    let request = Entry { poisoned: true, ..sample::entry(host, world.partition, host.now())? };
+    let write = Persist { add: vec![request], ..sample::persist(world.partition, None, content) };
+    world.scratch.mongo.persist(&[write], host.now()).await?;
+    Ok(Tokens { expected, used, fence })
+}
+
+async fn forget(world: &World, item: Item) -> Tested {
+    if item != Item::Lives {
+        world.host.advance(Duration::try_from(ITEM_LIFETIME)? * 2);
+    }
+    if item == Item::Deleted {
+        let key = AttributeValue::S(world.partition.to_string());
+        world.dynamo.delete_item().table_name(&world.table).key(LEDGER_KEY, key).send().await?;
+    }
+    Ok(())
+}
+
+async fn requeue(world: &World, item: Item) -> Tested {
+    let Tokens { expected, used, fence } = given_up(world).await?;
+    forget(world, item).await?;
+    assert_eq!(world.is_granted(&expected).await?, item == Item::Lives, "{item:?}");
+    let given_up = world.entry().await?;
+    for _ in 0..2 {
+        world.operator.requeue(Owner::Saga(world.partition), &given_up).await?;
+        assert!(given_up.poisoned && !world.entry().await?.poisoned, "{item:?}");
+        let granted = (world.is_granted(&expected).await?, world.is_granted(&used).await?);
+        assert_eq!(granted, (true, false), "{item:?}: what was used stays used");
+    }
+    let reply = Requirement::Token(expected.clone());
+    let admitted = world.enter(reply.clone(), &[], std::slice::from_ref(&expected)).await?;
+    assert!(admitted.fence > fence, "{item:?}: the worker is not taken for one that lost the partition");
+    assert!(
+        matches!(world.claim(reply, &[]).await?.1, Admission::Duplicate),
+        "{item:?}: the reply counts once"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_requeue_readmits_an_event_that_was_never_used_and_no_other() -> Tested {
+    with_table(LEDGER_KEY, |client, table| async move {
+        let world = World::new(client, table).await?;
+        let host = &*world.host;
+        let token = Token::minted_at_entry(world.partition, host.fresh_id());
+        let message = Message { token: Some(token.clone()), ..sample::message(host, world.partition) };
+        let entry = Entry { poisoned: true, ..Entry::message(&message, SAGA, host.now())? };
+        let session = Owner::Session(SessionId::from_uuid(host.fresh_id()));
+        world.ledger.grant(world.partition, std::slice::from_ref(&token), host.now()).await?;
+        host.advance(Duration::try_from(ITEM_LIFETIME)? * 2);
+        assert!(!world.is_granted(&token).await?);
+        for _ in 0..2 {
+            world.operator.requeue(session, &entry).await?;
+            assert!(world.is_granted(&token).await?);
+        }
+        world.enter(Requirement::Token(token.clone()), &[], std::slice::from_ref(&token)).await?;
+        world.operator.requeue(session, &entry).await?;
+        assert!(!world.is_granted(&token).await?, "its item lives, so the token was used");
+        world.end().await
+    })
+    .await
+}
