@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use futures::StreamExt;
 use imports::messages::StartParsing;
-use imports::{Place, Progress, Quarantined, SearchId, Study, StudyId};
+use imports::{Fenced, Place, Progress, Quarantined, SearchId, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Message, MessageId, Reporter, StoreError};
 use references::{Checkpoint, Outcome, Reader, Report};
@@ -66,19 +66,18 @@ impl Time<'_> {
 }
 
 impl ParseReferences {
-    /// Reads a file into studies, from a place that an earlier attempt has reached.
+    /// Reads a file into studies, from where the reader is.
     pub(crate) async fn parse_file(
         &self,
         message: &Message,
         command: &StartParsing,
         reporter: &Reporter,
-        place: Option<&Place>,
+        (held, mut reader): (Fenced, Reader),
         time: &Time<'_>,
     ) -> Result<Attempt, FileError> {
-        let mut reader = self.reader(message.partition, command, place).await?;
         let begun_at = reader.bytes_read();
         let mut stream = self.objects.open(&command.object, begun_at).await?.ok_or(FileError::Gone)?;
-        let mut pending = Pending::new(message, command, &reader);
+        let mut pending = Pending::new(message, command, held, &reader);
         let mut bytes = Vec::with_capacity(self.push_bytes);
         while let Some(piece) = stream.next().await {
             bytes.extend(piece?);
@@ -106,12 +105,11 @@ impl ParseReferences {
         Ok(Attempt::Whole(report))
     }
 
-    /// A reader that goes on at a place. One that another version of the reader has reached is none: it may have counted
-    /// the records otherwise, so what is stored of them goes, and the file is begun anew.
-    async fn reader(
+    /// A reader that goes on at a place. One that cannot be understood is none: then what is stored of the file goes, and
+    /// it is begun anew.
+    pub(crate) async fn reader(
         &self,
-        search_id: SearchId,
-        command: &StartParsing,
+        held: &mut Fenced,
         place: Option<&Place>,
     ) -> Result<Reader, StoreError> {
         let reader = match place {
@@ -121,7 +119,7 @@ impl ParseReferences {
                 match checkpoint.and_then(|checkpoint| Reader::resume(self.limits, &checkpoint)) {
                     Some(reader) => reader,
                     None => {
-                        self.studies.discard(search_id, command.file_id).await?;
+                        *held = self.studies.discard(held).await?;
                         Reader::new(self.limits)
                     }
                 }
@@ -134,7 +132,7 @@ impl ParseReferences {
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
         while pending.outcomes.len() >= least.max(1) {
             let (studies, quarantined) = pending.next_batch(self.batch);
-            self.studies.store(&studies, &quarantined).await?;
+            self.studies.store(&pending.held, &studies, &quarantined).await?;
         }
         Ok(())
     }
@@ -149,7 +147,7 @@ impl ParseReferences {
         self.store(pending, 1).await?;
         let place = serde_json::to_value(&checkpoint).map(Place::Within);
         let place = place.map_err(|error| StoreError::unusable("writing a place in a file down", error))?;
-        self.reading.reach(pending.search_id, pending.command.file_id, &place).await?;
+        self.reading.reach(&pending.held, &place).await?;
         pending.reached = Some(checkpoint.records());
         Ok(())
     }
@@ -190,6 +188,7 @@ struct Pending<'a> {
     search_id: SearchId,
     message_id: MessageId,
     command: &'a StartParsing,
+    held: Fenced,
     outcomes: VecDeque<Outcome>,
     records: u64,
     reported_at: Option<Timestamp>,
@@ -198,11 +197,12 @@ struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    fn new(message: &Message, command: &'a StartParsing, reader: &Reader) -> Self {
+    fn new(message: &Message, command: &'a StartParsing, held: Fenced, reader: &Reader) -> Self {
         Self {
             search_id: message.partition,
             message_id: message.id,
             command,
+            held,
             outcomes: VecDeque::new(),
             records: reader.checkpoint().map_or(0, |checkpoint| checkpoint.records()),
             reported_at: None,

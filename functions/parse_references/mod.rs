@@ -3,8 +3,8 @@
 //!
 //! It may run twice for one command: a study's id is derived from search, file and record, so the second run
 //! stores the same studies again, or goes on where the first one ended. The filter pair only spares it the work. A file
-//! that is refused leaves nothing behind; no other failure takes anything back, since another copy of the command may
-//! have succeeded.
+//! that is refused leaves nothing behind: its fence is raised before its studies go, so whoever was reading it too stores
+//! nothing more, and one that was read to its end meanwhile stays.
 //!
 //! A file may take longer than one invocation: an attempt whose time is nearly over remembers its place and has the
 //! command come again. An attempt is noted before it begins, and again when it ends by itself; so attempts that crashed
@@ -28,13 +28,13 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading, ReportProgress,
-    SearchEvent, Share, TrackReading, WriteStudies,
+    Counts, Fenced, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading,
+    ReportProgress, SearchEvent, Share, TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Consumer, Message, Reporter, Token};
-use references::{Limits, Report};
+use references::{Limits, READER_VERSION, Report};
 use saga::{Function, Missing, Service, Source};
 
 use self::file::{Attempt, FileError, Time};
@@ -130,33 +130,36 @@ impl ParseReferences {
         &self,
         message: &Message,
         command: &StartParsing,
-        place: Option<&Place>,
+        Reading { begun, place, .. }: &Reading,
+        held: &mut Fenced,
         reporter: &Reporter,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        let (search, file) = (message.partition, command.file_id);
         if let Some(Place::End { counts, unmarked }) = place {
-            return self.complete(message, command, counts.clone(), unmarked.clone(), reporter, time).await;
+            let marking = (counts.clone(), unmarked.clone());
+            return self.complete(message, command, held, marking, reporter, time).await;
         }
-        let reason = match self.parse_file(message, command, reporter, place, time).await {
+        if *begun >= MOST_CRASHES {
+            *held = self.studies.discard(held).await?;
+            return refused(command, format!("reading it made the parser crash {begun} times"), CRASHED);
+        }
+        let reader = self.reader(held, place.as_ref()).await?;
+        let reason = match self.parse_file(message, command, reporter, (*held, reader), time).await {
             Ok(Attempt::UpTo(records)) => {
                 return Ok(Done::again(format!("the time is nearly over; {records} records are stored")));
             }
             Ok(Attempt::Whole(report)) => {
                 let (counts, unmarked) = (counts(&report), vec![Share::ALL]);
                 let end = Place::End { counts: counts.clone(), unmarked: unmarked.clone() };
-                self.reading.reach(search, file, &end).await?;
-                return self.complete(message, command, counts, unmarked, reporter, time).await;
+                self.reading.reach(held, &end).await?;
+                return self.complete(message, command, held, (counts, unmarked), reporter, time).await;
             }
             Err(FileError::Store(error)) => return Err(error.into()),
-            // What it is made of does not change, so no other copy of the command can have read it.
-            Err(error @ (FileError::Refused(_) | FileError::Unreadable { .. })) => {
-                self.studies.discard(search, file).await?;
-                chain(&error)
-            }
-            // Another copy may have read it while it was there; then its studies must stay.
-            Err(error @ FileError::Gone) => error.to_string(),
+            Err(error) => chain(&error),
         };
+        // Unless another copy has read it to its end, while it was there or by other settings; then this fails, and the
+        // next attempt says so.
+        *held = self.studies.discard(held).await?;
         refused(command, reason, READ)
     }
 
@@ -165,15 +168,15 @@ impl ParseReferences {
         &self,
         message: &Message,
         command: &StartParsing,
-        counts: Counts,
-        unmarked: Vec<Share>,
+        held: &Fenced,
+        (counts, unmarked): (Counts, Vec<Share>),
         reporter: &Reporter,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
         let unmarked = self.finish(message.partition, command, unmarked, time).await?;
         if !unmarked.is_empty() {
             let end = Place::End { counts, unmarked };
-            self.reading.reach(message.partition, command.file_id, &end).await?;
+            self.reading.reach(held, &end).await?;
             return Ok(Done::again("the time is nearly over; not all duplicates are marked"));
         }
         reporter.measure(STUDIES, counts.studies);
@@ -219,18 +222,15 @@ impl Handler for ParseReferences {
                 return self.look(message.partition, command).await;
             }
         };
-        let (search, file) = (message.partition, command.file_id);
-        let Reading { begun, place } = self.reading.begin(search, file).await?;
-        if begun >= MOST_CRASHES && !matches!(place, Some(Place::End { .. })) {
-            // Another copy may be reading it right now, so nothing is taken back here.
-            return refused(command, format!("reading it made the parser crash {begun} times"), CRASHED);
-        }
+        let (search_id, file_id) = (message.partition, command.file_id);
+        let reading = self.reading.begin(search_id, file_id, READER_VERSION).await?;
+        let mut held = Fenced { search_id, file_id, fence: reading.fence };
         let time = Time { host: &*reporter.host, deadline };
-        let done = self.attempt(message, command, place.as_ref(), reporter, &time).await;
-        if let Err(error) = self.reading.pause(search, file).await {
+        let done = self.attempt(message, command, &reading, &mut held, reporter, &time).await;
+        if let Err(error) = self.reading.pause(&held).await {
             // Then it counts as a crash, of which there may be some.
             let (function, message_id, error) = (NAME, message.id, error.chain());
-            tracing::warn!(function, correlation_id = %search, %message_id, error, "an attempt counts as crashed");
+            tracing::warn!(function, correlation_id = %search_id, %message_id, error, "an attempt counts as crashed");
         }
         done
     }

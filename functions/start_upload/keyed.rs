@@ -1,9 +1,12 @@
 //! Announcing a search under a key that the client has chosen, so that it may repeat its request.
 
+use imports::ids::Secret;
 use imports::{Job, JobFile, ProjectId, SearchId, ids};
-use messages::StoreError;
+use messages::{SessionId, StoreError};
+use outbox::session::CommitError;
 use outbox::{Key, Write};
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::{Announced, Error, NewSearch, StartUpload, new_job};
 
@@ -28,8 +31,16 @@ impl StartUpload {
         request: &NewSearch,
         key: &str,
     ) -> Result<Keyed, Error> {
-        let search_id = ids::keyed_search(project_id, key);
+        let mut search_id = self.keyed_search(project_id, key).await?;
         let (mut job, mut is_ours) = (self.jobs.job(search_id).await?, true);
+        if job.is_none() {
+            // A release before secrets may have announced it.
+            let guessable = ids::guessable_keyed_search(project_id, key);
+            job = self.jobs.job(guessable).await?;
+            if job.is_some() {
+                search_id = guessable;
+            }
+        }
         if job.is_none() {
             let (announcement, is_granted) = self.begin(search_id, project_id, request).await?;
             // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
@@ -51,6 +62,36 @@ impl StartUpload {
                 Err(StoreError::unavailable(format!("reading search {search_id}"), why).into())
             }
             Some(_) | None => Ok(Keyed::Differs),
+        }
+    }
+
+    /// The id of the search that this key stands for, whether or not it was asked for.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a secret.
+    pub async fn keyed_search(&self, project_id: ProjectId, key: &str) -> Result<SearchId, Error> {
+        Ok(ids::keyed_search(&self.secret().await?, project_id, key))
+    }
+
+    /// The deployment's secret. Whoever asks first makes it; of several at once, one does.
+    async fn secret(&self) -> Result<Secret, Error> {
+        let key = Key::new(SECRET, "keyed-searches");
+        loop {
+            // Of no search, and without messages: nothing is left of the session but its record.
+            let nobody = SearchId::from_uuid(Uuid::nil());
+            let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), nobody);
+            if let Some(record) = session.read(key.clone()).await? {
+                let unusable = |error| StoreError::unusable("reading the secret of keyed searches", error);
+                return Ok(Secret::deserialize(&record.body).map_err(unusable)?);
+            }
+            let failed = |error| StoreError::unusable("writing the secret of keyed searches down", error);
+            let secret = serde_json::to_value(Secret::random(self.host())).map_err(failed)?;
+            session.write(key.clone(), secret);
+            match session.commit().await {
+                // What is stored is read, whoever wrote it. It is never removed, so this ends.
+                Ok(_) | Err(CommitError::Changed) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -77,8 +118,11 @@ impl StartUpload {
     }
 }
 
+/// The kind of the records that nobody outside may know.
+const SECRET: &str = "secret";
+
 /// The kind of the record that says what the first request under a key has asked for.
-const FIRST_REQUEST: &str = "keyed-search";
+pub const FIRST_REQUEST: &str = "keyed-search";
 
 fn first_request(search: SearchId) -> Key {
     Key::new(FIRST_REQUEST, search.to_string())

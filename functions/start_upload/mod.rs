@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
-use imports::ports::UPLOADS;
+use imports::ports::{Allowance, UPLOADS};
 use imports::queues::{CONTROL, SAGA};
 use imports::{
     FileId, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports, PresignUpload,
@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::caller::Caller;
-pub use self::keyed::Keyed;
+pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
@@ -125,6 +125,22 @@ pub enum Error {
     /// The request is at fault; nothing is stored.
     #[error("the manifest is not valid")]
     Invalid(Vec<ManifestFault>),
+    /// The project has as many searches under way as it may have; nothing is stored.
+    #[error("the project has {searches} searches that have not ended, and may have no more")]
+    TooMany {
+        /// How many it may have.
+        searches: usize,
+    },
+    /// The files of the project's searches that have not ended would come to more than they may; nothing is stored.
+    #[error(
+        "the files of the project's searches that have not ended would come to {wanted} bytes, more than {bytes}"
+    )]
+    TooMuch {
+        /// What they would come to, with this search.
+        wanted: u64,
+        /// What they may come to.
+        bytes: u64,
+    },
     /// A store did not answer; nothing that anybody could see is stored.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -189,6 +205,7 @@ impl StartUpload {
         request: &NewSearch,
     ) -> Result<(Announcement, bool), Error> {
         let manifest = self.manifest(search_id, request)?;
+        self.allow(project_id, &manifest).await?;
         let now = self.host().now();
         let token = self.entry.first_token(ids::announcement(search_id), search_id);
         let uploads = manifest.files.iter().map(|file| ids::upload_token(search_id, file.file_id));
@@ -197,6 +214,17 @@ impl StartUpload {
         let job = new_job(project_id, search_id, &manifest, now);
         let started = SearchUploadStarted { project_id, manifest };
         Ok((Announcement { started, token, job }, is_granted))
+    }
+
+    /// Refuses a search that is more than its project may have under way.
+    async fn allow(&self, project_id: ProjectId, manifest: &Manifest) -> Result<(), Error> {
+        let (allowance, most) = (self.settings.allowance, self.settings.allowance.searches);
+        if exceeds(allowance, &self.jobs.written_open(project_id, most).await?, manifest).is_none() {
+            return Ok(());
+        }
+        // Before one is refused, those that have ended in the last minute are left out.
+        let refused = exceeds(allowance, &self.jobs.open(project_id, most).await?, manifest);
+        refused.map_or(Ok(()), Err)
     }
 
     /// Stores job and announcement, and what was asked for under a key.
@@ -267,6 +295,18 @@ impl StartUpload {
         }
         Ok(uploads)
     }
+}
+
+/// Why a project with these searches may have no such search beside them, if it may not.
+fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Error> {
+    let Allowance { searches, bytes } = allowance;
+    if open.len() >= searches {
+        return Some(Error::TooMany { searches });
+    }
+    let sizes = open.iter().flat_map(|job| &job.files).map(|file| file.announced_bytes.or(file.size_bytes));
+    let sizes = sizes.chain(manifest.files.iter().map(|file| Some(file.size_bytes)));
+    let wanted = sizes.flatten().fold(0, u64::saturating_add);
+    (wanted > bytes).then_some(Error::TooMuch { wanted, bytes })
 }
 
 fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now: Timestamp) -> Job {

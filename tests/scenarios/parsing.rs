@@ -11,11 +11,12 @@ use functions::start_upload::Announced;
 use futures::future::join;
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined, ReadStudies,
-    Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    Duplicate, Fenced, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined,
+    ReadStudies, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
+use references::READER_VERSION;
 use testing::ManualHost;
 
 use crate::world::{TWO_RECORDS, World, deliveries};
@@ -33,7 +34,12 @@ struct Recording {
 
 #[async_trait]
 impl WriteStudies for Recording {
-    async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError> {
+    async fn store(
+        &self,
+        file: &Fenced,
+        studies: &[Study],
+        quarantined: &[Quarantined],
+    ) -> Result<(), StoreError> {
         let mut records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         records.extend(quarantined.iter().map(|quarantined| quarantined.record.number));
         let call = {
@@ -45,11 +51,11 @@ impl WriteStudies for Recording {
         if self.fails == Some(call) {
             return Err(StoreError::unavailable("storing studies", "cut off"));
         }
-        self.store.store(studies, quarantined).await
+        self.store.store(file, studies, quarantined).await
     }
 
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        self.store.discard(search, file).await
+    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
+        self.store.discard(file).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
@@ -142,14 +148,14 @@ async fn a_command_that_was_answered_is_not_carried_out_again_once_it_is_forgott
     world.deliver(&PARSE, &batch).await;
     let replies = world.take(&SAGA).await;
     world.deliver(&SAGA, &replies).await;
-    world.store().discard(announced.search_id, announced.files[0].file_id).await.unwrap();
+    let stored = world.studies(announced.search_id).await;
     for days in [1, 14, 20] {
         world.host.advance(Duration::from_secs(days * 86_400));
         let (function, recording) = recording(&world, None);
         assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
         assert!(recording.calls.lock().unwrap().is_empty(), "{days} days later");
     }
-    assert_eq!(world.studies(announced.search_id).await, []);
+    assert_eq!(world.studies(announced.search_id).await, stored);
 }
 
 #[tokio::test]
@@ -237,11 +243,13 @@ async fn what_a_reader_of_another_version_has_read_is_read_anew() {
     let (search, file_id) = (announced.search_id, announced.files[0].file_id);
     let (failing, _) = recording(&world, Some(10));
     failing.consume(&deliveries(&batch), None).await;
-    let mut place = world.store().begin(search, file_id).await.unwrap().place.unwrap();
+    let mut place = world.store().begin(search, file_id, READER_VERSION).await.unwrap().place.unwrap();
     for reader in [serde_json::json!(0), serde_json::json!("unknown")] {
         let Place::Within(checkpoint) = &mut place else { panic!("{place:?}") };
         checkpoint["reader"] = reader;
-        world.store().reach(search, file_id, &place).await.unwrap();
+        let fence = world.store().begin(search, file_id, READER_VERSION).await.unwrap().fence;
+        let held = Fenced { search_id: search, file_id, fence };
+        world.store().reach(&held, &place).await.unwrap();
         let (failing, recording) = recording(&world, Some(2));
         failing.consume(&deliveries(&batch), None).await;
         assert_eq!(begins_at(&recording), 1);
@@ -251,13 +259,45 @@ async fn what_a_reader_of_another_version_has_read_is_read_anew() {
     assert_eq!(world.job(search).await.studies(), 20_000);
 }
 
+/// In the middle of a deployment both releases may be at work on one file.
+#[tokio::test]
+async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
+    let fence = world.store().begin(search_id, file_id, READER_VERSION - 1).await.unwrap().fence;
+    let of_before = Fenced { search_id, file_id, fence };
+    world.deliver(&PARSE, &batch).await;
+    let shifted = testing::sample::search::study(search_id, file_id, 3);
+    let refused = world.store().store(&of_before, &[shifted], &[]).await.unwrap_err();
+    assert!(refused.is_retryable(), "{}", refused.chain());
+    assert!(world.store().discard(&of_before).await.is_err());
+    world.run().await;
+    assert_eq!(world.studies(search_id).await.len(), 2);
+}
+
+/// What is refused once may be readable by other settings; whatever a slower copy makes of it then is not stored.
+#[tokio::test]
+async fn a_copy_of_a_command_whose_file_was_refused_stores_nothing_more() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_BAD)]).await;
+    let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
+    let fence = world.store().begin(search_id, file_id, READER_VERSION).await.unwrap().fence;
+    let slower = Fenced { search_id, file_id, fence };
+    world.deliver(&PARSE, &batch).await;
+    let late = testing::sample::search::study(search_id, file_id, 2);
+    assert!(world.store().store(&slower, &[late], &[]).await.is_err());
+    let stored = world.store().studies(search_id, file_id, 0, 10).await.unwrap();
+    assert_eq!(stored, []);
+}
+
 #[tokio::test]
 async fn a_file_that_makes_the_parser_crash_five_times_is_refused() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (search, file) = (announced.search_id, announced.files[0].file_id);
     for crashes in 0..5 {
-        assert_eq!(world.store().begin(search, file).await.unwrap().begun, crashes);
+        assert_eq!(world.store().begin(search, file, READER_VERSION).await.unwrap().begun, crashes);
     }
     world.deliver(&PARSE, &batch).await;
     world.run().await;

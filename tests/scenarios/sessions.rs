@@ -5,9 +5,12 @@ use std::time::Duration;
 use dedup::{Admission, Claim, ClaimPartition, Requirement, Tokens};
 use embedded::{Call, Phase};
 use functions::start_upload::{self, Caller, Keyed, NewFile, NewSearch, Withdrawal};
+use imports::ports::Allowance;
 use imports::queues::{CONTROL, SAGA};
-use imports::{JobState, ProjectId, SearchId, ids};
+use imports::{FileId, Job, JobFile, JobState, ProjectId, SearchId, ids};
 use messages::{AttemptId, Host};
+use outbox::{View, WriteViews};
+use uuid::Uuid;
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
 
@@ -174,7 +177,7 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
 #[tokio::test]
 async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_same_uploads() {
     let world = World::new();
-    let search = ids::keyed_search(project(), "key");
+    let search = world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
     let mut forms = Vec::new();
     for _ in 0..20 {
         let answer = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
@@ -211,6 +214,76 @@ async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_c
     }
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+/// What has ended does not count, and neither do other projects.
+#[tokio::test]
+async fn a_project_has_no_more_under_way_than_it_may() {
+    let world = World::new();
+    let mut start_upload = world.functions.start_upload.clone();
+    let size_bytes = request().files[0].size_bytes;
+    start_upload.settings.allowance = Allowance { searches: 2, bytes: 3 * size_bytes };
+    let first = start_upload.create(project(), &request()).await.unwrap();
+    let twice = NewSearch { files: vec![request().files[0].clone(); 2], ..request() };
+    let tries = async |request: &NewSearch| start_upload.create(project(), request).await;
+    assert!(tries(&twice).await.is_ok());
+    let refused = tries(&request()).await.unwrap_err();
+    assert!(matches!(refused, start_upload::Error::TooMany { searches: 2 }), "{refused}");
+    assert!(start_upload.create(ProjectId::from_uuid(Uuid::from_u128(77)), &request()).await.is_ok());
+    start_upload.withdraw(&Caller::Everywhere, first.search_id).await.unwrap();
+    world.run().await;
+    let refused = tries(&twice).await.unwrap_err();
+    assert!(matches!(refused, start_upload::Error::TooMuch { .. }), "{refused}");
+    let keyed = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    assert!(matches!(keyed, Keyed::Announced(_)));
+    let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    assert!(matches!(again, Keyed::Announced(_)), "what is announced already is not counted twice");
+}
+
+/// Somebody who knows project and key does not know the search; and each deployment has its own.
+#[tokio::test]
+async fn the_id_of_a_keyed_search_cannot_be_guessed_and_stays_the_same() {
+    let (world, other) = (World::new(), World::new());
+    // The hosts of two tests draw the same ids.
+    other.host.random_id();
+    let id = async |world: &World| world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
+    let (one, two) = tokio::join!(id(&world), id(&world));
+    assert_eq!(one, two, "of two who make the secret at once one does");
+    assert_eq!(id(&world).await, one);
+    assert_ne!(id(&other).await, one);
+    assert_ne!(one, ids::guessable_keyed_search(project(), "key"));
+}
+
+/// Whoever repeats across an upgrade what an earlier release has announced is answered with that search.
+#[tokio::test]
+async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let known = ids::guessable_keyed_search(project(), "key");
+    let NewFile { name, size_bytes } = request().files.remove(0);
+    let file = JobFile {
+        file_id: FileId::announced(known, 0),
+        name: Some(name),
+        size_bytes: Some(size_bytes),
+        announced_bytes: None,
+        received: false,
+        outcome: None,
+    };
+    let job = Job {
+        search_id: known,
+        project_id: project(),
+        name: Some(request().name),
+        state: JobState::Uploading,
+        reason: None,
+        files: vec![file],
+        created_at: world.host.now(),
+        completed_at: None,
+        revision: 0,
+    };
+    world.store().write(&[View::from(&job)]).await.unwrap();
+    let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    let Keyed::Announced(again) = again else { panic!("{again:?}") };
+    assert_eq!((again.search_id, again.files.len()), (known, 1));
 }
 
 #[tokio::test]

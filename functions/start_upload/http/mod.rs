@@ -97,6 +97,7 @@ where
         (status = 409, description = "An earlier request with this key was given up", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The manifest is not valid, or the key was used for another search", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The project has too many searches under way", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "Try again", body = Problem, content_type = "application/problem+json"),
     ),
 )]

@@ -100,6 +100,10 @@ impl From<Error> for Problem {
                 "the request took too long and was given up; nothing is stored. Send it again, with another \
                  idempotency key if it has one",
             ),
+            Error::TooMany { .. } | Error::TooMuch { .. } => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                &format!("{error}; wait until some have ended, or withdraw some"),
+            ),
             Error::Store(_) | Error::Stage(_) | Error::Commit(_) => Self::unavailable(&error),
         }
     }

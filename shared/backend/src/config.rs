@@ -11,6 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use imports::manifest::MAX_FILE_BYTES;
+use imports::ports::Allowance;
 use imports::{Deadlines, Settings};
 use outbox::Policy;
 
@@ -154,6 +155,10 @@ pub struct Config {
     /// - `SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS`: for its next file; 3,600. Never shorter than an upload form is valid;
     /// - `SEARCH_IMPORT_PARSE_TIMEOUT_SECONDS`: for its files to be read, once all of them are here; 86,400.
     pub deadlines: Deadlines,
+    /// What the searches of a project that have not ended may come to:
+    /// - `SEARCH_IMPORT_MAX_OPEN_SEARCHES`: how many there may be; 1,000;
+    /// - `SEARCH_IMPORT_MAX_OPEN_BYTES`: the announced size of all their files; 1 TiB.
+    pub allowance: Allowance,
     /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the projects that are theirs; none, for
@@ -202,6 +207,7 @@ impl Default for Config {
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
+            allowance: Allowance::default(),
             admit_untokened: false,
             projects_claim: None,
             concurrency: 10,
@@ -235,6 +241,7 @@ impl Config {
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
             deadlines: self.deadlines,
+            allowance: self.allowance,
             ..Settings::default()
         }
     }
@@ -306,6 +313,7 @@ impl Config {
             ),
             upload_valid_for,
             deadlines: reader.deadlines(upload_valid_for, default.deadlines),
+            allowance: reader.allowance(default.allowance),
             admit_untokened: reader.read(
                 "ADMIT_UNTOKENED",
                 default.admit_untokened,

@@ -38,6 +38,8 @@ pub enum Call {
     ViewsRead,
     /// [`outbox::ReadViews::unfinished`].
     ViewsUnfinished,
+    /// [`outbox::ReadViews::unfinished_of`].
+    ViewsUnfinishedOf,
     /// [`outbox::ReadViews::list`].
     ViewsList,
     /// [`outbox::CommitSession::commit`].

@@ -1,7 +1,7 @@
-//! The attempts at reading files.
+//! The attempts at reading files, and the fences that keep overtaken ones from storing more.
 
 use async_trait::async_trait;
-use imports::reading::{Place, Reading, TrackReading};
+use imports::reading::{Fenced, Place, Reading, TrackReading};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -9,55 +9,98 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::value::{from_json, json};
+use crate::value::{from_json, int, json, uint};
 
-const BEGIN: &str = "INSERT INTO reading VALUES (?1, ?2, 1, NULL)
-    ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1";
-const REACH: &str = "UPDATE reading SET place = ?3 WHERE search_id = ?1 AND file_id = ?2
-    AND (?3 ->> '$.end' IS NOT NULL OR place ->> '$.end' IS NULL)";
+const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
+    ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";
+const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
+    AND (?4 ->> '$.end' IS NOT NULL OR place ->> '$.end' IS NULL)";
+const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
+const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = NULL
+    WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND place ->> '$.end' IS NULL";
 
 #[async_trait]
 impl TrackReading for Store {
-    async fn begin(&self, search: SearchId, file: FileId) -> Result<Reading, StoreError> {
+    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = move |db: &Connection| {
+            if let Some((fence, last)) = last_reader(db, search, file)?
+                && last.is_some_and(|last| last != reader)
+            {
+                let held = Fenced { search_id: search, file_id: file, fence };
+                // Not when it was read to its end: then it is not read again.
+                if take_back(db, &held)? {
+                    forget_attempts(db, &Fenced { fence: fence + 1, ..held })?;
+                }
+            }
             let before = reading(db, search, file)?;
-            db.prepare_cached(BEGIN)?.execute(params![search.to_string(), file.to_string()])?;
+            db.prepare_cached(BEGIN)?.execute(params![search.to_string(), file.to_string(), reader])?;
             Ok(before.unwrap_or_default())
         };
         self.change(Call::ReadingBegin, doing, work).await
     }
 
-    async fn reach(&self, search: SearchId, file: FileId, place: &Place) -> Result<(), StoreError> {
-        let doing = format!("remembering how far file {file} of search {search} is read");
-        let place = place.clone();
+    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
+        let Fenced { search_id, file_id, fence } = *file;
+        let doing = format!("remembering how far file {file_id} of search {search_id} is read");
+        let (place, file, refused) = (place.clone(), *file, Fenced::overtaken(doing.clone()));
         let work = move |db: &Connection| {
             let place = json(&place)?;
-            db.prepare_cached(REACH)?.execute(params![search.to_string(), file.to_string(), place])?;
-            Ok(())
+            let key = params![search_id.to_string(), file_id.to_string(), int(fence), place];
+            db.prepare_cached(REACH)?.execute(key)?;
+            holds(db, &file)
         };
-        self.change(Call::ReadingReach, doing, work).await
+        let is_held = self.change(Call::ReadingReach, doing, work).await?;
+        if is_held { Ok(()) } else { Err(refused) }
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let sql = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
-        let doing = format!("ending an attempt at file {file} of search {search}");
-        let work = move |db: &Connection| {
-            db.prepare_cached(sql)?.execute(params![search.to_string(), file.to_string()])?;
-            Ok(())
-        };
-        self.change(Call::ReadingPause, doing, work).await
+    async fn pause(&self, file: &Fenced) -> Result<(), StoreError> {
+        let doing = format!("ending an attempt at file {} of search {}", file.file_id, file.search_id);
+        let file = *file;
+        self.change(Call::ReadingPause, doing, move |db| forget_attempts(db, &file)).await
     }
 }
 
+fn forget_attempts(db: &Connection, file: &Fenced) -> Result<(), Fault> {
+    let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence)];
+    db.prepare_cached(PAUSE)?.execute(key)?;
+    Ok(())
+}
+
+/// Whether the file still has this fence.
+pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+    let sql = "SELECT count(*) FROM reading WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
+    let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence)];
+    Ok(db.prepare_cached(sql)?.query_row(key, |row| row.get::<_, i64>(0))? > 0)
+}
+
+/// Raises a file's fence and removes what is stored of it; false when it has another, or was read to its end.
+pub(crate) fn take_back(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+    let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
+    if db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence)])? == 0 {
+        return Ok(false);
+    }
+    for table in ["study", "quarantine"] {
+        let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
+        db.prepare_cached(&sql)?.execute(params![search, file_id])?;
+    }
+    Ok(true)
+}
+
+fn last_reader(db: &Connection, search: SearchId, file: FileId) -> Result<Option<(u64, Option<u32>)>, Fault> {
+    let sql = "SELECT fence, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
+    let key = params![search.to_string(), file.to_string()];
+    let row = db.prepare_cached(sql)?.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(row.map(|(fence, reader)| (uint(fence), reader)))
+}
+
 fn reading(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Reading>, Fault> {
-    let sql = "SELECT begun, place FROM reading WHERE search_id = ?1 AND file_id = ?2";
+    let sql = "SELECT begun, place, fence FROM reading WHERE search_id = ?1 AND file_id = ?2";
+    let key = params![search.to_string(), file.to_string()];
     let row = db
         .prepare_cached(sql)?
-        .query_row(params![search.to_string(), file.to_string()], |row| {
-            Ok((row.get::<_, u32>(0)?, row.get::<_, Option<String>>(1)?))
-        })
+        .query_row(key, |row| Ok((row.get::<_, u32>(0)?, row.get::<_, Option<String>>(1)?, row.get(2)?)))
         .optional()?;
-    let Some((begun, place)) = row else { return Ok(None) };
-    Ok(Some(Reading { begun, place: place.as_deref().map(from_json).transpose()? }))
+    let Some((begun, place, fence)) = row else { return Ok(None) };
+    Ok(Some(Reading { begun, place: place.as_deref().map(from_json).transpose()?, fence: uint(fence) }))
 }

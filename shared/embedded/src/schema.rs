@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 32 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -41,6 +41,8 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("reading.sql"),
     include_str!("turns.sql"),
     include_str!("exact_uploads.sql"),
+    include_str!("fences.sql"),
+    include_str!("open_by_project.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
@@ -144,7 +146,7 @@ fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<(String, String)>> {
 }
 
 /// Takes the tables from one version to another.
-fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()> {
+pub(crate) fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()> {
     MIGRATIONS.iter().take(to as usize).skip(from as usize).try_for_each(|step| db.execute_batch(step))
 }
 
@@ -183,6 +185,7 @@ mod tests {
             (turns::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (views::UNFINISHED, "USING INDEX job_unfinished"),
+            (views::UNFINISHED_OF, "USING INDEX job_open (project_id=?)"),
             (views::LIST, "USING INDEX job_by_project"),
             (studies::DUPLICATES, "USING INDEX study_duplicate (search_id=? AND file_id=?)"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),

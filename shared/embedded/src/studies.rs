@@ -1,14 +1,15 @@
 //! Studies and quarantined records, each once.
 
 use async_trait::async_trait;
+use imports::{Fenced, Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
 use imports::{FileId, SearchId};
-use imports::{Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
 use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
+use crate::reading;
 use crate::value::{from_json, int, json, limit, uint};
 
 /// A row of either table: search, file, record and the rest as JSON.
@@ -16,9 +17,15 @@ type Row = (String, String, i64, String);
 
 #[async_trait]
 impl WriteStudies for Store {
-    async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError> {
+    async fn store(
+        &self,
+        file: &Fenced,
+        studies: &[Study],
+        quarantined: &[Quarantined],
+    ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
+        let (file, refused) = (*file, Fenced::overtaken(doing.clone()));
         // Encoded here, so that the writing thread only writes.
         let encode = || -> Result<(Vec<Row>, Vec<Row>), Fault> {
             Ok((
@@ -28,6 +35,9 @@ impl WriteStudies for Store {
         };
         let (studies, quarantined) = encode().map_err(|fault| fault.while_doing(doing.clone()))?;
         let work = move |db: &Connection| {
+            if !reading::holds(db, &file)? {
+                return Ok(false);
+            }
             insert(
                 db,
                 "INSERT INTO study (search_id, file_id, record, study) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
@@ -37,21 +47,19 @@ impl WriteStudies for Store {
                 db,
                 "INSERT INTO quarantine (search_id, file_id, record, quarantined) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
                 &quarantined,
-            )
+            )?;
+            Ok(true)
         };
-        self.change(Call::StudiesStore, doing, work).await
+        let is_held = self.change(Call::StudiesStore, doing, work).await?;
+        if is_held { Ok(()) } else { Err(refused) }
     }
 
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let doing = format!("discarding file {file} of search {search}");
-        let work = move |db: &Connection| {
-            for table in ["reading", "parsed_file", "study", "quarantine"] {
-                let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
-                db.prepare_cached(&sql)?.execute(params![search.to_string(), file.to_string()])?;
-            }
-            Ok(())
-        };
-        self.change(Call::StudiesDiscard, doing, work).await
+    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
+        let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
+        let (file, refused) = (*file, Fenced::overtaken(doing.clone()));
+        let work = move |db: &Connection| reading::take_back(db, &file);
+        let is_taken_back = self.change(Call::StudiesDiscard, doing, work).await?;
+        if is_taken_back { Ok(Fenced { fence: file.fence + 1, ..file }) } else { Err(refused) }
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {

@@ -1,6 +1,11 @@
 //! Identifiers, one type each, so that no two of them can be mistaken for one another.
 
-use messages::{MessageId, PartitionKey, SessionId, Token, uuid_ids};
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use messages::{Host, MessageId, PartitionKey, SessionId, Token, uuid_ids};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 use uuid::Uuid;
 
 /// The timer under which the files of a search are awaited.
@@ -33,9 +38,45 @@ pub fn withdrawal_token(search: SearchId) -> Token {
     Token::minted_at_entry(search, Uuid::new_v5(&search.as_uuid(), b"withdrawal"))
 }
 
-/// The search that a client asked for under a key of its own: asked for again, it is the same one.
-pub fn keyed_search(project: ProjectId, key: &str) -> SearchId {
+/// The search that a client asked for under a key of its own: asked for again, it is the same one. Without the secret
+/// nobody can tell its id from project and key.
+pub fn keyed_search(secret: &Secret, project: ProjectId, key: &str) -> SearchId {
+    let mut mac = Hmac::<Sha256>::new(&secret.block().into());
+    mac.update(project.as_uuid().as_bytes());
+    mac.update(key.as_bytes());
+    let mut id = [0; 16];
+    // Half of the code: an id has no room for more.
+    id.iter_mut().zip(mac.finalize().into_bytes()).for_each(|(id, code)| *id = code);
+    SearchId::from_uuid(uuid::Builder::from_custom_bytes(id).into_uuid())
+}
+
+/// The same as releases before secrets derived it.
+pub fn guessable_keyed_search(project: ProjectId, key: &str) -> SearchId {
     SearchId::from_uuid(Uuid::new_v5(&project.as_uuid(), key.as_bytes()))
+}
+
+/// What makes the ids of keyed searches known to this deployment alone: four random ids, a block of SHA-256.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret([Uuid; 4]);
+
+impl Secret {
+    /// A new one.
+    pub fn random(host: &dyn Host) -> Self {
+        Self(std::array::from_fn(|_| host.random_id()))
+    }
+
+    fn block(&self) -> [u8; 64] {
+        let mut block = [0; 64];
+        block.iter_mut().zip(self.0.iter().flat_map(Uuid::as_bytes)).for_each(|(byte, part)| *byte = *part);
+        block
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 impl FileId {
@@ -51,5 +92,24 @@ impl TimeoutId {
     /// The timeout that the handling of message `cause` schedules: the id of its timer's message.
     pub fn caused_by(cause: &MessageId) -> Self {
         Self::from_uuid(cause.named(TIMEOUT).as_uuid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first 16 bytes of HMAC-SHA256, computed by another program, with version and variant of a custom UUID.
+    #[test]
+    fn the_id_of_a_keyed_search_depends_on_secret_project_and_key() {
+        let secret = |n| Secret([n; 4].map(Uuid::from_u128));
+        let id = |of, project, key: &str| {
+            keyed_search(&secret(of), ProjectId::from_uuid(Uuid::from_u128(project)), key).to_string()
+        };
+        assert_eq!(id(1, 2, "key"), "62deb447-46ee-8127-90d7-d0dda18b216c");
+        for other in [id(2, 2, "key"), id(1, 3, "key"), id(1, 2, "Key")] {
+            assert_ne!(other, id(1, 2, "key"));
+        }
+        assert_eq!(format!("{:?}", secret(1)), "Secret");
     }
 }

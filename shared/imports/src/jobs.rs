@@ -39,6 +39,23 @@ impl Jobs {
         self.views.unfinished().await?.into_iter().map(read).collect()
     }
 
+    /// Up to `limit` jobs of a project that had not ended when they were written last, which is a minute ago at most.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn written_open(&self, project: ProjectId, limit: usize) -> Result<Vec<Job>, StoreError> {
+        let views = self.views.written_unfinished_of(project.as_uuid(), limit).await?;
+        views.into_iter().map(read).collect()
+    }
+
+    /// Of the same those that have not ended by now.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn open(&self, project: ProjectId, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.views.unfinished_of(project.as_uuid(), limit).await?.into_iter().map(read).collect()
+    }
+
     /// Up to `limit` jobs of a project, the latest first, from after a place in the list or from its beginning. A
     /// search that nobody announced is among them once its job has been written.
     ///

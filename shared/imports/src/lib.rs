@@ -38,7 +38,7 @@ pub use objects::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
 pub use ports::{Library, Ports, Settings};
-pub use reading::{Place, Reading, TrackReading};
+pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
 

@@ -85,11 +85,28 @@ pub struct Settings {
     pub upload_valid_for: Duration,
     /// How long a search waits for what.
     pub deadlines: Deadlines,
+    /// What a project may have under way at one time.
+    pub allowance: Allowance,
     /// How many records are stored together.
     pub batch: usize,
     /// How many bytes are read of a file before its records are: enough to keep several processors busy with, and little
     /// enough that what comes of it stays small.
     pub push_bytes: usize,
+}
+
+/// What the searches of a project that have not ended may come to. Requests at the same time may go a little beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// How many there may be.
+    pub searches: usize,
+    /// The announced size of all their files, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { searches: 1_000, bytes: 1 << 40 }
+    }
 }
 
 impl Default for Settings {
@@ -101,6 +118,7 @@ impl Default for Settings {
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
+            allowance: Allowance::default(),
             batch: 1_000,
             push_bytes: 512 * 1024,
         }

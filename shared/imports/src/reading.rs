@@ -1,4 +1,5 @@
-//! How far the reading of a file has got, so that the next attempt goes on from there.
+//! How far the reading of a file has got, so that the next attempt goes on from there, and who may still store what it
+//! reads.
 
 use async_trait::async_trait;
 use messages::StoreError;
@@ -10,14 +11,40 @@ use crate::ids::{FileId, SearchId};
 use crate::job::Counts;
 
 /// What is known of the attempts at reading a file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// Attempts that were begun, and of which nobody has said how they ended: those that crashed, and any under way.
-    #[serde(default)]
     pub begun: u32,
     /// Where the next attempt goes on; none for the file's beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// How often what was stored of the file has been taken back. See [`Fenced`].
+    pub fence: u64,
+}
+
+/// A file as one attempt may write it: for as long as nobody has taken back what is stored of it.
+///
+/// Whoever takes it back raises the file's fence. A write under an earlier one is refused, however late it arrives: the
+/// attempt that made it knows of records that are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fenced {
+    /// The search that the file belongs to.
+    pub search_id: SearchId,
+    /// The file.
+    pub file_id: FileId,
+    /// The file's fence when the attempt began.
+    pub fence: u64,
+}
+
+/// What an attempt is told whose file has another fence.
+#[derive(Debug, thiserror::Error)]
+#[error("what was stored of the file was taken back meanwhile, or it was read to its end")]
+pub struct Overtaken;
+
+impl Fenced {
+    /// The failure of a write that the fence refused. The next attempt begins under the new one.
+    pub fn overtaken(doing: impl Into<String>) -> StoreError {
+        StoreError::unavailable(doing, Overtaken)
+    }
 }
 
 /// A place in a file. Everything before it is stored.
@@ -35,25 +62,31 @@ pub enum Place {
     },
 }
 
-/// Keeps track of the attempts at reading files. Discarding a file forgets them.
+/// Keeps track of the attempts at reading files.
 #[async_trait]
 pub trait TrackReading: Send + Sync {
-    /// Notes that an attempt begins; returns what was known before.
+    /// Notes that an attempt begins, by a reader of this version; returns what was known before.
+    ///
+    /// A reader of another version than the last one may count the records otherwise. Unless the file was read to its end,
+    /// such an attempt begins it anew: what is stored of it is taken back first, as [`WriteStudies::discard`] does.
+    ///
+    /// [`WriteStudies::discard`]: crate::WriteStudies::discard
     ///
     /// # Errors
     /// When the store does not answer, or holds something else.
-    async fn begin(&self, search: SearchId, file: FileId) -> Result<Reading, StoreError>;
+    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError>;
 
-    /// Remembers a place of a file that was begun, in place of the one before. A place within does not replace the end:
-    /// another attempt has read on meanwhile.
+    /// Remembers a place of a file, in place of the one before. A place within does not replace the end: another attempt
+    /// has read on meanwhile.
+    ///
+    /// # Errors
+    /// When the store does not answer; retryable when the file has another fence.
+    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError>;
+
+    /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more. Those under another
+    /// fence are not spoken of.
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn reach(&self, search: SearchId, file: FileId, place: &Place) -> Result<(), StoreError>;
-
-    /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError>;
+    async fn pause(&self, file: &Fenced) -> Result<(), StoreError>;
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::duplicates::{Duplicate, Identity};
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
+use crate::reading::Fenced;
 
 /// A study's id: derived from search, file and record, so that storing it twice stores it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,17 +93,28 @@ pub struct Mark {
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// Stores studies and quarantined records of a file, each once, however often it is called with them.
+    /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with
+    /// them.
     ///
     /// # Errors
-    /// When the store does not answer; some of them may be stored.
-    async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError>;
+    /// When the store does not answer; then they may be stored. Retryable when the file has another fence; then they are
+    /// not.
+    async fn store(
+        &self,
+        file: &Fenced,
+        studies: &[Study],
+        quarantined: &[Quarantined],
+    ) -> Result<(), StoreError>;
 
-    /// Removes everything stored from a file, and first of all how far it was read: one that is refused leaves nothing.
+    /// Takes back everything that is stored of a file that was not read to its end, and how far it was read. Nobody stores
+    /// more of it but by the fence that is returned, or by one that [`TrackReading::begin`] returns from now on.
+    ///
+    /// [`TrackReading::begin`]: crate::TrackReading::begin
     ///
     /// # Errors
-    /// When the store does not answer; some of it may still be there.
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError>;
+    /// When the store does not answer; then some of it may be there still, and the next attempt that begins removes it.
+    /// Retryable when the file has another fence, or was read to its end.
+    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError>;
 
     /// Remembers that a file was read to its end, once all of it is stored.
     ///

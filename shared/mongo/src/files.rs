@@ -1,7 +1,8 @@
 //! Files that were read to their end, and the marks of duplicates, which need to know them.
 
 use futures::TryStreamExt;
-use imports::{FileId, Mark, ParsedFile, SearchId, StudyId};
+use imports::{Fenced, FileId, Mark, ParsedFile, SearchId, StudyId};
+use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
 use crate::Mongo;
@@ -31,8 +32,13 @@ pub(crate) async fn finish(mongo: &Mongo, file: &ParsedFile) -> Result<(), Fault
     Ok(())
 }
 
-pub(crate) async fn forget(mongo: &Mongo, search: SearchId, file: FileId) -> Result<(), Fault> {
-    mongo.collection(collections::FILE).delete_one(by_id(search, file)).await?;
+/// Forgets, within a transaction, that a file was read.
+pub(crate) async fn forget(mongo: &Mongo, client: &mut ClientSession, file: &Fenced) -> Result<(), Fault> {
+    mongo
+        .collection(collections::FILE)
+        .delete_one(by_id(file.search_id, file.file_id))
+        .session(client)
+        .await?;
     Ok(())
 }
 

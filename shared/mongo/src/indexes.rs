@@ -49,6 +49,12 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         ),
         index(
             collections::VIEW,
+            "unfinished_by_project",
+            doc! { views::LIST: 1 },
+            doc! { "partialFilterExpression": { views::ENDED: false } },
+        ),
+        index(
+            collections::VIEW,
             "by_project",
             doc! { views::LIST: 1, views::CREATED_AT: -1, "_id": -1 },
             doc! {},

@@ -6,15 +6,17 @@
 //! - `store`: [`Mongo`], which implements the ports;
 //! - `names`: the collections and the fields that queries use;
 //! - `value`, `entry`, `document`: what is stored, to and from BSON;
+//! - `transaction`: several writes that are made together or not at all;
 //! - `pipeline`: the changes of a record with an outbox, as update pipelines;
 //! - `reply`: what the answer to a batch says of each of its statements;
 //! - `fault`: what goes wrong, and whether trying again is of use;
-//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `studies`, `files`: the ports;
+//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `reading`, `studies`, `files`: the ports;
 //! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
 //!
 //! # What it rests on
 //! A replica set, MongoDB 6 or later. A saga's document is changed by one conditional write of one document, its
-//! outbox included, and never needs a transaction; only sessions use one. Writes are acknowledged by a majority,
+//! outbox included, and never needs a transaction; sessions use one, and so do studies, which are stored while their file
+//! has its fence. Writes are acknowledged by a majority,
 //! and documents are read as a majority has them, so that nothing is acted upon that a failover could take back.
 //!
 //! # What it does not do
@@ -41,6 +43,7 @@ mod sessions;
 pub mod settings;
 mod store;
 mod studies;
+mod transaction;
 mod value;
 mod views;
 

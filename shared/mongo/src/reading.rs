@@ -1,74 +1,215 @@
-//! The attempts at reading files: one document a file.
+//! The attempts at reading files, and the fences that keep overtaken ones from storing more: one document a file.
 
 use async_trait::async_trait;
-use imports::reading::{Place, Reading, TrackReading};
+use futures::TryStreamExt;
+use imports::reading::{Fenced, Place, Reading, TrackReading};
 use imports::{FileId, SearchId};
 use messages::StoreError;
-use mongodb::bson::{Document, doc};
+use mongodb::ClientSession;
+use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
 
-use crate::Mongo;
 use crate::fault::Fault;
 use crate::files::by_id;
 use crate::names::collections;
-use crate::value::{count_field, from_bson, to_bson};
+use crate::studies::of_file;
+use crate::transaction::{self, Step, Work};
+use crate::value::{count_field, from_bson, int, to_bson};
+use crate::{Mongo, files};
 
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
 const PLACE: &str = "Place";
+const END: &str = "Place.end";
+/// Missing in documents of releases without fences; then it is 0.
+const FENCE: &str = "Fence";
+/// The version of the reader that was at work last.
+const READER: &str = "Reader";
+/// There while something is stored from before the fence was raised.
+const CLEARING: &str = "Clearing";
+/// Grows with each transaction: a write that changes nothing would not meet the one that raises the fence.
+const WRITES: &str = "Writes";
 /// A date by the server's clock, for the TTL index: the port passes no time.
 pub(crate) const TOUCHED_AT: &str = "TouchedAt";
 
+/// How many records a transaction removes.
+const REMOVED_AT_ONCE: i64 = 1_000;
+
 #[async_trait]
 impl TrackReading for Mongo {
-    async fn begin(&self, search: SearchId, file: FileId) -> Result<Reading, StoreError> {
+    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
+        let doing = format!("beginning to read file {file} of search {search}");
         let work = async {
-            let update = doc! { "$inc": { BEGUN: 1 }, "$currentDate": { TOUCHED_AT: true } };
             let attempts = self.collection(collections::READING);
-            let before = attempts
-                .find_one_and_update(by_id(search, file), update)
+            let after = attempts
+                .find_one_and_update(by_id(search, file), begun(reader))
                 .upsert(true)
-                .return_document(ReturnDocument::Before)
+                .return_document(ReturnDocument::After)
                 .await?;
-            let Some(stored) = before else { return Ok(Reading::default()) };
-            decode(&stored).map_err(|why| {
+            let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
+            let reading = decode(&stored).map_err(|why| {
                 Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
-            })
+            })?;
+            Ok((reading, stored.contains_key(CLEARING)))
         };
-        self.call(format!("beginning to read file {file} of search {search}"), work).await
+        let (reading, is_clearing) = self.call(doing.clone(), work).await?;
+        if is_clearing {
+            clear(self, &Fenced { search_id: search, file_id: file, fence: reading.fence }, &doing).await?;
+        }
+        Ok(reading)
     }
 
-    async fn reach(&self, search: SearchId, file: FileId, place: &Place) -> Result<(), StoreError> {
+    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
+        let doing = format!("remembering how far file {} of search {} is read", file.file_id, file.search_id);
         let work = async {
-            let mut which = by_id(search, file);
+            let mut which = held(file);
             if let Place::Within(_) = place {
-                which.insert(format!("{PLACE}.end"), doc! { "$exists": false });
+                which.insert(END, doc! { "$exists": false });
             }
-            set(self, which, doc! { PLACE: to_bson(place)? }).await
+            let is_set = set(self, which, doc! { PLACE: to_bson(place)? }).await?;
+            let attempts = self.collection(collections::READING);
+            // Another attempt may have read on to the end; that is no failure.
+            Ok(is_set || attempts.find_one(held(file)).await?.is_some())
         };
-        self.call(format!("remembering how far file {file} of search {search} is read"), work).await
+        let is_held = self.call(doing.clone(), work).await?;
+        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let work = set(self, by_id(search, file), doc! { BEGUN: 0 });
-        self.call(format!("ending an attempt at file {file} of search {search}"), work).await
+    async fn pause(&self, file: &Fenced) -> Result<(), StoreError> {
+        let work = async { set(self, held(file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
+        self.call(format!("ending an attempt at file {} of search {}", file.file_id, file.search_id), work)
+            .await
     }
 }
 
-/// Only what was begun is there: what was discarded meanwhile stays forgotten.
-async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<(), Fault> {
+/// Counts an attempt, and raises the fence of a file that another reader has not read to its end.
+fn begun(reader: u32) -> Vec<Document> {
+    const STALE: &str = "Stale";
+    let missing = |field: &str| doc! { "$eq": [{ "$type": format!("${field}") }, "missing"] };
+    let if_stale = |then: Bson, otherwise: Bson| doc! { "$cond": [format!("${STALE}"), then, otherwise] };
+    let or_none = |field: &str| doc! { "$ifNull": [format!("${field}"), int(0_u32)] };
+    let more = |field: &str| Bson::Document(doc! { "$add": [or_none(field), int(1_u32)] });
+    let stale = doc! { "$and": [
+        { "$not": [missing(READER)] },
+        { "$ne": [format!("${READER}"), int(reader)] },
+        missing(END),
+    ] };
+    vec![
+        doc! { "$set": { STALE: stale } },
+        doc! { "$set": {
+            BEGUN: if_stale(int(1_u32).into(), more(BEGUN)),
+            FENCE: if_stale(more(FENCE), or_none(FENCE).into()),
+            PLACE: if_stale("$$REMOVE".into(), format!("${PLACE}").into()),
+            CLEARING: if_stale(true.into(), format!("${CLEARING}").into()),
+            READER: int(reader),
+            TOUCHED_AT: "$$NOW",
+        } },
+        doc! { "$unset": STALE },
+    ]
+}
+
+/// The file's document, while it has this fence.
+fn held(file: &Fenced) -> Document {
+    let mut which = by_id(file.search_id, file.file_id);
+    let fence = Bson::from(int(file.fence));
+    let fences = if file.fence == 0 { vec![fence, Bson::Null] } else { vec![fence] };
+    which.insert(FENCE, doc! { "$in": fences });
+    which
+}
+
+async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, Fault> {
     let update = doc! { "$set": fields, "$currentDate": { TOUCHED_AT: true } };
-    mongo.collection(collections::READING).update_one(which, update).await?;
+    let updated = mongo.collection(collections::READING).update_one(which, update).await?;
+    Ok(updated.matched_count > 0)
+}
+
+/// Within a transaction: whether the file has this fence, which stays so until the transaction ends.
+pub(crate) async fn hold(mongo: &Mongo, client: &mut ClientSession, file: &Fenced) -> Result<bool, Fault> {
+    let mut which = held(file);
+    which.insert(CLEARING, doc! { "$exists": false });
+    touch(mongo, client, which).await
+}
+
+async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Result<bool, Fault> {
+    let update = doc! { "$inc": { WRITES: 1_i64 }, "$currentDate": { TOUCHED_AT: true } };
+    let attempts = mongo.collection(collections::READING);
+    Ok(attempts.update_one(which, update).session(client).await?.matched_count > 0)
+}
+
+/// Raises the fence of a file that was not read to its end, and removes what is stored of it.
+pub(crate) async fn take_back(mongo: &Mongo, file: &Fenced, doing: &str) -> Result<Fenced, StoreError> {
+    let raise = async {
+        let mut which = held(file);
+        which.insert(END, doc! { "$exists": false });
+        let update = doc! {
+            "$inc": { FENCE: 1_i64 },
+            "$set": { CLEARING: true },
+            "$unset": { PLACE: "" },
+            "$currentDate": { TOUCHED_AT: true },
+        };
+        Ok(mongo.collection(collections::READING).update_one(which, update).await?.matched_count > 0)
+    };
+    if !mongo.call(doing.to_owned(), raise).await? {
+        return Err(Fenced::overtaken(doing));
+    }
+    let raised = Fenced { fence: file.fence + 1, ..*file };
+    clear(mongo, &raised, doing).await?;
+    Ok(raised)
+}
+
+/// Removes what is stored from before the fence was raised, some at a time.
+async fn clear(mongo: &Mongo, file: &Fenced, doing: &str) -> Result<(), StoreError> {
+    while !mongo.call(doing.to_owned(), transaction::run(mongo, &Clearing(file))).await? {}
     Ok(())
 }
 
-pub(crate) async fn forget(mongo: &Mongo, search: SearchId, file: FileId) -> Result<(), Fault> {
-    mongo.collection(collections::READING).delete_one(by_id(search, file)).await?;
-    Ok(())
+struct Clearing<'a>(&'a Fenced);
+
+#[async_trait]
+impl Work for Clearing<'_> {
+    /// Whether nothing is left to be done.
+    type Answer = bool;
+
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, Fault> {
+        let mut which = held(self.0);
+        which.insert(CLEARING, true);
+        if !touch(mongo, client, which.clone()).await? {
+            // Somebody else did it.
+            return Ok(Step::Leave(true));
+        }
+        let mut is_clear = true;
+        for collection in [collections::STUDY, collections::QUARANTINE] {
+            is_clear &= remove_some(mongo, client, collection, self.0).await? == 0;
+        }
+        if is_clear {
+            files::forget(mongo, client, self.0).await?;
+            let update = doc! { "$unset": { CLEARING: "" } };
+            mongo.collection(collections::READING).update_one(which, update).session(client).await?;
+        }
+        Ok(Step::Commit(is_clear))
+    }
+}
+
+async fn remove_some(
+    mongo: &Mongo,
+    client: &mut ClientSession,
+    collection: &'static str,
+    file: &Fenced,
+) -> Result<usize, Fault> {
+    let collection = mongo.collection(collection);
+    let found = collection.find(of_file(file.search_id, file.file_id)).projection(doc! { ID: 1 });
+    let mut found = found.limit(REMOVED_AT_ONCE).session(&mut *client).await?;
+    let found: Vec<Document> = found.stream(client).try_collect().await?;
+    let ids: Vec<&Bson> = found.iter().filter_map(|stored| stored.get(ID)).collect();
+    if !ids.is_empty() {
+        collection.delete_many(doc! { ID: { "$in": &ids } }).session(client).await?;
+    }
+    Ok(ids.len())
 }
 
 fn decode(stored: &Document) -> Result<Reading, String> {
-    let begun = stored.contains_key(BEGUN).then(|| count_field::<u32>(stored, BEGUN)).transpose()?;
+    // This attempt is counted, and is not one before it.
+    let begun = count_field::<u32>(stored, BEGUN)?.saturating_sub(1);
     let place = stored.get(PLACE).cloned().map(from_bson::<Place>).transpose()?;
-    Ok(Reading { begun: begun.unwrap_or(0), place })
+    Ok(Reading { begun, place, fence: count_field(stored, FENCE)? })
 }

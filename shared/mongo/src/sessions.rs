@@ -1,13 +1,10 @@
 //! Transactional sessions: the record with its messages, and the data, in one transaction.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
-use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
 use mongodb::options::{ReadConcern, ReturnDocument};
 use outbox::session::Found;
 use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions, View};
@@ -15,24 +12,12 @@ use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions, Vie
 use crate::fault::{DUPLICATE_KEY, Fault, is_code};
 use crate::names::{collections, record};
 use crate::records::{Plan, Staged};
+use crate::transaction::{self, Step, Work};
 use crate::value::{Key, date, nanos};
 use crate::{Mongo, entry, views};
 
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
-
-/// How often a transaction is begun. In its own record and in its view it meets others once or twice in all; in a
-/// record that many sessions read or write it may meet one each time, and one of two that meet goes on. Besides, after
-/// a pause the first connection may be dead. Without a bound a failure that lasts would spin.
-const MAX_TRANSACTIONS: u32 = 9;
-/// How long to wait after the first transaction that met another; twice as long each time, 1.3 s in all. A transaction
-/// takes some milliseconds until a majority has confirmed it, and whoever meets it is refused at once.
-const FIRST_PAUSE: Duration = Duration::from_millis(5);
-
-/// How often a transaction is asked to commit, each time twice by the driver. Giving up has a price: it is
-/// unknown whether it is committed; while it is not, whoever writes the same record waits until the server gives the
-/// transaction up (`transactionLifetimeLimitSeconds`, 60 s).
-const MAX_COMMITS: usize = 3;
 
 #[async_trait]
 impl CommitSession for Mongo {
@@ -44,25 +29,27 @@ impl CommitSession for Mongo {
 
 /// What a transaction stores.
 struct Staging<'a> {
+    session: SessionId,
     record: Option<Document>,
     views: &'a [View],
     /// None when what the session has read contradicts itself.
     records: Option<Plan>,
 }
 
-/// How one transaction ended.
+/// What a session's transaction is answered.
 enum Ended {
     Stored,
     /// The session has a record already.
     RecordExists,
     /// What the session has read does not hold any more.
     Changed,
-    /// It is aborted; the next one may go better.
-    Aborted(Fault),
+    /// The session was given up.
+    TooLate,
 }
 
 async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<Committed, Fault> {
     let staging = Staging {
+        session: session.id,
         record: committed(session)?,
         views: &session.views,
         records: Plan::of(&session.reads, &session.writes),
@@ -70,24 +57,11 @@ async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<Committed, Fau
     if staging.is_empty() {
         return Ok(Committed::Stored);
     }
-    let mut client = mongo.client().start_session().await?;
-    let mut failure = Fault::Answer("a record is there and is not found".to_owned());
-    for earlier in 0..MAX_TRANSACTIONS {
-        if earlier > 0 {
-            tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(earlier - 1)).await;
-        }
-        match transaction(mongo, &mut client, &staging).await? {
-            Ended::Stored => return Ok(Committed::Stored),
-            Ended::Changed => return Ok(Committed::Changed),
-            Ended::RecordExists => match find(mongo, session.id).await? {
-                Found::Committed => return Ok(Committed::Stored),
-                Found::Tombstone => return Ok(Committed::TooLate),
-                Found::Nothing => {}
-            },
-            Ended::Aborted(fault) => failure = fault,
-        }
-    }
-    Err(failure)
+    Ok(match transaction::run(mongo, &staging).await? {
+        Ended::Stored | Ended::RecordExists => Committed::Stored,
+        Ended::Changed => Committed::Changed,
+        Ended::TooLate => Committed::TooLate,
+    })
 }
 
 /// The record to be stored; none for a session without messages, for which nobody will look.
@@ -109,54 +83,23 @@ fn body(state: &str, at: Timestamp, entries: Vec<Document>) -> Document {
     doc! { record::STATE: state, record::AT: date(at), record::OUTBOX: entries, record::PENDING: pending }
 }
 
-async fn transaction(
-    mongo: &Mongo,
-    client: &mut ClientSession,
-    staging: &Staging<'_>,
-) -> Result<Ended, Fault> {
-    client.start_transaction().await?;
-    let ended = match staging.stage(mongo, client).await {
-        Ok(Ended::Stored) => finish(client).await.map(|()| Ended::Stored).map_err(Fault::from),
-        other => {
-            // The next transaction of this session, or in the end its age, aborts it too; this is sooner.
-            let _ = client.abort_transaction().await;
-            other
-        }
-    };
-    match ended {
-        Err(Fault::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {
-            Ok(Ended::Aborted(Fault::Driver(error)))
-        }
-        ended => ended,
-    }
-}
-
-async fn finish(client: &mut ClientSession) -> Result<(), Error> {
-    let mut commits = 1;
-    loop {
-        match client.commit_transaction().await {
-            Err(error)
-                if commits < MAX_COMMITS && error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) =>
-            {
-                commits += 1;
-            }
-            ended => return ended,
-        }
-    }
-}
-
 impl Staging<'_> {
     fn is_empty(&self) -> bool {
         self.record.is_none() && self.views.is_empty() && self.records.as_ref().is_some_and(Plan::is_empty)
     }
+}
+
+#[async_trait]
+impl Work for Staging<'_> {
+    type Answer = Ended;
 
     /// The session's record first: a session that is stored is found so before what it has read is looked at, which
     /// need not hold any more.
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Ended, Fault> {
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<Ended>, Fault> {
         if let Some(record) = &self.record {
             let sessions = mongo.collection(collections::SESSION);
             match sessions.insert_one(record).session(&mut *client).await {
-                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::RecordExists),
+                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Leave(Ended::RecordExists)),
                 inserted => inserted?,
             };
         }
@@ -165,15 +108,27 @@ impl Staging<'_> {
             let views = mongo.collection(collections::VIEW);
             match views.update_one(filter, update).upsert(true).session(&mut *client).await {
                 // Between this transaction's snapshot and its write the saga was faster.
-                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Ended::Aborted(error.into())),
+                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Again(error.into())),
                 created => created?,
             };
         }
-        let Some(records) = &self.records else { return Ok(Ended::Changed) };
+        let Some(records) = &self.records else { return Ok(Step::Leave(Ended::Changed)) };
         Ok(match records.stage(mongo, client).await? {
-            Staged::Done => Ended::Stored,
-            Staged::Changed => Ended::Changed,
-            Staged::Overtaken(fault) => Ended::Aborted(fault),
+            Staged::Done => Step::Commit(Ended::Stored),
+            Staged::Changed => Step::Leave(Ended::Changed),
+            Staged::Overtaken(fault) => Step::Again(fault),
+        })
+    }
+
+    /// A record that is there says what became of the session.
+    async fn left(&self, mongo: &Mongo, answer: Ended) -> Result<Step<Ended>, Fault> {
+        if !matches!(answer, Ended::RecordExists) {
+            return Ok(Step::Leave(answer));
+        }
+        Ok(match find(mongo, self.session).await? {
+            Found::Committed => Step::Leave(Ended::Stored),
+            Found::Tombstone => Step::Leave(Ended::TooLate),
+            Found::Nothing => Step::Again(Fault::Answer("a record is there and is not found".to_owned())),
         })
     }
 }

@@ -4,17 +4,19 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use futures::future::try_join3;
 use imports::{
-    FileId, Identity, Mark, ParsedFile, Quarantined, ReadStudies, SearchId, Study, StudyId, WriteStudies,
+    Fenced, FileId, Identity, Mark, ParsedFile, Quarantined, ReadStudies, SearchId, Study, StudyId,
+    WriteStudies,
 };
 use messages::StoreError;
+use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::names::collections;
+use crate::transaction::{self, Step, Work};
 use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
 use crate::{Mongo, files, reading};
 
@@ -93,30 +95,26 @@ fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
 
 #[async_trait]
 impl WriteStudies for Mongo {
-    async fn store(&self, studies: &[Study], quarantined: &[Quarantined]) -> Result<(), StoreError> {
+    async fn store(
+        &self,
+        file: &Fenced,
+        studies: &[Study],
+        quarantined: &[Quarantined],
+    ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
         let work = async {
             let studies = studies.iter().map(encode_study).collect::<Result<Vec<_>, _>>()?;
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
-            insert(self, collections::QUARANTINE, quarantined).await?;
-            insert(self, collections::STUDY, studies).await
+            transaction::run(self, &Storing { file, studies, quarantined }).await
         };
-        self.call(doing, work).await
+        let is_held = self.call(doing.clone(), work).await?;
+        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
-        let delete = async |collection| {
-            self.collection(collection).delete_many(of_file(search, file)).await.map_err(Fault::from)
-        };
-        let work = async {
-            // First: a place in a file of which nothing is stored would have its beginning left out.
-            reading::forget(self, search, file).await?;
-            let forget = files::forget(self, search, file);
-            try_join3(forget, delete(collections::STUDY), delete(collections::QUARANTINE)).await?;
-            Ok(())
-        };
-        self.call(format!("discarding file {file} of search {search}"), work).await
+    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
+        let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
+        reading::take_back(self, file, &doing).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
@@ -129,40 +127,61 @@ impl WriteStudies for Mongo {
     }
 }
 
-fn of_file(search: SearchId, file: FileId) -> Document {
+pub(crate) fn of_file(search: SearchId, file: FileId) -> Document {
     doc! { SEARCH: search.key(), FILE: file.key() }
 }
 
-/// Inserts what is not there yet, in its order: whatever stops it, what is stored has no gaps.
-async fn insert(mongo: &Mongo, collection: &'static str, mut documents: Vec<Document>) -> Result<(), Fault> {
-    while !documents.is_empty() {
-        let inserted = mongo.collection(collection).insert_many(&documents).ordered(true).await;
-        match inserted {
-            // An ordered insert ends at the first document that is there. Another copy may be adding more of them
-            // right now, so what is missing has to be looked up each time.
-            Err(error) if is_only_repetition(&error) => {
-                documents = missing(mongo, collection, documents).await?;
-            }
-            inserted => return Ok(inserted.map(|_| ())?),
+/// What is to be stored of a file while it has its fence.
+struct Storing<'a> {
+    file: &'a Fenced,
+    studies: Vec<Document>,
+    quarantined: Vec<Document>,
+}
+
+#[async_trait]
+impl Work for Storing<'_> {
+    /// Whether the file has its fence.
+    type Answer = bool;
+
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, Fault> {
+        if !reading::hold(mongo, client, self.file).await? {
+            return Ok(Step::Leave(false));
         }
+        let all = [(collections::QUARANTINE, &self.quarantined), (collections::STUDY, &self.studies)];
+        for (collection, documents) in all {
+            let new = missing(mongo, client, collection, documents).await?;
+            if new.is_empty() {
+                continue;
+            }
+            match mongo.collection(collection).insert_many(new).session(&mut *client).await {
+                // A release without fences stores the same right now.
+                Err(error) if is_only_repetition(&error) => return Ok(Step::Again(error.into())),
+                inserted => inserted?,
+            };
+        }
+        Ok(Step::Commit(true))
     }
-    Ok(())
 }
 
 /// Those documents that are not stored.
-async fn missing(
+async fn missing<'a>(
     mongo: &Mongo,
+    client: &mut ClientSession,
     collection: &'static str,
-    mut documents: Vec<Document>,
-) -> Result<Vec<Document>, Fault> {
+    documents: &'a [Document],
+) -> Result<Vec<&'a Document>, Fault> {
     let ids: Vec<&Bson> = documents.iter().filter_map(|document| document.get(ID)).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let collection = mongo.collection(collection);
-    let stored = collection.find(doc! { ID: { "$in": ids } }).projection(doc! { ID: 1 }).await?;
-    let stored: Vec<Document> = stored.try_collect().await?;
+    let stored = collection.find(doc! { ID: { "$in": ids } }).projection(doc! { ID: 1 });
+    let mut stored = stored.session(&mut *client).await?;
+    let stored: Vec<Document> = stored.stream(client).try_collect().await?;
     let stored: HashSet<String> =
         stored.iter().filter_map(|found| Some(found.get(ID)?.to_string())).collect();
-    documents.retain(|document| document.get(ID).is_none_or(|id| !stored.contains(&id.to_string())));
-    Ok(documents)
+    let is_new = |document: &&Document| document.get(ID).is_none_or(|id| !stored.contains(&id.to_string()));
+    Ok(documents.iter().filter(is_new).collect())
 }
 
 /// Whether nothing is wrong but that some of the documents were stored before.

@@ -111,6 +111,19 @@ impl ReadViews for Mongo {
         self.call("listing the unfinished views".to_owned(), work).await
     }
 
+    async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
+        if limit == 0 {
+            // MongoDB takes 0 for no limit.
+            return Ok(Vec::new());
+        }
+        let work = async {
+            let views = self.collection(collections::VIEW);
+            let found = views.find(doc! { LIST: list.key(), ENDED: false }).limit(int(limit)).await?;
+            found.map_err(Fault::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
+        };
+        self.call(format!("listing the unfinished views of list {list}"), work).await
+    }
+
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let mut filter = doc! { LIST: list.key() };
         if let Some(Cursor { created_at, partition }) = after {

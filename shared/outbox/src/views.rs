@@ -138,6 +138,12 @@ pub trait ReadViews: Send + Sync {
     /// As [`ReadViews::view`].
     async fn unfinished(&self) -> Result<Vec<View>, StoreError>;
 
+    /// Up to `limit` of a list that have not ended, in no order.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError>;
+
     /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
     ///
     /// # Errors

@@ -49,6 +49,24 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
+    /// Up to `limit` of a list that have not ended, in no order, as they were written last: some may have ended since.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn written_unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
+        self.written.unfinished_of(list, limit).await
+    }
+
+    /// Of the same those that have not ended by now.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
+        let mut views = self.refresh(self.written_unfinished_of(list, limit).await?).await?;
+        views.retain(|view| !view.ended);
+        Ok(views)
+    }
+
     /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
     ///
     /// # Errors

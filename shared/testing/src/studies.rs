@@ -1,6 +1,9 @@
 //! What [`WriteStudies`] and [`ReadStudies`] promise.
 
-use imports::{Duplicate, FileId, Identity, Mark, ReadStudies, Reason, SearchId, StudyId, WriteStudies};
+use imports::{
+    Duplicate, Fenced, FileId, Identity, Mark, Place, ReadStudies, Reason, SearchId, Study, StudyId,
+    TrackReading, WriteStudies,
+};
 use messages::Host;
 use references::Reference;
 
@@ -13,9 +16,44 @@ pub struct Ports<'a> {
     pub read: &'a dyn ReadStudies,
     /// Writes.
     pub write: &'a dyn WriteStudies,
+    /// Gives fences.
+    pub track: &'a dyn TrackReading,
     /// Ids.
     pub host: &'a dyn Host,
 }
+
+impl Ports<'_> {
+    /// A file as an attempt may write it that begins now.
+    async fn begin(&self, search_id: SearchId, file_id: FileId) -> Result<Fenced, messages::StoreError> {
+        self.begin_by(search_id, file_id, READER).await
+    }
+
+    /// The same, with some studies of it stored.
+    async fn begin_with(
+        &self,
+        search: SearchId,
+        file: FileId,
+        studies: &[Study],
+    ) -> Result<Fenced, messages::StoreError> {
+        let held = self.begin(search, file).await?;
+        self.write.store(&held, studies, &[]).await?;
+        Ok(held)
+    }
+
+    /// The same by another reader.
+    async fn begin_by(
+        &self,
+        search_id: SearchId,
+        file_id: FileId,
+        reader: u32,
+    ) -> Result<Fenced, messages::StoreError> {
+        let fence = self.track.begin(search_id, file_id, reader).await?.fence;
+        Ok(Fenced { search_id, file_id, fence })
+    }
+}
+
+/// The version of the reader, unless it changes.
+const READER: u32 = 7;
 
 /// Checks every promise.
 ///
@@ -28,7 +66,11 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
     a_mark_replaces_only_that_of_a_later_study(ports).await?;
-    discarding_a_file_leaves_its_neighbours(ports).await
+    discarding_a_file_leaves_its_neighbours(ports).await?;
+    whoever_began_before_a_file_was_discarded_stores_nothing_more(ports).await?;
+    a_file_that_was_read_to_its_end_is_not_discarded(ports).await?;
+    another_reader_begins_a_file_anew(ports).await?;
+    many_records_are_discarded(ports).await
 }
 
 /// A batch that is stored again, in part or in whole, adds only what is new.
@@ -38,9 +80,10 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
-    ports.write.store(studies.split_at(3).0, &[]).await?;
-    ports.write.store(&studies, &[]).await?;
-    ports.write.store(&studies, &[]).await?;
+    let held = ports.begin(search, file).await?;
+    ports.write.store(&held, studies.split_at(3).0, &[]).await?;
+    ports.write.store(&held, &studies, &[]).await?;
+    ports.write.store(&held, &studies, &[]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 100).await?, studies);
     Ok(())
 }
@@ -53,10 +96,10 @@ pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Port
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for record in [12, 3, 7, 100, 1] {
-        ports
-            .write
-            .store(&[search::study(search, file, record), search::study(search, other, record)], &[])
-            .await?;
+        for file in [file, other] {
+            let held = ports.begin(search, file).await?;
+            ports.write.store(&held, &[search::study(search, file, record)], &[]).await?;
+        }
     }
     let page = async |after, limit| {
         let studies = ports.read.studies(search, file, after, limit).await?;
@@ -78,8 +121,9 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
     let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();
     let mut reversed = records.clone();
     reversed.reverse();
-    ports.write.store(&[], &reversed).await?;
-    ports.write.store(&[], &records).await?;
+    let held = ports.begin(search, file).await?;
+    ports.write.store(&held, &[], &reversed).await?;
+    ports.write.store(&held, &[], &records).await?;
     assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
     assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
     assert_eq!(ports.read.quarantined(search, file, 2, 2).await?, records.split_at(1).1);
@@ -102,7 +146,9 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
         r#abstract: text("long"),
         ..full.reference
     };
-    ports.write.store(&[full, search::study(search, file, 2), search::study(search, file, 5)], &[]).await?;
+    let held = ports.begin(search, file).await?;
+    let studies = [full, search::study(search, file, 2), search::study(search, file, 5)];
+    ports.write.store(&held, &studies, &[]).await?;
     let page = ports.read.identities(search, file, 0, 2).await?;
     let first = Identity {
         record: 1,
@@ -131,8 +177,6 @@ pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -
     }
     ports.write.finish(&search::parsed(other, search::file(ports.host), 0)).await?;
     assert_eq!(ports.read.parsed(search).await?, files);
-    ports.write.discard(search, files[1].file_id).await?;
-    assert_eq!(ports.read.parsed(search).await?, [files[0].clone(), files[2].clone()]);
     Ok(())
 }
 
@@ -144,7 +188,7 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
     let search = sample::partition(ports.host);
     let (first, second) = (search::file(ports.host), search::file(ports.host));
     let studies = [1, 2, 3].map(|record| search::study(search, second, record));
-    ports.write.store(&studies, &[]).await?;
+    let held = ports.begin_with(search, second, &studies).await?;
     let duplicate = |file_id, position, record| {
         let of = StudyId::of(search, file_id, record);
         Duplicate { of, file_id, position, record, reason: Reason::Doi }
@@ -169,7 +213,7 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
         ports.write.mark(&[mark(2, new)]).await?;
         assert_eq!(marks().await?[1], Some(then), "after {new:?}");
     }
-    ports.write.store(&studies, &[]).await?;
+    ports.write.store(&held, &studies, &[]).await?;
     ports.write.mark(&[]).await?;
     assert_eq!(marks().await?[2], Some(duplicate(first, 0, 4)));
     let count = async |file| ports.read.duplicates(search, file).await;
@@ -186,7 +230,7 @@ async fn marks(
     Ok(studies.iter().map(|study| study.duplicate).collect())
 }
 
-/// A refused file leaves nothing, and may be stored again.
+/// A refused file leaves nothing, and may be stored again by whoever discarded it.
 ///
 /// # Errors
 /// When a port fails.
@@ -194,15 +238,102 @@ pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Check
     let (search, file, kept) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for file in [file, kept] {
-        ports.write.store(&[search::study(search, file, 1)], &[search::quarantined(search, file, 2)]).await?;
+        let held = ports.begin(search, file).await?;
+        let (study, unread) = (search::study(search, file, 1), search::quarantined(search, file, 2));
+        ports.write.store(&held, &[study], &[unread]).await?;
     }
-    ports.write.discard(search, file).await?;
-    ports.write.discard(search, file).await?;
+    let held = ports.begin(search, file).await?;
+    let held = ports.write.discard(&ports.write.discard(&held).await?).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [search::study(search, kept, 1)]);
     assert_eq!(ports.read.quarantined(search, kept, 0, 10).await?.len(), 1);
-    ports.write.store(&[search::study(search, file, 1)], &[]).await?;
+    ports.write.store(&held, &[search::study(search, file, 1)], &[]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
+    assert_eq!(ports.begin(search, file).await?, held);
+    Ok(())
+}
+
+/// A call that failed because the file has another fence; the next attempt goes better.
+fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
+    assert!(matches!(call, Err(error) if error.is_retryable()), "{call:?}");
+}
+
+/// However late it comes; nor does it remember a place, or discard what others store.
+///
+/// # Errors
+/// When a port fails.
+pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let never_begun = Fenced { search_id: search, file_id: file, fence: 0 };
+    overtaken(&ports.write.store(&never_begun, &[search::study(search, file, 1)], &[]).await);
+    let old = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
+    let new = ports.write.discard(&old).await?;
+    let unread = [search::quarantined(search, file, 2)];
+    overtaken(&ports.write.store(&old, &[search::study(search, file, 1)], &unread).await);
+    overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
+    overtaken(&ports.track.reach(&old, &sample::search::end(Vec::new())).await);
+    ports.write.store(&new, &[search::study(search, file, 1)], &[]).await?;
+    overtaken(&ports.write.discard(&old).await);
+    ports.track.pause(&old).await?;
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
+    assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
+    let reading = ports.track.begin(search, file, READER).await?;
+    assert_eq!((reading.begun, reading.place, reading.fence), (1, None, new.fence));
+    Ok(())
+}
+
+/// Its answer may be on its way.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
+    let end = sample::search::end(Vec::new());
+    ports.track.reach(&held, &end).await?;
+    overtaken(&ports.write.discard(&held).await);
+    let reading = ports.track.begin(search, file, READER + 1).await?;
+    assert_eq!((reading.place, reading.fence), (Some(end), held.fence));
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
+    Ok(())
+}
+
+/// Whether a place was remembered or not: it may count the records otherwise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn another_reader_begins_a_file_anew(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let old = ports.begin(search, file).await?;
+    for (reader, place) in [(8, None), (6, Some(Place::Within(serde_json::json!({ "byte": 3 }))))] {
+        let held = ports.begin_by(search, file, reader + 1).await?;
+        ports.write.store(&held, &[search::study(search, file, 1)], &[]).await?;
+        if let Some(place) = &place {
+            ports.track.reach(&held, place).await?;
+        }
+        let reading = ports.track.begin(search, file, reader).await?;
+        assert_eq!((reading.begun, reading.place, reading.fence), (0, None, held.fence + 1));
+        assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
+        overtaken(&ports.write.store(&held, &[search::study(search, file, 2)], &[]).await);
+        assert_eq!(ports.track.begin(search, file, reader).await?.begun, 1);
+    }
+    overtaken(&ports.write.store(&old, &[search::study(search, file, 2)], &[]).await);
+    Ok(())
+}
+
+/// More than a store may remove at once.
+///
+/// # Errors
+/// When a port fails.
+pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();
+    let unread: Vec<_> = (2_101..=3_200).map(|number| search::quarantined(search, file, number)).collect();
+    let held = ports.begin(search, file).await?;
+    ports.write.store(&held, &studies, &unread).await?;
+    ports.write.discard(&held).await?;
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
+    assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     Ok(())
 }

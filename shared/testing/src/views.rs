@@ -31,6 +31,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_overtaken_or_repeated_write_changes_nothing(ports).await?;
     views_of_one_call_are_stored_each_on_its_own(ports).await?;
     unfinished_ones_are_listed_the_oldest_first(ports).await?;
+    unfinished_ones_of_a_list_are_read_up_to_a_limit(ports).await?;
     a_list_is_read_in_pages_the_latest_first(ports).await?;
     a_partition_is_what_its_document_shows(ports).await?;
     a_document_that_cannot_be_read_hides_no_list(ports).await
@@ -111,6 +112,26 @@ pub async fn unfinished_ones_are_listed_the_oldest_first(ports: &Ports<'_>) -> C
     let listed = ports.views.written.unfinished().await?;
     let ours: Vec<View> = listed.into_iter().filter(|view| ids.contains(&view.partition)).collect();
     assert_eq!(ours, views.into_iter().take(2).rev().collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Some of one list, which bounds what is read.
+///
+/// # Errors
+/// When a port fails.
+pub async fn unfinished_ones_of_a_list_are_read_up_to_a_limit(ports: &Ports<'_>) -> Checked {
+    let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];
+    let mut views = Vec::new();
+    for (list, ended) in [(list, false), (list, true), (other, false), (list, false)] {
+        let view = sample::view(ports.host, sample::partition(ports.host), 1, ended);
+        views.push(View { list, ..view });
+    }
+    ports.write.write(&views).await?;
+    let read = async |limit| ports.views.written.unfinished_of(list, limit).await;
+    let mut found = read(10).await?;
+    found.sort_by_key(|view| view.partition);
+    assert_eq!(found, [views[0].clone(), views[3].clone()]);
+    assert_eq!((read(1).await?.len(), read(0).await?.len()), (1, 0));
     Ok(())
 }
 

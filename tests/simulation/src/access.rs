@@ -46,20 +46,6 @@ impl<A: Send + 'static> Access<A> {
         self.port.call(call, move |world| perform(&mut Scene::new(world))).await
     }
 
-    /// The same for a call that may be performed in part, which is what `in_part` does, when it reports an error.
-    ///
-    /// # Errors
-    /// When it fails.
-    pub async fn call_or<T: Send>(
-        &self,
-        call: Call,
-        perform: impl FnOnce(&mut Scene<'_, A>) -> T + Send + 'static,
-        in_part: impl FnOnce(&mut Scene<'_, A>) + Send,
-    ) -> Result<T, StoreError> {
-        let perform = move |world: &mut World| perform(&mut Scene::new(world));
-        self.port.call_or(call, perform, |world| in_part(&mut Scene::new(world))).await
-    }
-
     /// Does something at once, as something that happens outside and cannot fail.
     pub fn with<T>(&self, act: impl FnOnce(&mut Scene<'_, A>) -> T) -> T {
         self.port.perform(|world| act(&mut Scene::new(world)))

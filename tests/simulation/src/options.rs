@@ -136,8 +136,6 @@ impl Mutant {
             | Self::RequeueWithoutTokens
             | Self::ReplyTokenUnchecked
             | Self::MintsWithoutRoom => &[Mode::Ledger],
-            // The tokens of copies are gone.
-            Self::SentStays => &[Mode::Optimistic],
             _ => &Mode::ALL,
         }
     }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use imports::Deadlines;
+use imports::ports::Allowance;
 use jiff::SignedDuration;
 use outbox::Policy;
 
@@ -97,6 +98,13 @@ impl Reader {
         let upload = self.seconds("UPLOAD_TIMEOUT_SECONDS", default.upload.unsigned_abs());
         let parse = self.seconds("PARSE_TIMEOUT_SECONDS", default.parse.unsigned_abs());
         Deadlines { upload: span(upload.max(upload_valid_for)), parse: span(parse) }
+    }
+
+    pub(super) fn allowance(&mut self, default: Allowance) -> Allowance {
+        Allowance {
+            searches: self.read("MAX_OPEN_SEARCHES", default.searches, |n| *n > 0, "a number, at least 1"),
+            bytes: self.read("MAX_OPEN_BYTES", default.bytes, |n| *n > 0, "a number of bytes, at least 1"),
+        }
     }
 
     /// At most what SQS allows

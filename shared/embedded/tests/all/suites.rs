@@ -69,13 +69,19 @@ async fn progress() -> Tested {
 #[tokio::test]
 async fn reading() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::reading::all(&testing::reading::Ports { track: &store, write: &store, host: &*host }).await
+    testing::reading::all(&testing::reading::Ports { track: &store, host: &*host }).await
 }
 
 #[tokio::test]
 async fn studies() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::studies::all(&testing::studies::Ports { read: &store, write: &store, host: &*host }).await
+    testing::studies::all(&testing::studies::Ports {
+        read: &store,
+        write: &store,
+        track: &store,
+        host: &*host,
+    })
+    .await
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Things for a search to store.
 
 use imports::messages::ObjectRef;
-use imports::{FileId, Job, JobState, ParsedFile, ProjectId, Quarantined, SearchId, Study, StudyId};
+use imports::{
+    Counts, FileId, Job, JobState, ParsedFile, Place, ProjectId, Quarantined, SearchId, Share, Study, StudyId,
+};
 use messages::Host;
 use references::{Quarantine, Reference};
 use uuid::Uuid;
@@ -52,6 +54,20 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
         excerpt: "TY  - ???".to_owned(),
     };
     Quarantined { search_id, file_id, record }
+}
+
+/// The end of a file of three records, one of them unreadable.
+pub fn end(unmarked: Vec<Share>) -> Place {
+    let counts = Counts {
+        format: "RIS".to_owned(),
+        format_certainty: "certain".to_owned(),
+        encoding: "UTF-8".to_owned(),
+        encoding_certainty: "certain".to_owned(),
+        records: 3,
+        studies: 2,
+        quarantined: 1,
+    };
+    Place::End { counts, unmarked }
 }
 
 /// A file that was read to its end.

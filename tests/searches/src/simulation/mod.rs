@@ -49,7 +49,8 @@ const NO_LOOK: &str = "no look before the timeout";
 const NO_METADATA: &str = "the upload's metadata has no";
 
 /// What is to be met besides faults at calls.
-const STUDIES_IN_PART: &str = "some of several studies are stored, and the call fails";
+const OVERTAKEN: &str = "a write is refused since what was read of its file was taken back";
+const BEGUN_ANEW: &str = "a file is begun anew by another reader";
 const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
 const MANY_BATCHES: &str = "a file of many batches is read to its end";
 const READ_ON: &str = "a file is read on from a place in it";
@@ -119,7 +120,8 @@ impl Workload for Searches {
 
     fn situations(&self) -> &'static [&'static str] {
         &[
-            STUDIES_IN_PART,
+            OVERTAKEN,
+            BEGUN_ANEW,
             STREAM_BREAKS,
             MANY_BATCHES,
             READ_ON,
@@ -138,6 +140,7 @@ impl Workload for Searches {
             (NO_LOOK, &Mode::ALL),
             (ports::PLACE_WITHOUT_STUDIES, &Mode::ALL),
             (ports::READER_VERSION_IGNORED, &Mode::ALL),
+            (ports::NO_FENCES, &Mode::ALL),
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),

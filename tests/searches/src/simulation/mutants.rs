@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dedup::GrantTokens;
+use functions::start_upload::FIRST_REQUEST;
 use imports::SearchEvent;
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
-use outbox::{CommitSession, Committed, Cursor, Page, ReadViews, SessionRecord, Settlement, View};
+use outbox::{CommitSession, Committed, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
 use saga::{Engine, Persist, Persisted, WriteDocuments};
 use simulation::Access;
-use uuid::Uuid;
 
 use super::outside::Outside;
 
@@ -31,9 +31,9 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         }
         if access.has(BOTH_WIN) {
             let meant = Arc::default();
-            let (commit, views) = (Arc::clone(&stores.commit_sessions), Arc::clone(&stores.read_views));
+            let (commit, records) = (Arc::clone(&stores.commit_sessions), Arc::clone(&stores.records));
             stores.commit_sessions = Arc::new(Remembers { inner: commit, meant: Arc::clone(&meant) });
-            stores.read_views = Arc::new(Believes { inner: views, meant });
+            stores.records = Arc::new(Believes { inner: records, meant });
         }
     }
     if access.has(TOKENS_ANEW)
@@ -115,8 +115,8 @@ impl GrantTokens for MintsAnew {
     }
 }
 
-/// The views that a worker meant to begin sagas with.
-type Meant = Arc<Mutex<BTreeMap<PartitionKey, View>>>;
+/// What a worker meant to write down of requests under a key.
+type Meant = Arc<Mutex<BTreeMap<Key, Write>>>;
 
 struct Remembers {
     inner: Arc<dyn CommitSession>,
@@ -126,30 +126,26 @@ struct Remembers {
 #[async_trait]
 impl CommitSession for Remembers {
     async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
-        locked(&self.meant).extend(session.views.iter().map(|view| (view.partition, view.clone())));
+        let requests = session.writes.iter().filter(|write| write.key.kind == FIRST_REQUEST);
+        locked(&self.meant).extend(requests.map(|write| (write.key.clone(), write.clone())));
         self.inner.commit(session).await
     }
 }
 
 /// Takes what it meant for what is there.
 struct Believes {
-    inner: Arc<dyn ReadViews>,
+    inner: Arc<dyn ReadRecords>,
     meant: Meant,
 }
 
 #[async_trait]
-impl ReadViews for Believes {
-    async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
-        let found = self.inner.view(partition).await?;
-        let meant = locked(&self.meant).get(&partition).cloned();
-        Ok(found.map(|found| meant.unwrap_or(found)))
-    }
-
-    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
-        self.inner.unfinished().await
-    }
-
-    async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
-        self.inner.list(list, after, limit).await
+impl ReadRecords for Believes {
+    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        let found = self.inner.record(key).await?;
+        let meant = locked(&self.meant).get(key).cloned();
+        Ok(found.map(|found| match meant {
+            Some(meant) => Record { body: meant.body, ..found },
+            None => found,
+        }))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use functions::start_upload::NewSearch;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
-use imports::{FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
+use imports::{Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
 use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
@@ -130,12 +130,8 @@ pub struct Outside {
     pub marks: BTreeMap<(SearchId, FileId, u64), (u32, u64)>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
-    /// The attempts at each file.
-    pub readings: BTreeMap<(SearchId, FileId), Reading>,
-    /// Files of which a reader of another version read some.
-    pub changed: BTreeSet<(SearchId, FileId)>,
-    /// Those of them that two copies of the command may have been at work on at once.
-    pub contested: BTreeSet<(SearchId, FileId)>,
+    /// The attempts at each file, and the version of the reader that was at work last.
+    pub readings: BTreeMap<(SearchId, FileId), (Reading, u32)>,
     /// How many attempts at each file crashed one after the other, or could not say that they ended.
     pub unfinished: BTreeMap<(SearchId, FileId), u32>,
     /// Files that were refused because so many did.
@@ -175,18 +171,38 @@ impl Outside {
     /// Makes everything that was read of a file what a reader of another version would have made of it: it counted a
     /// record more.
     pub(super) fn change_reader(&mut self, search: SearchId, file: FileId) {
-        // What has no place is read from the beginning by every reader, and what was read to its end is not read again.
-        let reading = self.readings.get_mut(&(search, file));
-        let place = reading.and_then(|reading| reading.place.as_mut());
-        let Some(place) = place.filter(|place| matches!(place, Place::Within(_))) else { return };
-        of_version(place, 0);
-        self.changed.insert((search, file));
+        // What was read to its end is not read again.
+        let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
+        match &mut reading.place {
+            Some(Place::End { .. }) => return,
+            Some(place) => of_version(place, 0),
+            None => {}
+        }
+        *reader = 0;
         if let Some(studies) = self.studies.remove(&(search, file)) {
             let shifted = studies
                 .into_iter()
                 .map(|(record, study)| (record + 1, Identity { record: record + 1, ..study }));
             self.studies.insert((search, file), shifted.collect());
         }
+    }
+
+    /// Whether a file has this fence.
+    pub(super) fn holds(&self, file: &Fenced) -> bool {
+        let known = self.readings.get(&(file.search_id, file.file_id));
+        known.is_some_and(|(reading, _)| reading.fence == file.fence)
+    }
+
+    /// Raises the fence of a file that was not read to its end, and removes what is stored of it: how many studies.
+    pub(super) fn take_back(&mut self, file: &Fenced) -> Option<usize> {
+        let key = (file.search_id, file.file_id);
+        let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
+            reading.fence == file.fence && !matches!(reading.place, Some(Place::End { .. }))
+        })?;
+        reading.fence += 1;
+        reading.place = None;
+        self.held.remove(&key);
+        Some(self.studies.remove(&key).map_or(0, |studies| studies.len()))
     }
 
     /// Stores studies, of which those that are there stay as they are.

@@ -7,9 +7,9 @@ use futures::stream;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, Place, PresignUpload, PresignedPost,
-    Progress, Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReportProgress, SearchId, Study,
-    TrackReading, UploadGrant, WriteStudies,
+    Fenced, FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, Place, PresignUpload,
+    PresignedPost, Progress, Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReportProgress,
+    SearchId, Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -17,7 +17,7 @@ use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
 use super::outside::{Outside, Quality};
-use super::{BATCH, HALF_UNREADABLE, MANY_BATCHES, NO_LOOK, READ_ON, STREAM_BREAKS, STUDIES_IN_PART};
+use super::{BATCH, BEGUN_ANEW, HALF_UNREADABLE, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON, STREAM_BREAKS};
 
 /// Looking an object up.
 const OBJECTS_HEAD: Call = Call::own(0, "objects.head");
@@ -34,8 +34,7 @@ const STUDIES_READ: Call = Call::own(5, "studies.read");
 /// Marking duplicates.
 const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
 /// Removing the studies of a file.
-// Not late, although it may be: docs/faults.md says under "What is known and not mended" what comes of that.
-const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").rare();
+const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").late().rare();
 /// Looking through the uploaded files.
 const OBJECTS_FIND: Call = Call::own(8, "objects.find").rare();
 
@@ -63,6 +62,9 @@ pub(super) static CALLS: [Call; 11] = [
 pub(super) const PLACE_WITHOUT_STUDIES: &str = "a place is remembered before what was read is stored";
 /// A reader goes on where one of another version was.
 pub(super) const READER_VERSION_IGNORED: &str = "a changed reader goes on by the number of records";
+
+/// Whoever read a file stores what was read, whatever became of the file meanwhile.
+pub(super) const NO_FENCES: &str = "studies are stored under any fence";
 
 /// An attempt that got nowhere because a store was away counts as one that crashed.
 pub(super) const FAILURES_ARE_CRASHES: &str = "failures of stores count as crashes";
@@ -171,20 +173,28 @@ pub(super) fn of_version(place: &mut Place, version: u32) {
 
 #[async_trait]
 impl TrackReading for Own {
-    async fn begin(&self, search: SearchId, file: FileId) -> Result<Reading, StoreError> {
+    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
         let ignores_versions = self.0.has(READER_VERSION_IGNORED);
         let begin = move |scene: &mut Scene<'_, Outside>| {
-            // Between two attempts a release with another reader may be deployed, by which the records are others.
-            let is_idle = scene.readings.get(&(search, file)).is_some_and(|reading| reading.begun == 0);
-            if is_idle && scene.rng().one_in(4) {
+            // A release with another reader may be deployed, by which the records are others; the one before may still
+            // be at work.
+            if scene.rng().one_in(4) {
                 scene.change_reader(search, file);
             }
-            let reading = scene.readings.entry((search, file)).or_default();
-            let mut before = reading.clone();
-            reading.begun += 1;
-            if before.begun > 0 && scene.changed.contains(&(search, file)) {
-                scene.contested.insert((search, file));
+            let (last, by) = scene.readings.entry((search, file)).or_insert((Reading::default(), reader));
+            let held = Fenced { search_id: search, file_id: file, fence: last.fence };
+            let is_another = *by != reader && !ignores_versions;
+            *by = reader;
+            if is_another && let Some(gone) = scene.take_back(&held) {
+                scene.meet(BEGUN_ANEW);
+                scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
+                if let Some((last, _)) = scene.readings.get_mut(&(search, file)) {
+                    last.begun = 0;
+                }
             }
+            let (last, _) = scene.readings.entry((search, file)).or_insert((Reading::default(), reader));
+            let mut before = last.clone();
+            last.begun += 1;
             let unfinished = scene.unfinished.entry((search, file)).or_default();
             *unfinished += 1;
             if *unfinished > MOST_CRASHES {
@@ -202,11 +212,17 @@ impl TrackReading for Own {
         self.0.call(READING_BEGIN, begin).await
     }
 
-    async fn reach(&self, search: SearchId, file: FileId, place: &Place) -> Result<(), StoreError> {
-        let (place, holds_back) = (place.clone(), self.0.has(PLACE_WITHOUT_STUDIES));
+    async fn reach(&self, held: &Fenced, place: &Place) -> Result<(), StoreError> {
+        let (place, held, holds_back) = (place.clone(), *held, self.0.has(PLACE_WITHOUT_STUDIES));
+        let Fenced { search_id: search, file_id: file, .. } = held;
+        let ignores_fences = self.0.has(NO_FENCES);
         let reach = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("reading.reach    file {}", short(&file)));
-            let Some(reading) = scene.readings.get_mut(&(search, file)) else { return };
+            if !ignores_fences && !scene.holds(&held) {
+                scene.meet(OVERTAKEN);
+                return Err(Fenced::overtaken("remembering a place"));
+            }
+            let Some((reading, _)) = scene.readings.get_mut(&(search, file)) else { return Ok(()) };
             if matches!(place, Place::End { .. }) || !matches!(reading.place, Some(Place::End { .. })) {
                 reading.place = Some(place);
             }
@@ -214,20 +230,26 @@ impl TrackReading for Own {
                 let last = studies.pop_last();
                 scene.held.extend(last.map(|last| ((search, file), last)));
             }
+            Ok(())
         };
-        self.0.call(READING_REACH, reach).await
+        self.0.call(READING_REACH, reach).await?
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn pause(&self, held: &Fenced) -> Result<(), StoreError> {
+        let held = *held;
+        let Fenced { search_id: search, file_id: file, .. } = held;
         let counts_failures = self.0.has(FAILURES_ARE_CRASHES);
         let pause = move |scene: &mut Scene<'_, Outside>| {
+            if !scene.holds(&held) {
+                return;
+            }
             scene.held.remove(&(search, file));
             scene.unfinished.remove(&(search, file));
-            let place = scene.readings.get(&(search, file)).map(|reading| &reading.place);
+            let place = scene.readings.get(&(search, file)).map(|(reading, _)| &reading.place);
             if counts_failures && place == scene.begun_at.get(&(search, file)) {
                 return;
             }
-            if let Some(reading) = scene.readings.get_mut(&(search, file)) {
+            if let Some((reading, _)) = scene.readings.get_mut(&(search, file)) {
                 reading.begun = 0;
             }
         };
@@ -237,32 +259,41 @@ impl TrackReading for Own {
 
 #[async_trait]
 impl WriteStudies for Own {
-    async fn store(&self, studies: &[Study], _: &[Quarantined]) -> Result<(), StoreError> {
-        let (all, some) = (studies.to_vec(), studies);
-        let store = move |scene: &mut Scene<'_, Outside>| scene.store(all);
-        let in_part = |scene: &mut Scene<'_, Outside>| {
-            let count = scene.rng().index(some.len());
-            if count > 0 {
-                scene.meet(STUDIES_IN_PART);
-                scene.store(some[..count].to_vec());
+    async fn store(&self, held: &Fenced, studies: &[Study], _: &[Quarantined]) -> Result<(), StoreError> {
+        let (held, studies, ignores_fences) = (*held, studies.to_vec(), self.0.has(NO_FENCES));
+        let store = move |scene: &mut Scene<'_, Outside>| {
+            if !ignores_fences && !scene.holds(&held) {
+                scene.meet(OVERTAKEN);
+                return Err(Fenced::overtaken("storing studies"));
             }
+            scene.store(studies);
+            Ok(())
         };
-        self.0.call_or(STUDIES_STORE, store, in_part).await
+        self.0.call(STUDIES_STORE, store).await?
     }
 
-    async fn discard(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn discard(&self, held: &Fenced) -> Result<Fenced, StoreError> {
+        let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
+        let Fenced { search_id: search, file_id: file, .. } = held;
         let discard = move |scene: &mut Scene<'_, Outside>| {
-            let found = scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len());
+            let found = match scene.take_back(&held) {
+                Some(found) => found,
+                None if ignores_fences => {
+                    scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
+                }
+                None => {
+                    scene.meet(OVERTAKEN);
+                    return Err(Fenced::overtaken("discarding a file"));
+                }
+            };
             let half = scene.truth.get(&search).and_then(|truth| truth.files.get(&file));
             if found > 0 && half == Some(&Quality::HalfReadable) {
                 scene.meet(HALF_UNREADABLE);
             }
-            scene.files.remove(&(search, file));
-            scene.readings.remove(&(search, file));
-            scene.unfinished.remove(&(search, file));
             scene.note(|| format!("studies.discard  file {} of {}: {found}", short(&file), short(&search)));
+            Ok(Fenced { fence: held.fence + 1, ..held })
         };
-        self.0.call(STUDIES_DISCARD, discard).await
+        self.0.call(STUDIES_DISCARD, discard).await?
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {

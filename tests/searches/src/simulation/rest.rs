@@ -99,6 +99,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
             return broken(Invariant::EffectsTakeEffectOnce, detail);
         }
         parsed(rest, search, *file, known.outcome.as_ref())?;
+        taken_back(rest, search, *file, known.outcome.as_ref())?;
     }
     Ok(())
 }
@@ -212,8 +213,7 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
     // Nothing in the files is unreadable, so the studies are those of the first records.
     let studies = rest.studies.get(&(search, file));
     let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
-    // While the reader changes, the slower of two copies may discard what the quicker one has stored.
-    if records.clone().ne(1..=counts.studies) && !rest.contested.contains(&(search, file)) {
+    if records.clone().ne(1..=counts.studies) {
         let (file, records) = (short(&file), records.collect::<Vec<_>>());
         let detail =
             format!("file {file} of search {search} completed, but the studies stored are {records:?}");
@@ -222,10 +222,23 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
     Ok(())
 }
 
+/// Nothing is left of a file that was refused, however late another copy of its command was.
+fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> Checked {
+    let Some(Outcome::Failed { .. }) = outcome else { return Ok(()) };
+    let left = rest.studies.get(&(search, file)).map_or(0, BTreeMap::len);
+    if left > 0 && !rest.given_up.contains(&(search, file)) {
+        let file = short(&file);
+        let detail =
+            format!("file {file} of search {search} was refused, but {left} of its studies are stored");
+        return broken(Invariant::Application, detail);
+    }
+    Ok(())
+}
+
 /// Whatever the order in which its files were read, a search has the marks that all of them together give.
 fn duplicates(rest: &AtRest<'_>, search: SearchId) -> Checked {
     // A command that was given up may have got no further than to what it marks by.
-    if rest.given_up.iter().chain(&rest.contested).any(|(of, _)| *of == search) {
+    if rest.given_up.iter().any(|(of, _)| *of == search) {
         return Ok(());
     }
     let mut matcher = Matcher::default();

@@ -90,7 +90,7 @@ impl World {
     }
 
     fn sessions_at_rest(&self) -> Checked {
-        for id in self.checks.sessions.keys() {
+        for (id, partition) in &self.checks.sessions {
             let Some(stored) = self.sessions.get(id) else {
                 return broken(Invariant::Quiescence, format!("session {id} was never settled"));
             };
@@ -98,6 +98,10 @@ impl World {
                 return broken(Invariant::Quiescence, format!("session {id} keeps its messages"));
             }
             debug_assert!(stored.found != Found::Nothing);
+            if stored.found == Found::Committed && !self.documents.contains_key(partition) {
+                let detail = format!("session {id} was committed, and partition {partition} never began");
+                return broken(Invariant::Quiescence, detail);
+            }
         }
         for partition in self.views.keys() {
             let is_orphan = !self.documents.contains_key(partition) && !self.is_committed(*partition);

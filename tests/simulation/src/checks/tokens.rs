@@ -101,6 +101,15 @@ impl World {
         let Some(stored) = self.documents.get(&partition) else { return };
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
         let readable = |entry: &&Entry| !self.unreadable.contains(&entry.id);
+        let was_processed = |entry: &&Entry| content.processed.iter().any(|known| known.id == entry.id);
+        if let Some(sent) = outbox.iter().filter(readable).find(was_processed) {
+            let detail = format!(
+                "partition {} keeps {}, which was sent: it was processed",
+                short(&partition),
+                sent.id
+            );
+            return self.violate(Invariant::Bounded, || detail);
+        }
         let sizes = [
             ("processed messages", content.processed.len(), bounds.messages),
             ("expected messages", content.expected.len(), bounds.awaited),

@@ -54,6 +54,15 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, unfinished).await
     }
 
+    async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
+        let unfinished = move |world: &mut World| {
+            let mut views = world.views_that(|view| view.list == list && !view.ended);
+            views.truncate(limit);
+            views
+        };
+        self.call(Call::VIEWS_READ, unfinished).await
+    }
+
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let page = move |world: &mut World| {
             let place = |cursor: Cursor| (cursor.created_at, cursor.partition);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use functions::start_upload::{Keyed, NewFile, NewSearch, StartUpload};
 use futures::future::join_all;
-use imports::{SearchId, ids};
+use imports::SearchId;
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -34,7 +34,12 @@ struct Round {
 /// Does what such a client does. It does the same again after a crash.
 pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
-    let search = ids::keyed_search(project(), intent.key);
+    let search = loop {
+        match function.keyed_search(project(), intent.key).await {
+            Ok(search) => break search,
+            Err(_) => access.sleep(Duration::from_secs(1)).await,
+        }
+    };
     access.with(|scene| {
         scene.note(|| format!("search {} is asked for under a key", short(&search)));
         scene.truth.entry(search).or_default().is_keyed = true;

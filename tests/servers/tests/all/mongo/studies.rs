@@ -2,7 +2,7 @@
 
 use backend::SystemHost;
 use futures::future::try_join3;
-use imports::{ReadStudies, WriteStudies};
+use imports::{Fenced, FileId, ReadStudies, SearchId, TrackReading, WriteStudies};
 use mongodb::bson::doc;
 use testing::sample::{self, search as samples};
 
@@ -11,17 +11,27 @@ use super::{Scratch, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
+async fn begin(
+    scratch: &Scratch,
+    search_id: SearchId,
+    file_id: FileId,
+) -> Result<Fenced, messages::StoreError> {
+    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
+    Ok(Fenced { search_id, file_id, fence })
+}
+
 #[tokio::test]
-async fn a_repetition_whose_new_studies_no_majority_confirmed_is_no_success() -> Tested {
+async fn studies_that_no_majority_confirmed_are_no_success() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let held = begin(&scratch, search, file).await?;
     let studies: Vec<_> = (1..=10).map(|record| samples::study(search, file, record)).collect();
-    scratch.mongo.store(studies.split_at(5).0, &[]).await?;
+    scratch.mongo.store(&held, studies.split_at(5).0, &[]).await?;
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
-    let fault = scratch.fail(1, &["insert"], how).await?;
-    unknown(scratch.mongo.store(&studies, &[]).await);
+    let fault = scratch.fail(20, &["commitTransaction"], how).await?;
+    unknown(scratch.mongo.store(&held, &studies, &[]).await);
     fault.off().await?;
-    scratch.mongo.store(&studies, &[]).await?;
+    scratch.mongo.store(&held, &studies, &[]).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 100).await?, studies);
     scratch.end().await
 }
@@ -30,26 +40,28 @@ async fn a_repetition_whose_new_studies_no_majority_confirmed_is_no_success() ->
 async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let held = begin(&scratch, search, file).await?;
     let studies: Vec<_> = (1..=1_500).map(|record| samples::study(search, file, record)).collect();
     let unread: Vec<_> = (1_501..=1_600).map(|number| samples::quarantined(search, file, number)).collect();
-    let fault = scratch.fail(4, &["insert"], doc! { "closeConnection": true }).await?;
-    unknown(scratch.mongo.store(&studies, &unread).await);
+    let fault = scratch.fail(100, &["insert"], doc! { "closeConnection": true }).await?;
+    unknown(scratch.mongo.store(&held, &studies, &unread).await);
     fault.off().await?;
-    scratch.mongo.store(&studies, &unread).await?;
+    scratch.mongo.store(&held, &studies, &unread).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
     assert_eq!(scratch.mongo.quarantined(search, file, 0, 10_000).await?, unread);
     scratch.end().await
 }
 
-/// An ordered insert ends at the first study that the other copy was quicker with; it has to go on behind it.
+/// Their transactions meet; whichever is refused has to begin again, with what is missing then.
 #[tokio::test]
 async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let held = begin(&scratch, search, file).await?;
     let studies: Vec<_> = (1..=3_000).map(|record| samples::study(search, file, record)).collect();
     let copy = async || {
         for batch in studies.chunks(1_000) {
-            scratch.mongo.store(batch, &[]).await?;
+            scratch.mongo.store(&held, batch, &[]).await?;
         }
         Ok::<_, messages::StoreError>(())
     };
@@ -63,9 +75,10 @@ async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
 async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let held = begin(&scratch, search, file).await?;
     let mut study = samples::study(search, file, 1);
     study.reference.r#abstract = Some("x".repeat(17 << 20));
-    let error = scratch.mongo.store(&[study], &[]).await.unwrap_err();
+    let error = scratch.mongo.store(&held, &[study], &[]).await.unwrap_err();
     assert!(!error.is_retryable(), "{}", error.chain());
     scratch.end().await
 }

@@ -70,12 +70,18 @@ async fn progress_on(scratch: &Scratch) -> Tested {
 
 async fn reading_on(scratch: &Scratch) -> Tested {
     let store = &scratch.mongo;
-    testing::reading::all(&testing::reading::Ports { track: store, write: store, host: &SystemHost }).await
+    testing::reading::all(&testing::reading::Ports { track: store, host: &SystemHost }).await
 }
 
 async fn studies_on(scratch: &Scratch) -> Tested {
     let store = &scratch.mongo;
-    testing::studies::all(&testing::studies::Ports { read: store, write: store, host: &SystemHost }).await
+    testing::studies::all(&testing::studies::Ports {
+        read: store,
+        write: store,
+        track: store,
+        host: &SystemHost,
+    })
+    .await
 }
 
 async fn sessions_on(scratch: &Scratch) -> Tested {
