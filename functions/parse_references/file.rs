@@ -113,13 +113,13 @@ impl ParseReferences {
         place: Option<&Place>,
     ) -> Result<Reader, StoreError> {
         let reader = match place {
-            None | Some(Place::End { .. }) => Reader::new(self.limits),
+            None | Some(Place::End { .. } | Place::Refused { .. }) => Reader::new(self.limits),
             Some(Place::Within(checkpoint)) => {
                 let checkpoint = Checkpoint::deserialize(checkpoint).ok();
                 match checkpoint.and_then(|checkpoint| Reader::resume(self.limits, &checkpoint)) {
                     Some(reader) => reader,
                     None => {
-                        *held = self.studies.discard(held).await?;
+                        *held = self.studies.discard(held, None).await?;
                         Reader::new(self.limits)
                     }
                 }

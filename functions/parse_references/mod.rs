@@ -135,13 +135,17 @@ impl ParseReferences {
         reporter: &Reporter,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        if let Some(Place::End { counts, unmarked }) = place {
-            let marking = (counts.clone(), unmarked.clone());
-            return self.complete(message, command, held, marking, reporter, time).await;
+        match place {
+            Some(Place::End { counts, unmarked }) => {
+                let marking = (counts.clone(), unmarked.clone());
+                return self.complete(message, command, held, marking, reporter, time).await;
+            }
+            Some(Place::Refused { reason, reply }) => return refused(command, reason.clone(), *reply),
+            Some(Place::Within(_)) | None => {}
         }
         if *begun >= MOST_CRASHES {
-            *held = self.studies.discard(held).await?;
-            return refused(command, format!("reading it made the parser crash {begun} times"), CRASHED);
+            let reason = format!("reading it made the parser crash {begun} times");
+            return self.refuse(command, held, reason, CRASHED).await;
         }
         let reader = self.reader(held, place.as_ref()).await?;
         let reason = match self.parse_file(message, command, reporter, (*held, reader), time).await {
@@ -157,10 +161,21 @@ impl ParseReferences {
             Err(FileError::Store(error)) => return Err(error.into()),
             Err(error) => chain(&error),
         };
-        // Unless another copy has read it to its end, while it was there or by other settings; then this fails, and the
-        // next attempt says so.
-        *held = self.studies.discard(held).await?;
-        refused(command, reason, READ)
+        self.refuse(command, held, reason, READ).await
+    }
+
+    /// Takes back what is stored of a file, and answers that it is refused. Unless another copy has read it to its end,
+    /// while it was there or by other settings, or has refused it: then this fails, and the next attempt answers that.
+    async fn refuse(
+        &self,
+        command: &StartParsing,
+        held: &mut Fenced,
+        reason: String,
+        reply: usize,
+    ) -> Result<Done, HandlerError> {
+        let then = Place::Refused { reason: reason.clone(), reply };
+        *held = self.studies.discard(held, Some(&then)).await?;
+        refused(command, reason, reply)
     }
 
     /// Marks the duplicates of a file that was read to its end, and answers.

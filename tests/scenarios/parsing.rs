@@ -54,8 +54,8 @@ impl WriteStudies for Recording {
         self.store.store(file, studies, quarantined).await
     }
 
-    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
-        self.store.discard(file).await
+    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+        self.store.discard(file, then).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
@@ -271,7 +271,7 @@ async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
     let shifted = testing::sample::search::study(search_id, file_id, 3);
     let refused = world.store().store(&of_before, &[shifted], &[]).await.unwrap_err();
     assert!(refused.is_retryable(), "{}", refused.chain());
-    assert!(world.store().discard(&of_before).await.is_err());
+    assert!(world.store().discard(&of_before, None).await.is_err());
     world.run().await;
     assert_eq!(world.studies(search_id).await.len(), 2);
 }

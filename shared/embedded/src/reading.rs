@@ -14,10 +14,10 @@ use crate::value::{from_json, int, json, uint};
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
     ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";
 const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
-    AND (?4 ->> '$.end' IS NOT NULL OR place ->> '$.end' IS NULL)";
+    AND (?5 OR place IS NULL OR place ->> '$.within' IS NOT NULL)";
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
-const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = NULL
-    WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND place ->> '$.end' IS NULL";
+const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4
+    WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
 
 #[async_trait]
 impl TrackReading for Store {
@@ -28,8 +28,8 @@ impl TrackReading for Store {
                 && last.is_some_and(|last| last != reader)
             {
                 let held = Fenced { search_id: search, file_id: file, fence };
-                // Not when it was read to its end: then it is not read again.
-                if take_back(db, &held)? {
+                // Not when it was read to its end or refused: then it is not read again.
+                if take_back(db, &held, None)? {
                     forget_attempts(db, &Fenced { fence: fence + 1, ..held })?;
                 }
             }
@@ -45,8 +45,8 @@ impl TrackReading for Store {
         let doing = format!("remembering how far file {file_id} of search {search_id} is read");
         let (place, file, refused) = (place.clone(), *file, Fenced::overtaken(doing.clone()));
         let work = move |db: &Connection| {
-            let place = json(&place)?;
-            let key = params![search_id.to_string(), file_id.to_string(), int(fence), place];
+            let (text, is_final) = (json(&place)?, place.is_final());
+            let key = params![search_id.to_string(), file_id.to_string(), int(fence), text, is_final];
             db.prepare_cached(REACH)?.execute(key)?;
             holds(db, &file)
         };
@@ -74,13 +74,14 @@ pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     Ok(db.prepare_cached(sql)?.query_row(key, |row| row.get::<_, i64>(0))? > 0)
 }
 
-/// Raises a file's fence and removes what is stored of it; false when it has another, or was read to its end.
-pub(crate) fn take_back(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+/// Raises a file's fence and removes what is stored of it; false when it has another, or was read to its end or refused.
+pub(crate) fn take_back(db: &Connection, file: &Fenced, then: Option<&Place>) -> Result<bool, Fault> {
     let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
-    if db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence)])? == 0 {
+    let then = then.map(json).transpose()?;
+    if db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence), then])? == 0 {
         return Ok(false);
     }
-    for table in ["study", "quarantine"] {
+    for table in ["study", "quarantine", "parsed_file"] {
         let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
         db.prepare_cached(&sql)?.execute(params![search, file_id])?;
     }

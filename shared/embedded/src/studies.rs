@@ -1,7 +1,7 @@
 //! Studies and quarantined records, each once.
 
 use async_trait::async_trait;
-use imports::{Fenced, Identity, Mark, ParsedFile, Quarantined, ReadStudies, Study, WriteStudies};
+use imports::{Fenced, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, params};
@@ -54,10 +54,10 @@ impl WriteStudies for Store {
         if is_held { Ok(()) } else { Err(refused) }
     }
 
-    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
+    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
-        let (file, refused) = (*file, Fenced::overtaken(doing.clone()));
-        let work = move |db: &Connection| reading::take_back(db, &file);
+        let (file, then, refused) = (*file, then.cloned(), Fenced::overtaken(doing.clone()));
+        let work = move |db: &Connection| reading::take_back(db, &file, then.as_ref());
         let is_taken_back = self.change(Call::StudiesDiscard, doing, work).await?;
         if is_taken_back { Ok(Fenced { fence: file.fence + 1, ..file }) } else { Err(refused) }
     }

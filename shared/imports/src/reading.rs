@@ -37,8 +37,15 @@ pub struct Fenced {
 
 /// What an attempt is told whose file has another fence.
 #[derive(Debug, thiserror::Error)]
-#[error("what was stored of the file was taken back meanwhile, or it was read to its end")]
+#[error("what was stored of the file was taken back meanwhile, or it was read to its end or refused")]
 pub struct Overtaken;
+
+impl Place {
+    /// Whether nothing is read of the file any more.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::End { .. } | Self::Refused { .. })
+    }
+}
 
 impl Fenced {
     /// The failure of a write that the fence refused. The next attempt begins under the new one.
@@ -60,6 +67,13 @@ pub enum Place {
         /// What is left of the marking of duplicates.
         unmarked: Vec<Share>,
     },
+    /// It was refused, and nothing of it is stored. That stays so, as the answer may be on its way.
+    Refused {
+        /// Why, as the answer says.
+        reason: String,
+        /// Which of the command's replies says so.
+        reply: usize,
+    },
 }
 
 /// Keeps track of the attempts at reading files.
@@ -67,8 +81,8 @@ pub enum Place {
 pub trait TrackReading: Send + Sync {
     /// Notes that an attempt begins, by a reader of this version; returns what was known before.
     ///
-    /// A reader of another version than the last one may count the records otherwise. Unless the file was read to its end,
-    /// such an attempt begins it anew: what is stored of it is taken back first, as [`WriteStudies::discard`] does.
+    /// A reader of another version than the last one may count the records otherwise. Unless the file was read to its end
+    /// or refused, such an attempt begins it anew: what is stored of it is taken back first, as [`WriteStudies::discard`] does.
     ///
     /// [`WriteStudies::discard`]: crate::WriteStudies::discard
     ///
@@ -76,8 +90,8 @@ pub trait TrackReading: Send + Sync {
     /// When the store does not answer, or holds something else.
     async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError>;
 
-    /// Remembers a place of a file, in place of the one before. A place within does not replace the end: another attempt
-    /// has read on meanwhile.
+    /// Remembers a place of a file, in place of the one before. A place within replaces neither the end nor a refusal:
+    /// another attempt was there meanwhile.
     ///
     /// # Errors
     /// When the store does not answer; retryable when the file has another fence.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::duplicates::{Duplicate, Identity};
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
-use crate::reading::Fenced;
+use crate::reading::{Fenced, Place};
 
 /// A study's id: derived from search, file and record, so that storing it twice stores it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -106,15 +106,16 @@ pub trait WriteStudies: Send + Sync {
         quarantined: &[Quarantined],
     ) -> Result<(), StoreError>;
 
-    /// Takes back everything that is stored of a file that was not read to its end, and how far it was read. Nobody stores
-    /// more of it but by the fence that is returned, or by one that [`TrackReading::begin`] returns from now on.
+    /// Takes back everything that is stored of a file that was neither read to its end nor refused. Its place is `then`
+    /// from now on; none for its beginning. Nobody stores more of it but by the fence that is returned, or by one that
+    /// [`TrackReading::begin`] returns from now on.
     ///
     /// [`TrackReading::begin`]: crate::TrackReading::begin
     ///
     /// # Errors
     /// When the store does not answer; then some of it may be there still, and the next attempt that begins removes it.
-    /// Retryable when the file has another fence, or was read to its end.
-    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError>;
+    /// Retryable when the file has another fence, or was read to its end or refused.
+    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError>;
 
     /// Remembers that a file was read to its end, once all of it is stored.
     ///

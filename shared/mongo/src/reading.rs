@@ -20,7 +20,8 @@ use crate::{Mongo, files};
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
 const PLACE: &str = "Place";
-const END: &str = "Place.end";
+/// There in a place that is not final.
+const WITHIN: &str = "Place.within";
 /// Missing in documents of releases without fences; then it is 0.
 const FENCE: &str = "Fence";
 /// The version of the reader that was at work last.
@@ -63,12 +64,12 @@ impl TrackReading for Mongo {
         let doing = format!("remembering how far file {} of search {} is read", file.file_id, file.search_id);
         let work = async {
             let mut which = held(file);
-            if let Place::Within(_) = place {
-                which.insert(END, doc! { "$exists": false });
+            if !place.is_final() {
+                which.insert("$or", not_final());
             }
             let is_set = set(self, which, doc! { PLACE: to_bson(place)? }).await?;
             let attempts = self.collection(collections::READING);
-            // Another attempt may have read on to the end; that is no failure.
+            // Another attempt may have read on to the end; that is no failure of this one.
             Ok(is_set || attempts.find_one(held(file)).await?.is_some())
         };
         let is_held = self.call(doing.clone(), work).await?;
@@ -92,7 +93,7 @@ fn begun(reader: u32) -> Vec<Document> {
     let stale = doc! { "$and": [
         { "$not": [missing(READER)] },
         { "$ne": [format!("${READER}"), int(reader)] },
-        missing(END),
+        { "$or": [missing(PLACE), { "$not": [missing(WITHIN)] }] },
     ] };
     vec![
         doc! { "$set": { STALE: stale } },
@@ -106,6 +107,11 @@ fn begun(reader: u32) -> Vec<Document> {
         } },
         doc! { "$unset": STALE },
     ]
+}
+
+/// Of a file that was neither read to its end nor refused.
+fn not_final() -> Vec<Document> {
+    vec![doc! { PLACE: { "$exists": false } }, doc! { WITHIN: { "$exists": true } }]
 }
 
 /// The file's document, while it has this fence.
@@ -136,16 +142,24 @@ async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Re
     Ok(attempts.update_one(which, update).session(client).await?.matched_count > 0)
 }
 
-/// Raises the fence of a file that was not read to its end, and removes what is stored of it.
-pub(crate) async fn take_back(mongo: &Mongo, file: &Fenced, doing: &str) -> Result<Fenced, StoreError> {
+/// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it.
+pub(crate) async fn take_back(
+    mongo: &Mongo,
+    file: &Fenced,
+    then: Option<&Place>,
+    doing: &str,
+) -> Result<Fenced, StoreError> {
     let raise = async {
         let mut which = held(file);
-        which.insert(END, doc! { "$exists": false });
-        let update = doc! {
+        which.insert("$or", not_final());
+        let mut update = doc! {
             "$inc": { FENCE: 1_i64 },
             "$set": { CLEARING: true },
-            "$unset": { PLACE: "" },
             "$currentDate": { TOUCHED_AT: true },
+        };
+        match then {
+            Some(place) => update.insert("$set", doc! { CLEARING: true, PLACE: to_bson(place)? }),
+            None => update.insert("$unset", doc! { PLACE: "" }),
         };
         Ok(mongo.collection(collections::READING).update_one(which, update).await?.matched_count > 0)
     };

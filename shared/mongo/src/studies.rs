@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Mark, ParsedFile, Quarantined, ReadStudies, SearchId, Study, StudyId,
+    Fenced, FileId, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Study, StudyId,
     WriteStudies,
 };
 use messages::StoreError;
@@ -112,9 +112,9 @@ impl WriteStudies for Mongo {
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
-    async fn discard(&self, file: &Fenced) -> Result<Fenced, StoreError> {
+    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
-        reading::take_back(self, file, &doing).await
+        reading::take_back(self, file, then, &doing).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {

@@ -69,6 +69,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     discarding_a_file_leaves_its_neighbours(ports).await?;
     whoever_began_before_a_file_was_discarded_stores_nothing_more(ports).await?;
     a_file_that_was_read_to_its_end_is_not_discarded(ports).await?;
+    a_file_that_was_refused_stays_so(ports).await?;
     another_reader_begins_a_file_anew(ports).await?;
     many_records_are_discarded(ports).await
 }
@@ -243,7 +244,7 @@ pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Check
         ports.write.store(&held, &[study], &[unread]).await?;
     }
     let held = ports.begin(search, file).await?;
-    let held = ports.write.discard(&ports.write.discard(&held).await?).await?;
+    let held = ports.write.discard(&ports.write.discard(&held, None).await?, None).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [search::study(search, kept, 1)]);
@@ -268,13 +269,13 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
     let never_begun = Fenced { search_id: search, file_id: file, fence: 0 };
     overtaken(&ports.write.store(&never_begun, &[search::study(search, file, 1)], &[]).await);
     let old = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    let new = ports.write.discard(&old).await?;
+    let new = ports.write.discard(&old, None).await?;
     let unread = [search::quarantined(search, file, 2)];
     overtaken(&ports.write.store(&old, &[search::study(search, file, 1)], &unread).await);
     overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
     overtaken(&ports.track.reach(&old, &sample::search::end(Vec::new())).await);
     ports.write.store(&new, &[search::study(search, file, 1)], &[]).await?;
-    overtaken(&ports.write.discard(&old).await);
+    overtaken(&ports.write.discard(&old, None).await);
     ports.track.pause(&old).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
@@ -292,10 +293,29 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let end = sample::search::end(Vec::new());
     ports.track.reach(&held, &end).await?;
-    overtaken(&ports.write.discard(&held).await);
+    overtaken(&ports.write.discard(&held, None).await);
     let reading = ports.track.begin(search, file, READER + 1).await?;
     assert_eq!((reading.place, reading.fence), (Some(end), held.fence));
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
+    Ok(())
+}
+
+/// Whoever was reading it too stores nothing more, and whoever begins is told why.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
+    let refused = Place::Refused { reason: "no \"title\"".to_owned(), reply: 2 };
+    let after = ports.write.discard(&held, Some(&refused)).await?;
+    overtaken(&ports.write.discard(&after, None).await);
+    ports.track.reach(&after, &Place::Within(serde_json::json!({ "byte": 3 }))).await?;
+    for reader in [READER, READER + 1] {
+        let reading = ports.track.begin(search, file, reader).await?;
+        assert_eq!((reading.place, reading.fence), (Some(refused.clone()), after.fence));
+    }
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     Ok(())
 }
 
@@ -332,7 +352,7 @@ pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
     let unread: Vec<_> = (2_101..=3_200).map(|number| search::quarantined(search, file, number)).collect();
     let held = ports.begin(search, file).await?;
     ports.write.store(&held, &studies, &unread).await?;
-    ports.write.discard(&held).await?;
+    ports.write.discard(&held, None).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     Ok(())

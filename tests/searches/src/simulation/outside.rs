@@ -174,7 +174,7 @@ impl Outside {
         // What was read to its end is not read again.
         let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
         match &mut reading.place {
-            Some(Place::End { .. }) => return,
+            Some(place) if place.is_final() => return,
             Some(place) => of_version(place, 0),
             None => {}
         }
@@ -193,14 +193,15 @@ impl Outside {
         known.is_some_and(|(reading, _)| reading.fence == file.fence)
     }
 
-    /// Raises the fence of a file that was not read to its end, and removes what is stored of it: how many studies.
-    pub(super) fn take_back(&mut self, file: &Fenced) -> Option<usize> {
+    /// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it: how many
+    /// studies.
+    pub(super) fn take_back(&mut self, file: &Fenced, then: Option<Place>) -> Option<usize> {
         let key = (file.search_id, file.file_id);
         let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
-            reading.fence == file.fence && !matches!(reading.place, Some(Place::End { .. }))
+            reading.fence == file.fence && !reading.place.as_ref().is_some_and(Place::is_final)
         })?;
         reading.fence += 1;
-        reading.place = None;
+        reading.place = then;
         self.held.remove(&key);
         Some(self.studies.remove(&key).map_or(0, |studies| studies.len()))
     }

@@ -185,7 +185,7 @@ impl TrackReading for Own {
             let held = Fenced { search_id: search, file_id: file, fence: last.fence };
             let is_another = *by != reader && !ignores_versions;
             *by = reader;
-            if is_another && let Some(gone) = scene.take_back(&held) {
+            if is_another && let Some(gone) = scene.take_back(&held, None) {
                 scene.meet(BEGUN_ANEW);
                 scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
                 if let Some((last, _)) = scene.readings.get_mut(&(search, file)) {
@@ -223,7 +223,7 @@ impl TrackReading for Own {
                 return Err(Fenced::overtaken("remembering a place"));
             }
             let Some((reading, _)) = scene.readings.get_mut(&(search, file)) else { return Ok(()) };
-            if matches!(place, Place::End { .. }) || !matches!(reading.place, Some(Place::End { .. })) {
+            if place.is_final() || !reading.place.as_ref().is_some_and(Place::is_final) {
                 reading.place = Some(place);
             }
             if holds_back && let Some(studies) = scene.studies.get_mut(&(search, file)) {
@@ -272,11 +272,11 @@ impl WriteStudies for Own {
         self.0.call(STUDIES_STORE, store).await?
     }
 
-    async fn discard(&self, held: &Fenced) -> Result<Fenced, StoreError> {
-        let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
+    async fn discard(&self, held: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+        let (held, then, ignores_fences) = (*held, then.cloned(), self.0.has(NO_FENCES));
         let Fenced { search_id: search, file_id: file, .. } = held;
         let discard = move |scene: &mut Scene<'_, Outside>| {
-            let found = match scene.take_back(&held) {
+            let found = match scene.take_back(&held, then) {
                 Some(found) => found,
                 None if ignores_fences => {
                     scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
