@@ -37,7 +37,7 @@ pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng:
     let search = loop {
         match function.keyed_search(project(), intent.key).await {
             Ok(search) => break search,
-            Err(_) => access.sleep(Duration::from_secs(1)).await,
+            Err(_) => access.sleep(Duration::from_secs(600)).await,
         }
     };
     access.with(|scene| {
