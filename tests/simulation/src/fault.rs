@@ -110,7 +110,8 @@ impl Plan {
     /// No more faults from here on.
     pub(crate) fn stop(&mut self, now: u64) {
         self.left = 0;
-        self.over = self.outage.take().map(|outage| Outage { until_ms: outage.until_ms.min(now), ..outage });
+        let begun = self.outage.take().filter(|outage| outage.from_ms < now);
+        self.over = begun.map(|outage| Outage { until_ms: outage.until_ms.min(now), ..outage });
     }
 
     /// Whether the service of a call is away.
