@@ -3,24 +3,29 @@
 use messages::MessageId;
 use saga::Saga;
 
-use crate::system::{Phase, System};
+use crate::defects::Defect;
+use crate::steps::is_request;
+use crate::system::{Batch, Phase, System};
 
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action {
-    /// A worker receives a message and loads the document first.
-    Load(usize, MessageId),
-    /// A worker receives a message and is answered with the document before the last write.
-    LoadEarlier(usize, MessageId),
-    /// A worker receives a message and claims first.
-    Claim(usize, MessageId),
+    /// A worker receives messages and loads the document first.
+    Load(usize, Batch),
+    /// A worker receives messages and is answered with the document before the last write.
+    LoadEarlier(usize, Batch),
+    /// A worker receives messages and claims first.
+    Claim(usize, Batch),
     /// A worker that had too few tokens claims first; its next step would be to load first.
     ClaimAgain(usize),
     /// A worker takes its next step.
     Step(usize),
+    /// A worker sends, and the handler of this request fails until it is given up. Whether it has answered before, and
+    /// only that could not be seen.
+    GiveUp(usize, MessageId, bool),
     /// A worker clears the outbox before it gives the partition back: the two run side by side.
     ClearFirst(usize),
-    /// A worker forgets everything; its message is delivered again.
+    /// A worker forgets everything; its messages are delivered again.
     Crash(usize),
     /// The lease of whoever holds the partition runs out.
     ExpireLease,
@@ -32,15 +37,32 @@ pub enum Action {
     SettleSweep,
     /// The retention of an ended partition has passed.
     ExpireDocument,
+    /// The ledger item of a partition that nobody has touched for long has expired.
+    ExpireItem,
 }
 
 impl<S: Saga> System<S> {
-    pub(crate) fn worker_actions(&self, actions: &mut Vec<Action>) {
+    /// Everything that can happen next.
+    pub(crate) fn actions(&self, defect: Option<Defect>) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.worker_actions(&mut actions);
+        self.other_actions(&mut actions, defect);
+        actions
+    }
+
+    fn worker_actions(&self, actions: &mut Vec<Action>) {
         for (worker, phase) in self.workers.iter().enumerate() {
             if *phase != Phase::Idle {
                 actions.push(Action::Step(worker));
                 match phase {
-                    Phase::Dispatched(..) => actions.push(Action::ClearFirst(worker)),
+                    Phase::Stored(_, _, plan) if self.failures > 0 => {
+                        let requests = plan.value.dispatch.iter().filter(|entry| is_request(entry));
+                        let fails = |id| [false, true].map(|answered| Action::GiveUp(worker, id, answered));
+                        actions.extend(requests.flat_map(|entry| fails(entry.id)));
+                    }
+                    Phase::Dispatched(_, _, plan) if !plan.value.dispatch.is_empty() => {
+                        actions.push(Action::ClearFirst(worker));
+                    }
                     Phase::Again(..) => actions.push(Action::ClaimAgain(worker)),
                     _ => {}
                 }
@@ -53,24 +75,34 @@ impl<S: Saga> System<S> {
             if self.workers[..worker].contains(&Phase::Idle) {
                 continue;
             }
-            for (id, queued) in &self.queue {
-                // One copy at a time is in flight, unless it is a duplicate.
-                let in_flight = self.workers.iter().filter(|phase| phase.message() == Some(*id)).count();
-                let available = usize::from(!queued.acknowledged) + usize::from(queued.copies);
-                if in_flight < available {
-                    actions.push(Action::Load(worker, *id));
-                    if self.earlier.is_some() {
-                        actions.push(Action::LoadEarlier(worker, *id));
-                    }
-                    actions.push(Action::Claim(worker, *id));
+            for batch in self.batches() {
+                actions.push(Action::Load(worker, batch));
+                if self.earlier.is_some() {
+                    actions.push(Action::LoadEarlier(worker, batch));
                 }
+                actions.push(Action::Claim(worker, batch));
             }
         }
     }
 
-    pub(crate) fn other_actions(&self, actions: &mut Vec<Action>) {
+    /// What a worker may receive: each message by itself, and two of them in each order.
+    fn batches(&self) -> impl Iterator<Item = Batch> {
+        let single = self.queue.value.keys().map(|id| Batch(*id, None));
+        let others = self.queue.value.keys().filter(|_| self.groups);
+        let pairs =
+            others.flat_map(|second| self.queue.value.keys().map(|first| Batch(*first, Some(*second))));
+        single.chain(pairs).filter(|batch| self.may_be_received(*batch))
+    }
+
+    fn may_be_received(&self, batch: Batch) -> bool {
+        let missing = |id| self.copies_needed(batch, id).saturating_sub(self.queue.value[&id].copies);
+        batch.distinct().map(missing).sum::<u8>() <= self.duplicates
+    }
+
+    fn other_actions(&self, actions: &mut Vec<Action>, defect: Option<Defect>) {
         // The lease of a crashed worker runs out for certain.
-        let may_expire = self.expiries > 0 || !self.holder_is_at_work();
+        let ends = defect != Some(Defect::LeaseWithoutEnd);
+        let may_expire = self.expiries > 0 || (ends && !self.holder_is_at_work());
         if may_expire && matches!(self.ledger.holder, Some((_, false))) {
             actions.push(Action::ExpireLease);
         }
@@ -84,9 +116,34 @@ impl<S: Saga> System<S> {
         } else if is_due && (self.sweeps > 0 || self.is_idle()) {
             actions.push(Action::Sweep);
         }
-        // The retention is longer than the time a message that was not acknowledged is kept.
-        if self.has_ended() && self.is_at_rest() {
+        // The retention is longer than the time a message that was not acknowledged is kept, and so is the lifetime of
+        // an item.
+        let is_over = self.is_at_rest() && (self.has_ended() || self.expired);
+        if is_over && self.document.is_some() {
             actions.push(Action::ExpireDocument);
+        }
+        let may_forget = is_over || (defect == Some(Defect::ItemForgottenEarly) && self.is_idle());
+        if may_forget && !self.ledger.expired {
+            actions.push(Action::ExpireItem);
+        }
+    }
+
+    /// Whether a step is one that comes for certain, as long as anything is left to be done: no fault, no copy, and
+    /// nothing that only time brings.
+    pub(crate) fn is_certain(&self, action: Action) -> bool {
+        match action {
+            Action::Step(_) | Action::ClearFirst(_) | Action::ClaimAgain(_) | Action::SettleSweep => true,
+            Action::Load(_, batch) | Action::Claim(_, batch) => {
+                batch.distinct().all(|id| self.copies_needed(batch, id) == 0)
+            }
+            Action::ExpireLease => !self.holder_is_at_work(),
+            Action::Sweep => self.is_idle(),
+            Action::LoadEarlier(..)
+            | Action::GiveUp(..)
+            | Action::Crash(_)
+            | Action::FireTimer(_)
+            | Action::ExpireDocument
+            | Action::ExpireItem => false,
         }
     }
 }

@@ -1,21 +1,22 @@
 //! What happens when nothing goes wrong: one worker, one message after the other, in every order, and with every timer
-//! that may fire. Whatever goes wrong, nothing else and no more may come of it.
+//! that may fire and every request that may be given up. Whatever goes wrong, nothing else and no more may come of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use messages::MessageId;
 use saga::Saga;
 
 use crate::actions::Action;
 use crate::keyed::key;
 use crate::protocol::Protocol;
-use crate::system::{Phase, System};
+use crate::system::{Batch, Phase, System};
 
 /// The most that is there at the same time, and all that can come of it.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     /// Messages that were sent to the saga.
     pub(crate) messages: usize,
+    /// Tokens in the ledger.
+    pub(crate) tokens: usize,
     /// Tokens that a document expects.
     pub(crate) expected: usize,
     /// Effects that were stored.
@@ -40,37 +41,38 @@ pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
             continue;
         }
         limits.include(&system);
-        let waiting = system.queue.iter().filter(|(_, queued)| !queued.acknowledged);
-        open.extend(waiting.map(|(id, _)| limits.handle(system.clone(), *id, protocol)));
-        let timers = system.running().filter(|_| system.timers > 0);
-        open.extend(timers.map(|entry| after(system.clone(), Action::FireTimer(entry.id), protocol)));
+        for action in without_faults(&system) {
+            let mut next = system.clone();
+            assert!(next.apply(action, protocol), "nothing is in the way of {action:?}");
+            next.normalise();
+            open.push(next);
+        }
     }
     limits
 }
 
-fn after<S: Saga>(mut system: System<S>, action: Action, protocol: &Protocol<S>) -> System<S> {
-    assert!(system.apply(action, protocol), "nothing is in the way of {action:?}");
-    system
+/// What one worker does that has the system to itself.
+fn without_faults<S: Saga>(system: &System<S>) -> Vec<Action> {
+    let Some(worker) = system.workers.iter().position(|phase| *phase != Phase::Idle) else {
+        let waiting = system.queue.value.iter().filter(|(_, queued)| !queued.acknowledged);
+        let received = waiting.map(|(id, _)| Action::Claim(0, Batch(*id, None)));
+        let timers = system.running().filter(|_| system.timers > 0);
+        return received.chain(timers.map(|entry| Action::FireTimer(entry.id))).collect();
+    };
+    let given_up = |action: &Action| matches!(action, Action::GiveUp(..));
+    let given_up = system.actions(None).into_iter().filter(given_up);
+    std::iter::once(Action::Step(worker)).chain(given_up).collect()
 }
 
 impl Limits {
-    /// The system after a message was handled, from the claim to the end.
-    fn handle<S: Saga>(&mut self, system: System<S>, id: MessageId, protocol: &Protocol<S>) -> System<S> {
-        let mut system = after(system, Action::Claim(0, id), protocol);
-        while system.workers[0] != Phase::Idle {
-            let minted = system.workers[0].claimed().map_or(0, |claimed| claimed.minted.len());
-            self.minted = self.minted.max(minted);
-            system = after(system, Action::Step(0), protocol);
-        }
-        system.normalise();
-        system
-    }
-
     fn include<S: Saga>(&mut self, system: &System<S>) {
-        self.messages = self.messages.max(system.queue.len());
+        let minted = system.workers.iter().filter_map(Phase::claimed).map(|claimed| claimed.minted);
+        self.minted = minted.fold(self.minted, usize::max);
+        self.tokens = self.tokens.max(system.ledger.tokens.value.len());
+        self.messages = self.messages.max(system.queue.value.len());
         self.expected = self.expected.max(system.content().map_or(0, |content| content.expected.len()));
-        self.stored = self.stored.max(system.seen.stored.len());
-        for (said, messages) in &system.seen.asked {
+        self.stored = self.stored.max(system.seen.value.stored.len());
+        for (said, messages) in &system.seen.value.asked {
             let most = self.asked.entry(*said).or_default();
             *most = messages.len().max(*most);
         }

@@ -1,8 +1,6 @@
 //! What makes states alike that differ in nothing that matters.
 
-use std::collections::BTreeSet;
-
-use messages::Token;
+use messages::{AttemptId, Token};
 use saga::{Content, Saga};
 
 use crate::keyed::{Family, Of, key};
@@ -29,25 +27,26 @@ impl<S: Saga> System<S> {
     }
 
     /// Every attempt that anybody still knows of, so that its number is not given to another one.
-    pub(crate) fn known_attempts(&self) -> BTreeSet<String> {
-        let mut tokens: BTreeSet<&Token> = self.ledger.tokens.iter().collect();
-        tokens.extend(self.queue.values().filter_map(|queued| queued.incoming.value.message.token.as_ref()));
-        let mut attempts = BTreeSet::new();
+    pub(crate) fn known_attempts(&self) -> Vec<AttemptId> {
+        let mut tokens: Vec<&Token> = self.ledger.tokens.value.iter().collect();
+        tokens.extend(
+            self.queue.value.values().filter_map(|queued| queued.incoming.value.message.token.as_ref()),
+        );
+        let mut attempts = Vec::new();
         let mut contents: Vec<&Content<S::State>> = self.content().into_iter().collect();
         contents.extend(self.earlier.iter().flatten().map(|stored| &stored.document.value.content));
         for phase in &self.workers {
-            attempts.extend(phase.attempt().map(|attempt| attempt.to_string()));
+            attempts.extend(phase.attempt());
             contents.extend(phase.content());
         }
         for content in contents {
-            attempts.insert(content.attempt.to_string());
+            attempts.push(content.attempt);
             tokens.extend(content.expected.iter().map(|expected| &expected.token));
             tokens.extend(content.processed.iter().filter_map(|processed| processed.token.as_ref()));
         }
-        attempts.extend(self.ledger.holder.map(|(attempt, _)| attempt.to_string()));
-        attempts.extend(
-            tokens.into_iter().filter_map(|token| Some(token.as_str().split(':').nth(2)?.to_owned())),
-        );
+        attempts.extend(self.ledger.holder.map(|(attempt, _)| attempt));
+        let minted_by = |token: &Token| token.as_str().split(':').nth(2)?.parse::<AttemptId>().ok();
+        attempts.extend(tokens.into_iter().filter_map(minted_by));
         attempts
     }
 }

@@ -1,12 +1,53 @@
 //! The invariants, as properties of every state that can be reached, and the situations that must be among them.
 
-use messages::{MessageId, Verdict};
+use std::collections::BTreeSet;
+
+use messages::{MessageId, Token, Verdict};
 use saga::Saga;
-use stateright::Property;
 
 use crate::keyed::Of;
-use crate::protocol::{Check, always, sometimes};
-use crate::system::{Phase, Stored, System};
+use crate::protocol::Check;
+use crate::system::{Batch, Phase, Stored, System};
+
+/// What must be so of the states of a check.
+pub struct Property<C: Checked> {
+    pub(crate) kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) condition: fn(&C, &C::System) -> bool,
+}
+
+/// In how many states a property has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Always,
+    Sometimes,
+}
+
+/// Something that visits the states of a system.
+pub trait Checked {
+    /// The system.
+    type System;
+}
+
+impl<S: Saga> Checked for Check<S> {
+    type System = System<S>;
+}
+
+/// What must hold in every state.
+pub fn always<S: Saga>(
+    name: &'static str,
+    condition: fn(&Check<S>, &System<S>) -> bool,
+) -> Property<Check<S>> {
+    Property { kind: Kind::Always, name, condition }
+}
+
+/// What must hold in some state at least.
+pub fn sometimes<S: Saga>(
+    name: &'static str,
+    condition: fn(&Check<S>, &System<S>) -> bool,
+) -> Property<Check<S>> {
+    Property { kind: Kind::Sometimes, name, condition }
+}
 
 /// Those of any saga; the invariants by the names that they have in ARCHITECTURE.md.
 pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {
@@ -15,15 +56,15 @@ pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {
 
 fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
     [
-        always("I1 at most one state change per message id", |_, system| {
-            system.seen.changes.values().all(|count| *count <= 1)
+        always("I1 at most one state change per message id, and per token", |_, system| {
+            system.changes_once()
         }),
-        always("I2 nothing is sent that was not stored", |_, system| !system.seen.unstored),
+        always("I2 nothing is sent that was not stored", |_, system| !system.seen.value.unstored),
         always("I3 nothing is asked for more often than without faults", |check, system| {
             system.asks_no_more_than(check)
         }),
         always("I4 no token is removed that is still needed", |_, system| {
-            system.keeps_what_is_expected() && !system.seen.lost
+            system.keeps_what_is_expected() && !system.seen.value.lost
         }),
         always("I5 a duplicate never brings an ended partition back", |_, system| {
             !(system.expired && system.document.is_some())
@@ -39,7 +80,7 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
 }
 
 /// What must happen sometimes, or the check has become too narrow.
-fn situations<S: Saga>() -> [Property<Check<S>>; 5] {
+fn situations<S: Saga>() -> [Property<Check<S>>; 9] {
     [
         sometimes("a stuck lease is taken over", |check, system| {
             check.budget().expiries == 0
@@ -52,11 +93,11 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 5] {
             check.budget().expiries == 0 || system.workers.iter().any(refused)
         }),
         sometimes("a duplicate is dropped by its token", |check, system| {
-            check.budget().crashes + check.budget().copies == 0
-                || system
-                    .workers
-                    .iter()
-                    .any(|phase| matches!(phase, Phase::Loaded(id, ..) if !system.is_admitted(id)))
+            let budget = check.budget();
+            budget.crashes + budget.copies + budget.duplicates == 0
+                || system.workers.iter().any(
+                    |phase| matches!(phase, Phase::Loaded(Batch(id, None), ..) if !system.is_admitted(*id)),
+                )
         }),
         sometimes("an earlier version of the document is loaded", |check, system| {
             let version =
@@ -66,10 +107,21 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 5] {
         }),
         sometimes("a crash is repaired by redelivery", |check, system| {
             check.budget().crashes == 0
-                || system.workers.iter().any(|phase| match phase {
-                    Phase::Stored(_, _, plan) => plan.value.judgements[0].verdict == Verdict::Recovered,
-                    _ => false,
-                })
+                || system.workers.iter().any(|phase| phase.has_judged(Verdict::Recovered))
+        }),
+        sometimes("two messages change the state together", |check, system| {
+            !check.budget().groups || system.workers.iter().any(|phase| phase.changes() == 2)
+        }),
+        sometimes("a message comes with a duplicate of another one", |check, system| {
+            let mixes = |phase: &Phase<Of<S>>| phase.changes() == 1 && phase.has_judged(Verdict::Duplicate);
+            !check.budget().groups || check.budget().duplicates == 0 || system.workers.iter().any(mixes)
+        }),
+        sometimes("room is made for tokens", |check, system| {
+            check.budget().room.is_none() || check.budget().crashes == 0 || system.makes_room()
+        }),
+        sometimes("a duplicate finds neither document nor ledger item", |check, system| {
+            check.budget().copies + check.budget().duplicates == 0
+                || (system.expired && system.ledger.expired && !system.is_idle())
         }),
     ]
 }
@@ -80,30 +132,47 @@ impl<S: Saga> System<S> {
         phase.attempt().is_some_and(|attempt| Some(attempt) != holder)
     }
 
-    fn is_admitted(&self, id: &MessageId) -> bool {
-        let token = self.queue[id].incoming.value.message.token.as_ref();
-        token.is_some_and(|token| self.ledger.tokens.contains(token))
+    fn token(&self, id: MessageId) -> Option<&Token> {
+        self.queue.value[&id].incoming.value.message.token.as_ref()
+    }
+
+    fn is_admitted(&self, id: MessageId) -> bool {
+        self.token(id).is_some_and(|token| self.admits(token))
+    }
+
+    fn admits(&self, token: &Token) -> bool {
+        !self.ledger.expired && self.ledger.tokens.value.contains(token)
+    }
+
+    fn changes_once(&self) -> bool {
+        let tokens: BTreeSet<_> = self.seen.value.changes.keys().map(|id| self.token(*id)).collect();
+        tokens.len() == self.seen.value.changes.len()
+            && self.seen.value.changes.values().all(|count| *count <= 1)
     }
 
     fn asks_no_more_than(&self, check: &Check<S>) -> bool {
         let most = |said| check.limits.asked.get(said).copied().unwrap_or(0);
-        self.seen.asked.iter().all(|(said, messages)| messages.len() <= most(said))
+        self.seen.value.asked.iter().all(|(said, messages)| messages.len() <= most(said))
     }
 
     /// Everything that the document expects is still admitted.
     fn keeps_what_is_expected(&self) -> bool {
         let Some(content) = self.content() else { return true };
-        self.has_ended()
-            || content.expected.iter().all(|expected| self.ledger.tokens.contains(&expected.token))
+        self.has_ended() || content.expected.iter().all(|expected| self.admits(&expected.token))
     }
 
     fn is_bounded(&self, check: &Check<S>) -> bool {
         let (limits, budget) = (&check.limits, check.budget());
-        // Each of two workers may have minted for one attempt, and those that crashed or lost their lease for another
-        // each.
-        let attempts = 2 + usize::from(budget.crashes) + usize::from(budget.expiries);
-        let tokens = limits.messages + limits.expected + attempts * limits.minted;
-        self.ledger.tokens.len() <= tokens
+        // Two messages together may need what both need.
+        let minted = limits.minted * if budget.groups { 2 } else { 1 };
+        let tokens = match budget.room {
+            // However often attempts fail.
+            Some(room) => limits.tokens.max(usize::from(room)) + minted,
+            // Each of two workers may have minted for one attempt, and those that crashed or lost their lease for
+            // another each.
+            None => limits.tokens + (2 + usize::from(budget.crashes) + usize::from(budget.expiries)) * minted,
+        };
+        self.ledger.tokens.value.len() <= tokens
             && self.document.as_ref().is_none_or(|stored| {
                 let document = &stored.document.value;
                 let content = &document.content;
@@ -117,5 +186,24 @@ impl<S: Saga> System<S> {
     fn is_done(&self, check: &Check<S>) -> bool {
         let state = self.document.as_ref().map(|stored| stored.state);
         self.expired || check.limits.rests.contains(&state)
+    }
+}
+
+impl<S: Saga> Phase<Of<S>> {
+    /// The verdicts of an attempt whose plan holds and is not carried out yet.
+    fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        let plan = match self {
+            Self::Stored(_, _, plan) | Self::Dispatched(_, _, plan) => Some(plan),
+            _ => None,
+        };
+        plan.into_iter().flat_map(|plan| &plan.value.judgements).map(|judgement| judgement.verdict)
+    }
+
+    fn has_judged(&self, verdict: Verdict) -> bool {
+        self.verdicts().any(|own| own == verdict)
+    }
+
+    fn changes(&self) -> usize {
+        self.verdicts().filter(|verdict| *verdict == Verdict::Handled).count()
     }
 }

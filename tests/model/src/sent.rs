@@ -32,3 +32,21 @@ pub fn reply(command: &Message, event: &impl Payload) -> Message {
     let message = command.causes(command.id.derive(0), "handler", NOW, event.body().unwrap());
     Message { token: command.reply_token.clone(), ..message }
 }
+
+/// What is answered to a command that its handler has given up: under an id of its own, and with the same token, which
+/// admits one of the two.
+///
+/// # Panics
+/// When the event cannot be written as JSON.
+pub fn report(command: &Message, event: &impl Payload) -> Message {
+    Message { id: report_id(command), ..reply(command, event) }
+}
+
+/// Whether an answer is such a report.
+pub(crate) fn is_report(command: &Message, answer: &Message) -> bool {
+    answer.id == report_id(command)
+}
+
+fn report_id(command: &Message) -> MessageId {
+    command.id.derive(1)
+}

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use dedup::ledger::Item;
-use dedup::{Admission, Claim, Release, Tokens};
+use dedup::{Admission, Claim, Release};
 use jiff::SignedDuration;
-use messages::{AttemptId, Message, MessageId, Payload, Token};
+use messages::{AttemptId, Message, MessageId, Payload, Token, Verdict};
 use outbox::{Entry, Kind};
 use saga::plan::{self, Known, PlanError, admission};
 use saga::{Document, Persist, Saga};
@@ -13,10 +13,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::actions::Action;
-use crate::keyed::{Keyed, Of, PlanOf, key};
+use crate::defects::Defect;
+use crate::keyed::{Family, IncomingOf, Keyed, Of, PlanOf, key};
 use crate::protocol::Protocol;
 use crate::sent::{NOW, partition};
-use crate::system::{Claimed, LEASE, Ledger, Phase, Queued, Stored, System};
+use crate::system::{Batch, Claimed, LEASE, Ledger, Need, Phase, Queued, Stored, System};
 
 type PhaseOf<S> = Phase<Of<S>>;
 
@@ -24,26 +25,32 @@ impl<S: Saga> System<S> {
     /// Does it; `false` when it changes nothing.
     pub(crate) fn apply(&mut self, action: Action, protocol: &Protocol<S>) -> bool {
         match action {
-            Action::Load(worker, id) => {
-                self.take(id);
-                self.workers[worker] = Phase::Loaded(id, self.document.clone(), None);
+            Action::Load(worker, batch) => {
+                self.take(batch);
+                self.workers[worker] = Phase::Loaded(batch, self.document.clone(), None);
             }
-            Action::LoadEarlier(worker, id) => {
-                self.take(id);
+            Action::LoadEarlier(worker, batch) => {
+                self.take(batch);
                 self.stale -= 1;
                 let earlier = self.earlier.clone().flatten();
                 self.earlier = self.earlier.take().filter(|_| self.stale > 0);
-                self.workers[worker] = Phase::Loaded(id, earlier, None);
+                self.workers[worker] = Phase::Loaded(batch, earlier, None);
             }
-            Action::Claim(worker, id) => {
-                self.take(id);
-                return self.claim_first(worker, id, None, protocol);
+            Action::Claim(worker, batch) => {
+                self.take(batch);
+                return self.claim_first(worker, batch, None, protocol);
             }
             Action::ClaimAgain(worker) => {
-                let Phase::Again(id, needed) = self.workers[worker] else { return false };
-                return self.claim_first(worker, id, Some(needed), protocol);
+                let Phase::Again(batch, need) = self.workers[worker] else { return false };
+                return self.claim_first(worker, batch, Some(need), protocol);
             }
             Action::Step(worker) => return self.step(worker, protocol),
+            Action::GiveUp(worker, id, answered) => {
+                let Phase::Stored(batch, claimed, plan) = self.workers[worker].clone() else { return false };
+                self.failures -= 1;
+                self.send(&plan.value.dispatch, Some(Failing { id, answered }), protocol);
+                self.workers[worker] = Phase::Dispatched(batch, claimed, plan);
+            }
             Action::ClearFirst(worker) => {
                 let Phase::Dispatched(id, claimed, plan) = self.workers[worker].clone() else { return false };
                 self.clear(plan.value.dispatch.iter().map(|entry| entry.id));
@@ -65,6 +72,14 @@ impl<S: Saga> System<S> {
                 self.earlier = None;
                 self.expired = true;
             }
+            Action::ExpireItem => {
+                self.ledger.expired = true;
+                if protocol.has(Defect::BegunAgain) {
+                    let tokens: Vec<Token> =
+                        protocol.inputs.iter().filter_map(|message| message.token.clone()).collect();
+                    self.ledger = Ledger::of(Item::granted(Some(self.ledger.item()), &tokens, NOW));
+                }
+            }
         }
         true
     }
@@ -72,187 +87,236 @@ impl<S: Saga> System<S> {
     fn step(&mut self, worker: usize, protocol: &Protocol<S>) -> bool {
         let next = match self.workers[worker].clone() {
             Phase::Idle => return false,
-            Phase::Again(id, needed) => Phase::Loaded(id, self.document.clone(), Some(needed)),
-            Phase::Loaded(id, document, needed) => match self.claim(id, needed, protocol) {
-                Answer::Admitted(claimed) => self.decide(id, claimed, document.as_ref(), false, protocol),
-                Answer::Duplicate => self.acknowledge(id),
-                Answer::Busy => self.give_back(id),
+            Phase::Again(batch, need) => Phase::Loaded(batch, self.document.clone(), Some(need)),
+            Phase::Loaded(batch, document, need) => match self.claim(batch, need, protocol) {
+                Answer::Admitted(claimed) => self.decide(batch, claimed, document.as_ref(), false, protocol),
+                Answer::Duplicate => self.acknowledge(batch),
+                Answer::Busy => self.give_back(batch),
             },
-            Phase::Claimed(id, claimed) => {
-                self.decide(id, claimed, self.document.clone().as_ref(), true, protocol)
+            Phase::Claimed(batch, claimed) => {
+                self.decide(batch, claimed, self.document.clone().as_ref(), true, protocol)
             }
-            Phase::Decided(id, claimed, plan) => self.persist(id, claimed, plan),
-            Phase::Conflicted(id, claimed) => {
+            Phase::Decided(batch, claimed, plan) => self.persist(batch, claimed, plan),
+            Phase::Conflicted(batch, claimed) => {
                 self.abandon(&claimed);
-                self.give_back(id)
+                self.give_back(batch)
             }
-            Phase::Short(id, claimed, needed) => {
+            Phase::Short(batch, claimed, need) => {
                 self.abandon(&claimed);
-                Phase::Again(id, needed)
+                Phase::Again(batch, need)
             }
-            Phase::Stored(id, claimed, plan) => {
-                self.send(&plan.value.dispatch, protocol);
-                Phase::Dispatched(id, claimed, plan)
+            Phase::Stored(batch, claimed, plan) => {
+                self.send(&plan.value.dispatch, None, protocol);
+                Phase::Dispatched(batch, claimed, plan)
             }
-            Phase::Dispatched(id, claimed, plan) => {
+            Phase::Dispatched(batch, claimed, plan) => {
                 let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
-                Phase::Released(id, plan, released)
+                Phase::Released(batch, plan, released)
             }
-            Phase::Released(id, plan, released) => {
+            Phase::Released(batch, plan, released) => {
                 self.clear(plan.value.dispatch.iter().map(|entry| entry.id));
-                if released { self.acknowledge(id) } else { self.give_back(id) }
+                self.finish(batch, &plan, released)
             }
-            Phase::Cleared(id, claimed, plan) => {
+            Phase::Cleared(batch, claimed, plan) => {
                 let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
-                if released { self.acknowledge(id) } else { self.give_back(id) }
+                self.finish(batch, &plan, released)
             }
         };
         self.workers[worker] = next;
         true
     }
 
-    /// A worker receives a message: a copy, if it was acknowledged or is being worked on.
-    fn take(&mut self, id: MessageId) {
-        let in_flight = self.workers.iter().any(|phase| phase.message() == Some(id));
-        let queued = self.queue.get_mut(&id).unwrap();
-        if queued.acknowledged || in_flight {
-            queued.copies -= 1;
+    /// A worker receives messages: copies of those that were acknowledged or are being worked on.
+    fn take(&mut self, batch: Batch) {
+        for id in batch.distinct() {
+            let needed = self.copies_needed(batch, id);
+            let own = needed.min(self.queue.value[&id].copies);
+            self.duplicates -= needed - own;
+            if own > 0 {
+                self.queued(id, |queued| queued.copies -= own);
+            }
         }
+    }
+
+    fn queued(&mut self, id: MessageId, change: impl FnOnce(&mut Queued<Of<S>>)) {
+        self.queue.change(|queue| change(queue.get_mut(&id).unwrap()));
     }
 
     /// Done with. A crash just before this is a copy that comes just after it.
-    fn acknowledge(&mut self, id: MessageId) -> PhaseOf<S> {
-        self.queue.get_mut(&id).unwrap().acknowledged = true;
+    fn acknowledge(&mut self, batch: Batch) -> PhaseOf<S> {
+        for id in batch.iter() {
+            if self.is_needed(id) {
+                self.seen.change(|seen| seen.lost = true);
+            }
+            self.queued(id, |queued| queued.acknowledged = true);
+        }
         Phase::Idle
     }
 
-    /// The message goes back to the queue, to be delivered again.
-    fn give_back(&mut self, id: MessageId) -> PhaseOf<S> {
-        let queued = self.queue.get_mut(&id).unwrap();
-        if queued.acknowledged {
-            queued.copies += 1;
+    /// The messages go back to the queue, to be delivered again.
+    fn give_back(&mut self, batch: Batch) -> PhaseOf<S> {
+        for id in batch.iter() {
+            self.queued(id, |queued| queued.copies += u8::from(queued.acknowledged));
         }
         Phase::Idle
+    }
+
+    /// What becomes of the messages once all steps were done.
+    fn finish(&mut self, batch: Batch, plan: &Keyed<PlanOf<Of<S>>>, released: bool) -> PhaseOf<S> {
+        match plan.value.again {
+            _ if !released => self.give_back(batch),
+            Some(need) => Phase::Again(batch, need.into()),
+            None => self.acknowledge(batch),
+        }
     }
 
     /// Claims before it loads; a busy partition is no step, because one that loads first meets it as well.
     fn claim_first(
         &mut self,
         worker: usize,
-        id: MessageId,
-        needed: Option<usize>,
+        batch: Batch,
+        need: Option<Need>,
         protocol: &Protocol<S>,
     ) -> bool {
-        self.workers[worker] = match self.claim(id, needed, protocol) {
-            Answer::Admitted(claimed) => Phase::Claimed(id, claimed),
-            Answer::Duplicate => self.acknowledge(id),
+        self.workers[worker] = match self.claim(batch, need, protocol) {
+            Answer::Admitted(claimed) => Phase::Claimed(batch, claimed),
+            Answer::Duplicate => self.acknowledge(batch),
             Answer::Busy => return false,
         };
         true
     }
 
-    fn claim(&mut self, id: MessageId, needed: Option<usize>, protocol: &Protocol<S>) -> Answer {
-        let incoming = &*self.queue[&id].incoming.value;
+    fn claim(&mut self, batch: Batch, need: Option<Need>, protocol: &Protocol<S>) -> Answer {
+        let group = self.group(batch);
         let known = self.known_attempts();
         let mut numbers = (1..).map(|n| AttemptId::from_uuid(Uuid::from_u128(n)));
-        let attempt = numbers.find(|attempt| !known.contains(&attempt.to_string())).unwrap();
-        let count = needed.unwrap_or_else(|| protocol.saga.tokens(&[&incoming.event]));
-        let minted = admission::mint(partition(), &attempt, count);
+        let attempt = numbers.find(|attempt| !known.contains(attempt)).unwrap();
+        let events: Vec<&S::Event> = group.iter().map(|incoming| &incoming.event).collect();
+        let need = need.filter(|_| !protocol.has(Defect::NeedForgotten));
+        let count = need.map_or_else(|| protocol.saga.tokens(&events), |need| need.tokens);
+        let least = protocol.budget.room.map_or(usize::MAX, usize::from);
         let claim = Claim {
             partition: partition(),
             attempt,
             now: NOW,
             lease: LEASE,
-            requires: admission::requirement(std::slice::from_ref(incoming)),
-            mint: minted.clone(),
-            room: usize::MAX,
+            requires: admission::requirement(match protocol.has(Defect::FirstTokenRequired) {
+                true => &group[..1],
+                false => &group,
+            }),
+            mint: admission::mint(partition(), &attempt, count),
+            room: match protocol.has(Defect::RoomIgnored) {
+                true => usize::MAX,
+                false => need.map_or(least, |need| need.room.max(least)),
+            },
         };
         let (admission, item) = Item::claim(Some(self.ledger.item()), &claim);
         match admission {
             Admission::Admitted(admitted) => {
-                let Tokens::Listed(tokens) = admitted.tokens else { unreachable!("there is a ledger") };
                 self.ledger = Ledger::of(item.unwrap());
-                Answer::Admitted(Claimed { attempt, fence: admitted.fence, tokens, minted })
+                let (attempt, tokens) = (claim.attempt, self.ledger.tokens.clone());
+                Answer::Admitted(Claimed { attempt, fence: admitted.fence, tokens, minted: count })
             }
-            Admission::Duplicate => {
-                self.seen.lost |= self.is_needed(id);
-                Answer::Duplicate
-            }
+            Admission::Duplicate => Answer::Duplicate,
             Admission::Busy { .. } => Answer::Busy,
         }
     }
 
-    /// Whether dropping a message would lose something: nothing was decided about it, and the partition still waits
-    /// for it. A timer's event is waited for until the timer is cancelled.
+    /// The messages as the planner takes them.
+    fn group(&self, batch: Batch) -> Vec<IncomingOf<Of<S>>> {
+        batch.iter().map(|id| IncomingOf::<Of<S>>::clone(&self.queue.value[&id].incoming.value)).collect()
+    }
+
+    /// Whether dropping a message loses something: nothing was decided about it, nor about another one that used its
+    /// token, and the partition still waits for it. A timer's event is waited for until the timer is cancelled.
     fn is_needed(&self, id: MessageId) -> bool {
-        let message = &self.queue[&id].incoming.value.message;
-        let cancelled = message.timer.is_some()
-            && !self.content().is_some_and(|content| {
-                content.expected.iter().any(|expected| Some(&expected.token) == message.token.as_ref())
-            });
-        !(self.seen.decided.contains(&id) || self.has_ended() || self.expired || cancelled)
+        let token = |id: &MessageId| self.queue.value[id].incoming.value.message.token.as_ref();
+        if self.has_ended()
+            || self.expired
+            || self.seen.value.decided.iter().any(|other| token(other) == token(&id))
+        {
+            return false;
+        }
+        let is_expected = self.content().is_some_and(|content| {
+            content.expected.iter().any(|expected| Some(&expected.token) == token(&id))
+        });
+        self.queue.value[&id].incoming.value.message.timer.is_none() || is_expected
     }
 
     fn decide(
         &mut self,
-        id: MessageId,
+        batch: Batch,
         claimed: Claimed,
         stored: Option<&Stored<Of<S>>>,
         is_latest: bool,
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
-        let incoming = &*self.queue[&id].incoming.value;
-        let (tokens, document) = (claimed.tokens(), stored.map(Stored::whole));
+        let (tokens, minted, document) = (claimed.tokens(), claimed.minted(), stored.map(Stored::whole));
         let known = Known {
             function: "model",
             partition: partition(),
             document: document.as_ref(),
             tokens: &tokens,
-            fence: claimed.fence,
+            fence: if protocol.has(Defect::FenceIgnored) { u64::MAX } else { claimed.fence },
             attempt: claimed.attempt,
-            minted: &claimed.minted,
+            minted: &minted,
             now: NOW,
             claim_until: NOW + SignedDuration::from_secs(300),
         };
-        let plan = match plan::decide(&protocol.saga, &known, std::slice::from_ref(incoming)) {
+        let plan = match plan::decide(&protocol.saga, &known, &self.group(batch)) {
             Ok(plan) => plan,
-            Err(PlanError::Overtaken) => return Phase::Conflicted(id, claimed),
-            Err(PlanError::TooFewTokens(need)) => return Phase::Short(id, claimed, need.tokens),
+            Err(PlanError::Overtaken) => return Phase::Conflicted(batch, claimed),
+            Err(PlanError::TooFewTokens(need)) => return Phase::Short(batch, claimed, need.into()),
             Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
         };
-        if plan.trusts_what_was_loaded() && !is_latest {
-            return Phase::Claimed(id, claimed);
+        let believes = is_latest || protocol.has(Defect::StaleDropBelieved);
+        if plan.trusts_what_was_loaded() && !believes {
+            return Phase::Claimed(batch, claimed);
         }
         // The plan follows from these, so they stand for it.
         let document = stored.map(|stored| &stored.document);
-        let plan = Keyed::new(plan, &(id, document, claimed.attempt, &claimed.tokens));
+        let plan = Keyed::new(plan, &(batch, document, claimed.attempt, &claimed.tokens));
         if plan.value.persist.is_some() {
-            Phase::Decided(id, claimed, plan)
-        } else {
-            self.seen.decided.insert(id);
-            Phase::Stored(id, claimed, plan)
+            return Phase::Decided(batch, claimed, plan);
         }
+        self.note(batch, &plan.value);
+        stored_or_sent(batch, claimed, plan)
     }
 
-    fn persist(&mut self, id: MessageId, claimed: Claimed, plan: Keyed<PlanOf<Of<S>>>) -> PhaseOf<S> {
+    fn persist(&mut self, batch: Batch, claimed: Claimed, plan: Keyed<PlanOf<Of<S>>>) -> PhaseOf<S> {
         let persist = plan.value.persist.as_ref().unwrap();
         if self.document.as_ref().map(|stored| stored.document.value.version) != persist.loaded {
-            return Phase::Conflicted(id, claimed);
+            return Phase::Conflicted(batch, claimed);
         }
         let outbox =
             self.document.as_ref().map_or_else(Vec::new, |stored| stored.document.value.outbox.clone());
         self.earlier = (self.stale > 0).then(|| self.document.take());
         self.document = Some(Stored::new(written(persist, outbox), claimed.fence));
-        *self.seen.changes.entry(id).or_default() += 1;
-        self.seen.decided.insert(id);
-        self.seen.stored.extend(persist.add.iter().map(|entry| entry.id));
-        Phase::Stored(id, claimed, plan)
+        self.note(batch, &plan.value);
+        self.seen.change(|seen| seen.stored.extend(persist.add.iter().map(|entry| entry.id)));
+        stored_or_sent(batch, claimed, plan)
+    }
+
+    /// Takes note of what was decided about each message, and holds.
+    fn note(&mut self, batch: Batch, plan: &PlanOf<Of<S>>) {
+        self.seen.change(|seen| {
+            for (id, judgement) in batch.iter().zip(&plan.judgements) {
+                if judgement.verdict == Verdict::Handled {
+                    *seen.changes.entry(id).or_default() += 1;
+                }
+                if judgement.verdict != Verdict::Duplicate {
+                    seen.decided.insert(id);
+                }
+            }
+        });
     }
 
     /// Sends entries. A handler answers at once; what it does meanwhile is its own business.
-    fn send(&mut self, entries: &[Entry], protocol: &Protocol<S>) {
+    fn send(&mut self, entries: &[Entry], failing: Option<Failing>, protocol: &Protocol<S>) {
         for entry in entries {
-            self.seen.unstored |= !self.seen.stored.contains(&entry.id);
+            if !self.seen.value.stored.contains(&entry.id) {
+                self.seen.change(|seen| seen.unstored = true);
+            }
             let Kind::Message(queue) = &entry.kind else { continue };
             let message = Message::decode(&entry.payload).unwrap();
             let arrived = if *queue == S::Event::QUEUE {
@@ -261,20 +325,24 @@ impl<S: Saga> System<S> {
                 if let Some(token) = &message.reply_token {
                     let said =
                         (queue, &message.body.name, without(token, message.body.data.value()).to_string());
-                    self.seen.asked.entry(key(&said)).or_default().insert(message.id);
+                    self.seen.change(|seen| {
+                        seen.asked.entry(key(&said)).or_default().insert(message.id);
+                    });
                 }
-                (protocol.replies)(&message)
+                protocol.answers(&message, failing.filter(|failing| failing.id == entry.id))
             };
-            for message in arrived {
-                let copies = protocol.budget.copies;
-                self.queue.entry(message.id).or_insert_with(|| Queued::new(message, copies));
-            }
+            let copies = protocol.budget.copies;
+            self.queue.change(|queue| {
+                for message in arrived {
+                    queue.entry(message.id).or_insert_with(|| Queued::new(message, copies));
+                }
+            });
         }
     }
 
     /// Gives the partition back after an attempt that stored nothing.
     fn abandon(&mut self, claimed: &Claimed) {
-        self.release(claimed, claimed.minted.iter().cloned().collect(), false);
+        self.release(claimed, claimed.minted().into_iter().collect(), false);
     }
 
     fn release(&mut self, claimed: &Claimed, remove: BTreeSet<Token>, ended: bool) -> bool {
@@ -314,22 +382,43 @@ impl<S: Saga> System<S> {
     fn fire_timer(&mut self, id: MessageId, protocol: &Protocol<S>) {
         let timer: Vec<Entry> = self.running().filter(|entry| entry.id == id).cloned().collect();
         self.timers -= 1;
-        self.send(&timer, protocol);
+        self.send(&timer, None, protocol);
         self.clear(std::iter::once(id));
     }
 
     fn sweep(&mut self, protocol: &Protocol<S>) {
         let due: Vec<Entry> = self.due().cloned().collect();
         self.sweeps = self.sweeps.saturating_sub(1);
-        self.send(&due, protocol);
+        self.send(&due, None, protocol);
         self.sweeper = Some(due.into_iter().map(|entry| entry.id).collect());
     }
+}
+
+/// A request that its handler gives up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failing {
+    id: MessageId,
+    /// After it has answered.
+    pub(crate) answered: bool,
 }
 
 enum Answer {
     Admitted(Claimed),
     Duplicate,
     Busy,
+}
+
+/// Whether an entry is a message whose sender waits for an answer.
+pub(crate) fn is_request(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::Message(_)) && Message::decode(&entry.payload).unwrap().reply_token.is_some()
+}
+
+/// After the write. Where nothing is to be sent, there is no such step.
+fn stored_or_sent<F: Family>(batch: Batch, claimed: Claimed, plan: Keyed<PlanOf<F>>) -> Phase<F> {
+    match plan.value.dispatch.is_empty() {
+        true => Phase::Dispatched(batch, claimed, plan),
+        false => Phase::Stored(batch, claimed, plan),
+    }
 }
 
 /// What a store makes of a write. Views are left out: nobody but a reader ever sees them.

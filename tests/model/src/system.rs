@@ -7,7 +7,7 @@ use dedup::ledger::{ITEM_LIFETIME, Item};
 use jiff::SignedDuration;
 use messages::{AttemptId, Message, MessageId, Token};
 use outbox::Entry;
-use saga::plan::Incoming;
+use saga::plan::{self, Incoming, admission};
 use saga::{Content, Saga};
 
 use crate::keyed::{DocumentOf, Family, IncomingOf, Keyed, Of, PlanOf, key};
@@ -30,15 +30,19 @@ pub struct Everything<F: Family> {
     /// The document was removed after its retention.
     pub(crate) expired: bool,
     /// The saga queue: every message that was ever sent to it.
-    pub(crate) queue: BTreeMap<MessageId, Queued<F>>,
-    pub(crate) workers: Vec<Phase<F>>,
+    pub(crate) queue: Keyed<BTreeMap<MessageId, Queued<F>>>,
+    pub(crate) workers: [Phase<F>; 2],
     pub(crate) sweeper: Option<Vec<MessageId>>,
     pub(crate) crashes: u8,
     pub(crate) expiries: u8,
     pub(crate) sweeps: u8,
     pub(crate) timers: u8,
     pub(crate) stale: u8,
-    pub(crate) seen: Seen,
+    pub(crate) duplicates: u8,
+    /// Whether messages may come together.
+    pub(crate) groups: bool,
+    pub(crate) failures: u8,
+    pub(crate) seen: Keyed<Seen>,
 }
 
 /// The stored document; its fence apart, so that states which differ only in how often somebody claimed can be made
@@ -56,8 +60,14 @@ pub(crate) struct Stored<F: Family> {
 pub(crate) struct Ledger {
     pub(crate) holder: Option<(AttemptId, bool)>,
     pub(crate) fence: u64,
-    pub(crate) tokens: BTreeSet<Token>,
+    pub(crate) tokens: Keyed<BTreeSet<Token>>,
+    /// Its time is over. The store may delete it late, so it is there still.
+    pub(crate) expired: bool,
 }
+
+/// The messages that a worker has received together: one, or two in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Batch(pub(crate) MessageId, pub(crate) Option<MessageId>);
 
 /// A message in the queue.
 #[derive(Debug, Clone, PartialEq, Hash)]
@@ -67,31 +77,30 @@ pub(crate) struct Queued<F: Family> {
     pub(crate) copies: u8,
 }
 
-/// Where a worker is with its message.
+/// Where a worker is with its messages.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub(crate) enum Phase<F: Family> {
     Idle,
-    /// The document was loaded before the claim was answered. How many tokens it is going to mint, if an attempt before
-    /// it had too few.
-    Loaded(MessageId, Option<Stored<F>>, Option<usize>),
+    /// The document was loaded before the claim was answered. The tokens it needs, if an attempt before it had too few.
+    Loaded(Batch, Option<Stored<F>>, Option<Need>),
     /// The claim was granted, and the latest document is to be read.
-    Claimed(MessageId, Claimed),
+    Claimed(Batch, Claimed),
     /// Both are here, and it is decided what to do.
-    Decided(MessageId, Claimed, Keyed<PlanOf<F>>),
+    Decided(Batch, Claimed, Keyed<PlanOf<F>>),
     /// Another worker stored something in between.
-    Conflicted(MessageId, Claimed),
-    /// Nothing could be decided, because it takes more tokens than were minted; with the number needed.
-    Short(MessageId, Claimed, usize),
-    /// After that the partition was given back, to be claimed again with this number of tokens.
-    Again(MessageId, usize),
+    Conflicted(Batch, Claimed),
+    /// Nothing could be decided, because it takes more tokens than there are.
+    Short(Batch, Claimed, Need),
+    /// After that the partition was given back, to be claimed again with enough tokens.
+    Again(Batch, Need),
     /// The document is stored, or need not be.
-    Stored(MessageId, Claimed, Keyed<PlanOf<F>>),
+    Stored(Batch, Claimed, Keyed<PlanOf<F>>),
     /// The outbox was performed.
-    Dispatched(MessageId, Claimed, Keyed<PlanOf<F>>),
+    Dispatched(Batch, Claimed, Keyed<PlanOf<F>>),
     /// The partition was given back, if it still was this worker's.
-    Released(MessageId, Keyed<PlanOf<F>>, bool),
+    Released(Batch, Keyed<PlanOf<F>>, bool),
     /// The outbox was cleared, but the partition not given back yet.
-    Cleared(MessageId, Claimed, Keyed<PlanOf<F>>),
+    Cleared(Batch, Claimed, Keyed<PlanOf<F>>),
 }
 
 /// What a claim was answered.
@@ -99,8 +108,16 @@ pub(crate) enum Phase<F: Family> {
 pub(crate) struct Claimed {
     pub(crate) attempt: AttemptId,
     pub(crate) fence: u64,
-    pub(crate) tokens: BTreeSet<Token>,
-    pub(crate) minted: Vec<Token>,
+    pub(crate) tokens: Keyed<BTreeSet<Token>>,
+    /// How many it asked for. Their names follow from the attempt's.
+    pub(crate) minted: usize,
+}
+
+/// The tokens that an attempt needs, and how many may be there before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Need {
+    pub(crate) tokens: usize,
+    pub(crate) room: usize,
 }
 
 /// What an observer outside has seen.
@@ -116,7 +133,7 @@ pub(crate) struct Seen {
     pub(crate) asked: BTreeMap<u64, BTreeSet<MessageId>>,
     /// Messages about which something was decided that holds.
     pub(crate) decided: BTreeSet<MessageId>,
-    /// A message was dropped as a duplicate about which nothing had been decided.
+    /// A message was dropped about which nothing had been decided.
     pub(crate) lost: bool,
 }
 
@@ -129,20 +146,24 @@ impl<S: Saga> System<S> {
             ledger: Ledger {
                 holder: None,
                 fence: 0,
-                tokens: inputs.iter().filter_map(|message| message.token.clone()).collect(),
+                tokens: listed(inputs.iter().filter_map(|message| message.token.clone()).collect()),
+                expired: false,
             },
             document: None,
             earlier: None,
             expired: false,
-            queue: queue.collect(),
-            workers: vec![Phase::Idle; 2],
+            queue: Keyed::itself(queue.collect()),
+            workers: [Phase::Idle, Phase::Idle],
             sweeper: None,
             crashes: budget.crashes,
             expiries: budget.expiries,
             sweeps: budget.sweeps,
             timers: budget.timers,
             stale: budget.stale,
-            seen: Seen::default(),
+            duplicates: budget.duplicates,
+            groups: budget.groups,
+            failures: budget.failures,
+            seen: Keyed::itself(Seen::default()),
         }
     }
 
@@ -170,18 +191,36 @@ impl<S: Saga> System<S> {
     pub fn is_at_rest(&self) -> bool {
         self.is_idle()
             && self.sweeper.is_none()
-            && self.queue.values().all(|queued| queued.acknowledged)
+            && self.queue.value.values().all(|queued| queued.acknowledged)
             && self.due().next().is_none()
     }
 
     /// How many different requests were sent so far.
     pub fn requests(&self) -> usize {
-        self.seen.asked.values().map(BTreeSet::len).sum()
+        self.seen.value.asked.values().map(BTreeSet::len).sum()
     }
 
     /// Whether a worker has minted too few tokens for what it has to do, and claims again with enough.
     pub fn claims_again(&self) -> bool {
         self.workers.iter().any(|phase| matches!(phase, Phase::Again(..)))
+    }
+
+    /// Whether a worker makes room for tokens, by storing the document as it is.
+    pub fn makes_room(&self) -> bool {
+        let again = |phase: &Phase<Of<S>>| matches!(phase, Phase::Dispatched(_, _, plan) if plan.value.again.is_some());
+        self.workers.iter().any(again)
+    }
+
+    /// How many workers have a message just now.
+    pub(crate) fn in_flight(&self, id: MessageId) -> usize {
+        self.workers.iter().filter_map(Phase::batch).filter(|batch| batch.contains(id)).count()
+    }
+
+    /// How many copies of a message it takes for a worker to receive this: all but the first delivery of one that was
+    /// not acknowledged.
+    pub(crate) fn copies_needed(&self, batch: Batch, id: MessageId) -> u8 {
+        let is_first = !self.queue.value[&id].acknowledged && self.in_flight(id) == 0;
+        batch.count(id) - u8::from(is_first)
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -232,14 +271,14 @@ impl<F: Family> Stored<F> {
 }
 
 impl Ledger {
-    /// As the shipped code knows it: a lease that has run out ends now.
+    /// As the shipped code knows it: what has run out ends now.
     pub(crate) fn item(&self) -> Item {
         let until = |expired| if expired { NOW } else { NOW + LEASE };
         Item {
             holder: self.holder.map(|(attempt, expired)| (attempt, until(expired))),
             fence: self.fence,
-            tokens: self.tokens.clone(),
-            expires_at: NOW + ITEM_LIFETIME,
+            tokens: BTreeSet::clone(&self.tokens.value),
+            expires_at: if self.expired { NOW } else { NOW + ITEM_LIFETIME },
         }
     }
 
@@ -247,8 +286,40 @@ impl Ledger {
         Self {
             holder: item.holder.map(|(attempt, until)| (attempt, until <= NOW)),
             fence: item.fence,
-            tokens: item.tokens,
+            tokens: listed(item.tokens),
+            expired: item.expires_at <= NOW,
         }
+    }
+}
+
+/// Tokens, to be passed on and compared as they are.
+pub(crate) fn listed(tokens: BTreeSet<Token>) -> Keyed<BTreeSet<Token>> {
+    Keyed::itself(tokens)
+}
+
+impl Batch {
+    /// The messages, in their order.
+    pub fn iter(self) -> impl Iterator<Item = MessageId> {
+        std::iter::once(self.0).chain(self.1)
+    }
+
+    /// The messages, each of them once.
+    pub(crate) fn distinct(self) -> impl Iterator<Item = MessageId> {
+        std::iter::once(self.0).chain(self.1.filter(|second| *second != self.0))
+    }
+
+    pub(crate) fn contains(self, id: MessageId) -> bool {
+        self.iter().any(|own| own == id)
+    }
+
+    pub(crate) fn count(self, id: MessageId) -> u8 {
+        self.iter().map(|own| u8::from(own == id)).sum()
+    }
+}
+
+impl From<plan::Need> for Need {
+    fn from(need: plan::Need) -> Self {
+        Self { tokens: need.tokens, room: need.room }
     }
 }
 
@@ -266,7 +337,11 @@ impl<S: Saga> Queued<Of<S>> {
 
 impl Claimed {
     pub(crate) fn tokens(&self) -> Tokens {
-        Tokens::Listed(self.tokens.clone())
+        Tokens::Listed(BTreeSet::clone(&self.tokens.value))
+    }
+
+    pub(crate) fn minted(&self) -> Vec<Token> {
+        admission::mint(partition(), &self.attempt, self.minted)
     }
 }
 
@@ -290,20 +365,20 @@ impl<F: Family> Phase<F> {
         }
     }
 
-    /// The message that is worked on.
-    pub(crate) fn message(&self) -> Option<MessageId> {
+    /// The messages that are worked on.
+    pub(crate) fn batch(&self) -> Option<Batch> {
         match self {
             Self::Idle => None,
-            Self::Loaded(id, ..)
-            | Self::Claimed(id, ..)
-            | Self::Decided(id, ..)
-            | Self::Conflicted(id, ..)
-            | Self::Short(id, ..)
-            | Self::Again(id, ..)
-            | Self::Stored(id, ..)
-            | Self::Cleared(id, ..)
-            | Self::Dispatched(id, ..)
-            | Self::Released(id, ..) => Some(*id),
+            Self::Loaded(batch, ..)
+            | Self::Claimed(batch, ..)
+            | Self::Decided(batch, ..)
+            | Self::Conflicted(batch, ..)
+            | Self::Short(batch, ..)
+            | Self::Again(batch, ..)
+            | Self::Stored(batch, ..)
+            | Self::Cleared(batch, ..)
+            | Self::Dispatched(batch, ..)
+            | Self::Released(batch, ..) => Some(*batch),
         }
     }
 }

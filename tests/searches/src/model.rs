@@ -1,8 +1,9 @@
 //! One search of two files, as the model of the delivery protocol takes it.
 
-use ::model::{Budget, Check, Property, Protocol, always, input, reply, sometimes};
+use ::model::{Budget, Check, Property, Protocol, always, input, reply, report, sometimes};
 use imports::messages::{
-    ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted, UploadsFound,
+    ObjectRef, ReferenceFileParsingCompleted, SearchUploadSaved, SearchUploadStarted, StartParsingFaulted,
+    UploadsFound,
 };
 use imports::{
     Counts, FileId, Manifest, ManifestFile, ParseCommand, ProjectId, SearchEvent, SearchImport,
@@ -70,8 +71,8 @@ fn stored(n: u32) -> SearchUploadSaved {
     }
 }
 
-/// What the parser answers to a command: whoever looks finds the first file. How the import ended is for the world
-/// outside.
+/// What the parser answers to a command, and what is reported of one that it has given up: whoever looks finds the first
+/// file. How the import ended is for the world outside.
 fn replies(message: &Message) -> Vec<Message> {
     let parse = match message.read() {
         Ok(ParseCommand::StartParsing(parse)) => parse,
@@ -89,5 +90,9 @@ fn replies(message: &Message) -> Vec<Message> {
         ..Counts::default()
     };
     let completed = ReferenceFileParsingCompleted { file_id: parse.file_id, counts };
-    vec![reply(message, &SearchEvent::ReferenceFileParsingCompleted(completed))]
+    let faulted = StartParsingFaulted { file_id: parse.file_id, reason: "it could not be read".into() };
+    vec![
+        reply(message, &SearchEvent::ReferenceFileParsingCompleted(completed)),
+        report(message, &SearchEvent::StartParsingFaulted(faulted)),
+    ]
 }

@@ -1,6 +1,6 @@
 //! A search of two files in every interleaving: what goes wrong in each configuration, and that nothing comes of it.
 
-use model::{Budget, check};
+use model::{Budget, check, sometimes};
 use searches::model::{properties, protocol};
 
 #[test]
@@ -37,4 +37,28 @@ fn a_sweep_beside_the_workers_breaks_no_invariant() {
 fn a_timeout_breaks_no_invariant() {
     let budget = Budget { crashes: 1, timers: 1, ..Budget::NONE };
     check("a crash and a timeout", protocol(false, budget), properties());
+}
+
+/// One of each, and no timeout, for the sake of time: each more makes several times as many states. The errand of
+/// `tests/model` has more of them, and a timeout besides.
+#[test]
+fn a_crash_a_lost_lease_and_a_duplicate_together_break_no_invariant() {
+    let budget = Budget { crashes: 1, expiries: 1, duplicates: 1, ..Budget::NONE };
+    check("a crash, a lost lease and a duplicate", protocol(false, budget), properties());
+}
+
+#[test]
+fn a_file_that_the_parser_gives_up_breaks_no_invariant() {
+    let mut properties = properties();
+    properties.push(sometimes("a search fails", |_, system| {
+        system.state().is_some_and(|state| state.name() == "Error")
+    }));
+    let budget = Budget { failures: 1, crashes: 1, ..Budget::NONE };
+    check("a file given up and a crash", protocol(false, budget), properties);
+}
+
+#[test]
+fn files_and_replies_that_come_together_break_no_invariant() {
+    let budget = Budget { groups: true, expiries: 1, ..Budget::NONE };
+    check("groups and a lost lease", protocol(false, budget), properties());
 }

@@ -1,0 +1,212 @@
+//! Visits every state there is, and finds from which of them the end cannot be reached any more.
+//!
+//! States are visited in the order of their distance from the first, so the steps that are shown are the fewest that lead
+//! to what is wrong. A state is known again by 64 bits of its content.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::hash::BuildHasherDefault;
+
+use saga::Saga;
+
+use crate::keyed::{Mixer, key};
+use crate::properties::{Kind, Property};
+use crate::protocol::Check;
+use crate::system::System;
+
+/// How many states are looked at before the next look at what is known.
+const PART: usize = 8192;
+
+/// Every state by its number, without what is in it.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    /// From which state each one was reached first, and by which of its actions; the first state by none.
+    reached: Vec<(u32, u16)>,
+    /// Steps that come for certain: from, to.
+    certain: Vec<(u32, u32)>,
+    /// Where nothing is left to be done.
+    rests: Vec<u32>,
+    pub(crate) steps: usize,
+    pub(crate) depth: usize,
+}
+
+/// What is found when a state is looked at.
+struct Look<S: Saga> {
+    broken: Option<&'static str>,
+    met: Vec<bool>,
+    is_at_rest: bool,
+    successors: Vec<Successor<S>>,
+}
+
+struct Successor<S: Saga> {
+    action: u16,
+    key: u64,
+    is_certain: bool,
+    /// None when it is known.
+    system: Option<System<S>>,
+}
+
+type Known = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
+
+/// Visits everything.
+///
+/// # Panics
+/// When a property does not hold, or the end cannot be reached.
+pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
+    let first = System::initial(&check.protocol);
+    let mut known = Known::from_iter([(key(&first), 0)]);
+    let mut graph = Graph { reached: vec![(0, 0)], ..Graph::default() };
+    let mut met = vec![false; check.properties().len()];
+    let mut level = vec![(0, first)];
+    while !level.is_empty() {
+        graph.depth += 1;
+        let mut next = Vec::new();
+        let mut rest = level.into_iter();
+        loop {
+            let part: Vec<(u32, System<S>)> = rest.by_ref().take(PART).collect();
+            if part.is_empty() {
+                break;
+            }
+            for ((number, _), look) in part.iter().zip(look_at(check, &part, &known, &met)) {
+                if let Some(name) = look.broken {
+                    panic!("{name} does not hold after\n{}", graph.path(check, *number));
+                }
+                met.iter_mut().zip(look.met).for_each(|(met, here)| *met |= here);
+                graph.include(*number, look.is_at_rest, look.successors, &mut known, &mut next);
+            }
+        }
+        level = next;
+    }
+    if let Some(state) = graph.stuck() {
+        panic!("I7 the end can be reached does not hold after\n{}", graph.path(check, state));
+    }
+    for (property, met) in check.properties().iter().zip(met) {
+        assert!(met || property.kind == Kind::Always, "there is no state in which {}", property.name);
+    }
+    graph
+}
+
+/// Looks at states, some on each processor.
+fn look_at<S: Saga>(
+    check: &Check<S>,
+    part: &[(u32, System<S>)],
+    known: &Known,
+    met: &[bool],
+) -> Vec<Look<S>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let shares = part.chunks(part.len().div_ceil(threads));
+    std::thread::scope(|scope| {
+        let look = |share: &[(u32, System<S>)]| -> Vec<Look<S>> {
+            share.iter().map(|(_, system)| Look::at(check, system, known, met)).collect()
+        };
+        let threads: Vec<_> = shares.map(|share| scope.spawn(move || look(share))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+impl<S: Saga> Look<S> {
+    fn at(check: &Check<S>, system: &System<S>, known: &Known, met: &[bool]) -> Self {
+        let properties = check.properties();
+        let holds = |(property, met): (&Property<Check<S>>, &bool)| {
+            (property.kind == Kind::Sometimes && *met) || (property.condition)(check, system)
+        };
+        let holds: Vec<bool> = properties.iter().zip(met).map(holds).collect();
+        let mut of_always =
+            properties.iter().zip(&holds).filter(|(property, _)| property.kind == Kind::Always);
+        let broken = of_always.find(|(_, holds)| !**holds).map(|(property, _)| property.name);
+        let successors = check.actions(system).into_iter().enumerate().filter_map(|(number, action)| {
+            let next = check.after(system, action)?;
+            let key = key(&next);
+            Some(Successor {
+                action: u16::try_from(number).unwrap(),
+                key,
+                is_certain: system.is_certain(action),
+                system: (!known.contains_key(&key)).then_some(next),
+            })
+        });
+        let successors = successors.collect();
+        Self { broken, met: holds, is_at_rest: system.is_at_rest(), successors }
+    }
+}
+
+impl Graph {
+    fn include<S: Saga>(
+        &mut self,
+        from: u32,
+        is_at_rest: bool,
+        successors: Vec<Successor<S>>,
+        known: &mut Known,
+        next: &mut Vec<(u32, System<S>)>,
+    ) {
+        self.rests.extend(is_at_rest.then_some(from));
+        self.steps += successors.len();
+        for Successor { action, key, is_certain, system } in successors {
+            let fresh = u32::try_from(self.reached.len()).unwrap();
+            let to = *known.entry(key).or_insert(fresh);
+            if to == fresh {
+                self.reached.push((from, action));
+                next.push((fresh, system.expect("what is not known now was not known before")));
+            }
+            if is_certain && to != from {
+                self.certain.push((from, to));
+            }
+        }
+    }
+
+    /// How many states there are.
+    pub(crate) fn states(&self) -> usize {
+        self.reached.len()
+    }
+
+    /// The first state from which nothing that comes for certain leads to rest.
+    ///
+    /// There are finitely many states, and all of them are known. So where there is none such, whoever takes the steps in
+    /// an order that leaves none of them out for ever comes to rest, from everywhere, whatever went wrong before: there
+    /// is no loop without a way out. A loop that has one, such as messages that are delivered again and again to a
+    /// partition that is busy, is no livelock.
+    fn stuck(&self) -> Option<u32> {
+        // Where the steps to each state begin in a list of those from which they come.
+        let mut begins = vec![0_u32; self.states() + 1];
+        for (_, to) in &self.certain {
+            begins[*to as usize + 1] += 1;
+        }
+        for number in 1..begins.len() {
+            begins[number] += begins[number - 1];
+        }
+        let (mut sources, mut at) = (vec![0_u32; self.certain.len()], begins.clone());
+        for (from, to) in &self.certain {
+            let place = &mut at[*to as usize];
+            sources[*place as usize] = *from;
+            *place += 1;
+        }
+        let mut ends = vec![false; self.states()];
+        let mut open = self.rests.clone();
+        while let Some(number) = open.pop() {
+            let number = number as usize;
+            if !std::mem::replace(&mut ends[number], true) {
+                open.extend(&sources[begins[number] as usize..begins[number + 1] as usize]);
+            }
+        }
+        ends.iter().position(|ends| !ends).map(|number| u32::try_from(number).unwrap())
+    }
+
+    /// The steps that lead to a state, for whoever has to understand it.
+    fn path<S: Saga>(&self, check: &Check<S>, mut number: u32) -> String {
+        let mut choices = Vec::new();
+        while number > 0 {
+            let (from, action) = self.reached[number as usize];
+            choices.push(action);
+            number = from;
+        }
+        let (mut system, mut text) = (System::initial(&check.protocol), String::new());
+        for choice in choices.into_iter().rev() {
+            let action = check.actions(&system)[usize::from(choice)];
+            writeln!(text, "  {action:?}").unwrap();
+            system = check.after(&system, action).unwrap();
+        }
+        for (id, queued) in system.queue.value.iter() {
+            writeln!(text, "{id}: {}", queued.incoming.value.message.body.name).unwrap();
+        }
+        text
+    }
+}
