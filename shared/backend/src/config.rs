@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::manifest::MAX_FILE_BYTES;
+use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Allowance;
-use imports::{Deadlines, Settings};
+use imports::{Deadlines, ObjectKey, Settings};
 use outbox::Policy;
 
 use self::reader::Reader;
@@ -137,7 +137,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
     pub mode: Mode,
-    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`.
+    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`. The longer it is, the shorter are the
+    /// names of files: a key has 1,024 bytes.
     pub key_prefix: String,
     /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
     /// can create.
@@ -292,7 +293,12 @@ impl Config {
                 "a folder",
             ),
             mode,
-            key_prefix: reader.read("KEY_PREFIX", default.key_prefix, |_| true, "text"),
+            key_prefix: reader.read(
+                "KEY_PREFIX",
+                default.key_prefix,
+                |prefix: &String| ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS,
+                "text of at most 621 bytes, so that keys have room for names of 255",
+            ),
             max_file_bytes: reader.read(
                 "MAX_FILE_BYTES",
                 default.max_file_bytes,
@@ -425,6 +431,13 @@ mod tests {
             assert!(names.contains(name), "{names:?}");
         }
         assert!(NOT_ON_LAMBDA.iter().all(|name| names.contains(*name)), "{names:?}");
+    }
+
+    #[test]
+    fn a_key_prefix_leaves_room_for_names() {
+        let read = |prefix: &str| Config::from_pairs(pairs(&[("SEARCH_IMPORT_KEY_PREFIX", prefix)]));
+        assert!(read(&"x".repeat(621)).is_ok());
+        assert!(read(&"x".repeat(622)).unwrap_err().to_string().contains("at most 621 bytes"));
     }
 
     #[test]

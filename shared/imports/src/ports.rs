@@ -10,6 +10,8 @@ use std::time::Duration;
 use saga::{Engine, Missing, Service};
 
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
+use crate::key::ObjectKey;
+use crate::manifest::{ManifestLimits, UploadMetadata};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
 use crate::reading::TrackReading;
 use crate::saga::{Deadlines, SearchImport};
@@ -121,6 +123,17 @@ impl Default for Settings {
             allowance: Allowance::default(),
             batch: 1_000,
             push_bytes: 512 * 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// What an announcement is held to.
+    pub fn manifest_limits(&self) -> ManifestLimits {
+        ManifestLimits {
+            max_file_bytes: self.max_file_bytes,
+            max_file_name_bytes: ObjectKey::max_name_bytes(&self.key_prefix),
+            max_search_name_bytes: UploadMetadata::MAX_NAME_BYTES,
         }
     }
 }
