@@ -147,6 +147,9 @@ pub struct Config {
     /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
     /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,
+    /// `SEARCH_IMPORT_MAX_RECORDS`: the most records that a file may have, unreadable ones counted; 2,000,000. A file with
+    /// more is refused as a whole.
+    pub max_records: u64,
     /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: the percentage of unreadable records tolerated; 50. A file with
     /// more is refused as a whole.
     pub max_quarantined_percent: u8,
@@ -205,6 +208,7 @@ impl Default for Config {
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
             max_record_bytes: 4 << 20,
+            max_records: 2_000_000,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
@@ -239,6 +243,7 @@ impl Config {
             key_prefix: self.key_prefix.clone(),
             max_file_bytes: self.max_file_bytes,
             max_record_bytes: self.max_record_bytes,
+            max_records: self.max_records,
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
             deadlines: self.deadlines,
@@ -311,6 +316,7 @@ impl Config {
                 |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
                 "a number of bytes from 1 to 5242880",
             ),
+            max_records: reader.read("MAX_RECORDS", default.max_records, |n| *n > 0, "a number, at least 1"),
             max_quarantined_percent: reader.read(
                 "MAX_QUARANTINED_PERCENT",
                 default.max_quarantined_percent,

@@ -24,6 +24,9 @@ pub const BUCKET: Service = Service("bucket");
 /// The uploaded files, which a function makes upload forms for.
 pub const UPLOADS: Service = Service("uploads");
 
+/// How many unreadable records of a file are kept: more than anybody corrects by hand.
+pub const KEPT_UNREADABLE: u64 = 10_000;
+
 /// The ports of one program.
 #[derive(Clone)]
 pub struct Ports {
@@ -81,6 +84,10 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// The largest record read, in bytes.
     pub max_record_bytes: usize,
+    /// The most records that a file may have, unreadable ones counted; one with more is refused.
+    pub max_records: u64,
+    /// How many unreadable records of a file are kept, the first ones; the others are only counted.
+    pub kept_unreadable: u64,
     /// The percentage of unreadable records tolerated; a file with more is refused.
     pub max_quarantined_percent: u8,
     /// How long an upload form is valid.
@@ -117,6 +124,8 @@ impl Default for Settings {
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
             max_record_bytes: 4 << 20,
+            max_records: 2_000_000,
+            kept_unreadable: KEPT_UNREADABLE,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
