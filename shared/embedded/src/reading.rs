@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
+use crate::rows;
 use crate::value::{from_json, int, json, uint};
 
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
@@ -16,8 +17,10 @@ const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VAL
 const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
     AND (?4 ->> '$.end' IS NOT NULL OR place ->> '$.end' IS NULL)";
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
-const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = NULL
+const FORGET_PLACE: &str = "UPDATE reading SET place = NULL
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND place ->> '$.end' IS NULL";
+const RAISE: &str =
+    "UPDATE reading SET fence = fence + 1 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 
 #[async_trait]
 impl TrackReading for Store {
@@ -74,17 +77,28 @@ pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     Ok(db.prepare_cached(sql)?.query_row(key, |row| row.get::<_, i64>(0))? > 0)
 }
 
-/// Raises a file's fence and removes what is stored of it; false when it has another, or was read to its end.
-pub(crate) fn take_back(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+/// Removes what is stored of a file, and raises its fence; false when it has another, or was read to its end.
+fn take_back(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+    loop {
+        if let Some(is_taken_back) = take_some_back(db, file)? {
+            return Ok(is_taken_back);
+        }
+    }
+}
+
+/// Does a part of that, and no more of it than others may wait for; none while there is more to be done. The fence is
+/// raised with the last part, since until then somebody with the same one may store more.
+pub(crate) fn take_some_back(db: &Connection, file: &Fenced) -> Result<Option<bool>, Fault> {
     let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
-    if db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence)])? == 0 {
-        return Ok(false);
+    // First of all the place: whoever goes on after a crash begins anew.
+    if db.prepare_cached(FORGET_PLACE)?.execute(params![search, file_id, int(file.fence)])? == 0 {
+        return Ok(Some(false));
     }
-    for table in ["study", "quarantine"] {
-        let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
-        db.prepare_cached(&sql)?.execute(params![search, file_id])?;
+    if rows::discard_some(db, file.search_id, file.file_id)? {
+        return Ok(None);
     }
-    Ok(true)
+    db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence)])?;
+    Ok(Some(true))
 }
 
 fn last_reader(db: &Connection, search: SearchId, file: FileId) -> Result<Option<(u64, Option<u32>)>, Fault> {
