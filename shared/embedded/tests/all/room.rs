@@ -1,7 +1,10 @@
 //! How much of the disk records take: bounded by what they say, however little that is.
 
-use imports::{Duplicate, Mark, Quarantined, Reason, Study, StudyId, WriteStudies};
-use references::{Quarantine, Reference};
+use imports::{
+    Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyId, TrackReading,
+    WriteStudies,
+};
+use references::{Quarantine, READER_VERSION, Reference};
 use testing::sample;
 use testing::sample::search;
 
@@ -34,10 +37,16 @@ impl Room {
     }
 }
 
+async fn begun(depot: &Depot, search_id: SearchId, file_id: FileId) -> Result<Fenced, messages::StoreError> {
+    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    Ok(Fenced { search_id, file_id, fence })
+}
+
 #[tokio::test]
 async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     let depot = Depot::new();
     let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search, file).await?;
     let before = Room::before(&depot)?;
     let studies: Vec<Study> = (1..=RECORDS)
         .map(|record| Study {
@@ -47,7 +56,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
         })
         .collect();
     for batch in studies.chunks(BATCH) {
-        depot.store.store(batch, &[]).await?;
+        depot.store.store(&held, batch, &[]).await?;
     }
     let plain = before.since(&depot)?;
     assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
@@ -67,6 +76,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
 async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Tested {
     let depot = Depot::new();
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search_id, file_id).await?;
     let before = Room::before(&depot)?;
     let record = |number| Quarantine {
         number,
@@ -77,9 +87,30 @@ async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Te
     };
     let quarantined = (1..=RECORDS).map(|number| Quarantined { search_id, file_id, record: record(number) });
     for batch in quarantined.collect::<Vec<_>>().chunks(BATCH) {
-        depot.store.store(&[], batch).await?;
+        depot.store.store(&held, &[], batch).await?;
     }
     let each = before.since(&depot)?;
     assert!(each <= 250, "{each} bytes for each record");
+    Ok(())
+}
+
+/// Others write while it goes: no transaction removes more than a part.
+#[tokio::test]
+async fn a_file_of_many_records_is_discarded_to_the_last() -> Tested {
+    let depot = Depot::new();
+    let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search, file).await?;
+    let studies: Vec<Study> = (1..=RECORDS / 2).map(|record| search::study(search, file, record)).collect();
+    for batch in studies.chunks(BATCH) {
+        depot.store.store(&held, batch, &[]).await?;
+    }
+    let later = depot.store.discard(&held).await?;
+    let left: u32 = depot.database().query_row("SELECT count(*) FROM study", [], |row| row.get(0))?;
+    assert_eq!((left, later.fence), (0, held.fence + 1));
+    assert!(
+        depot.store.store(&held, &studies[..1], &[]).await.is_err(),
+        "whoever was overtaken stores nothing"
+    );
+    depot.store.store(&later, &studies[..1], &[]).await?;
     Ok(())
 }
