@@ -15,6 +15,13 @@ use super::ParseReferences;
 /// How often progress is reported at most.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
+/// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
+/// a few bytes, and what is made of each takes half a kilobyte of memory.
+const AT_ONCE: usize = 2_048;
+
+/// The most bytes of a file whose records are stored together, however few they are.
+const BATCH_BYTES: u64 = 4 << 20;
+
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
 
@@ -52,6 +59,15 @@ pub(crate) enum Attempt {
     UpTo(u64),
 }
 
+/// What is left of the bytes that a reader has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Nothing that can be read.
+    None,
+    /// Some: the time was over before.
+    Left,
+}
+
 /// The time that there is.
 pub(crate) struct Time<'a> {
     pub(crate) host: &'a dyn Host,
@@ -77,32 +93,59 @@ impl ParseReferences {
     ) -> Result<Attempt, FileError> {
         let begun_at = reader.bytes_read();
         let mut stream = self.objects.open(&command.object, begun_at).await?.ok_or(FileError::Gone)?;
-        let mut pending = Pending::new(message, command, held, &reader);
+        let mut pending = Pending::new(message, command, held, &reader, self.kept_unreadable);
         let mut bytes = Vec::with_capacity(self.push_bytes);
         while let Some(piece) = stream.next().await {
             bytes.extend(piece?);
             if bytes.len() < self.push_bytes {
                 continue;
             }
-            pending.add(reader.push(&bytes)?);
+            reader.feed(&bytes);
             bytes.clear();
-            self.store(&mut pending, self.batch).await?;
-            let over = time.is_over();
-            if over || pending.is_due(reporter) {
-                self.reach(&mut pending, reader.checkpoint()).await?;
-                self.report(&mut pending, reader.bytes_read(), reporter).await;
-            }
-            if over {
+            if self.read_on(&mut reader, &mut pending, reporter, time).await? == Rest::Left || time.is_over()
+            {
                 return pending.paused();
             }
         }
-        pending.add(reader.push(&bytes)?);
-        let (outcomes, report) = reader.finish()?;
-        pending.add(outcomes);
+        reader.feed(&bytes);
+        reader.end();
+        if self.read_on(&mut reader, &mut pending, reporter, time).await? == Rest::Left {
+            return pending.paused();
+        }
+        let report = reader.report()?;
         self.store(&mut pending, 1).await?;
         self.report(&mut pending, report.bytes, reporter).await;
         self.check(message.partition, command, &report).await?;
         Ok(Attempt::Whole(report))
+    }
+
+    /// Stores what can be read of the bytes that the reader has, or a part of it when the time is over and a place was
+    /// reached. So the time that a piece of the file takes is bounded, whatever the number of its records.
+    async fn read_on(
+        &self,
+        reader: &mut Reader,
+        pending: &mut Pending<'_>,
+        reporter: &Reporter,
+        time: &Time<'_>,
+    ) -> Result<Rest, FileError> {
+        loop {
+            let outcomes = reader.read(AT_ONCE)?;
+            // Fewer than were asked for are all there are.
+            let is_all = outcomes.len() < AT_ONCE;
+            pending.add(outcomes);
+            self.store(pending, self.batch).await?;
+            let over = time.is_over();
+            if over || pending.is_due(reporter) {
+                self.reach(pending, reader.checkpoint()).await?;
+                self.report(pending, reader.bytes_read(), reporter).await;
+            }
+            if is_all {
+                return Ok(Rest::None);
+            }
+            if over && pending.reached.is_some() {
+                return Ok(Rest::Left);
+            }
+        }
     }
 
     /// A reader that goes on at a place. One that cannot be understood is none: then what is stored of the file goes, and
@@ -128,9 +171,9 @@ impl ParseReferences {
         Ok(reader.with_threads(self.threads))
     }
 
-    /// Stores what is pending, batch by batch, as long as it is at least `least` records.
+    /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
-        while pending.outcomes.len() >= least.max(1) {
+        while pending.outcomes.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
             let (studies, quarantined) = pending.next_batch(self.batch);
             self.studies.store(&pending.held, &studies, &quarantined).await?;
         }
@@ -143,7 +186,8 @@ impl ParseReferences {
         pending: &mut Pending<'_>,
         checkpoint: Option<Checkpoint>,
     ) -> Result<(), StoreError> {
-        let Some(checkpoint) = checkpoint else { return Ok(()) };
+        let is_new = |checkpoint: &Checkpoint| checkpoint.byte() > pending.begun_at;
+        let Some(checkpoint) = checkpoint.filter(is_new) else { return Ok(()) };
         self.store(pending, 1).await?;
         let place = serde_json::to_value(&checkpoint).map(Place::Within);
         let place = place.map_err(|error| StoreError::unusable("writing a place in a file down", error))?;
@@ -190,21 +234,41 @@ struct Pending<'a> {
     command: &'a StartParsing,
     held: Fenced,
     outcomes: VecDeque<Outcome>,
+    /// How many bytes of the file those are.
+    bytes: u64,
+    /// The records of the file so far, and how many of them could not be read.
     records: u64,
+    unreadable: u64,
+    /// How many of those are kept.
+    kept_unreadable: u64,
+    /// The byte of the file that this attempt began at.
+    begun_at: u64,
     reported_at: Option<Timestamp>,
     /// The number of records before the place that this attempt has reached.
     reached: Option<u64>,
 }
 
 impl<'a> Pending<'a> {
-    fn new(message: &Message, command: &'a StartParsing, held: Fenced, reader: &Reader) -> Self {
+    fn new(
+        message: &Message,
+        command: &'a StartParsing,
+        held: Fenced,
+        reader: &Reader,
+        kept_unreadable: u64,
+    ) -> Self {
+        let begins = reader.checkpoint();
+        let before = |count: fn(&Checkpoint) -> u64| begins.as_ref().map_or(0, count);
         Self {
             search_id: message.partition,
             message_id: message.id,
             command,
             held,
             outcomes: VecDeque::new(),
-            records: reader.checkpoint().map_or(0, |checkpoint| checkpoint.records()),
+            bytes: 0,
+            records: before(Checkpoint::records),
+            unreadable: before(Checkpoint::quarantined),
+            kept_unreadable,
+            begun_at: reader.bytes_read(),
             reported_at: None,
             reached: None,
         }
@@ -212,7 +276,16 @@ impl<'a> Pending<'a> {
 
     fn add(&mut self, outcomes: Vec<Outcome>) {
         self.records += outcomes.len() as u64;
-        self.outcomes.extend(outcomes);
+        for outcome in outcomes {
+            if matches!(outcome, Outcome::Quarantined(_)) {
+                self.unreadable += 1;
+                if self.unreadable > self.kept_unreadable {
+                    continue;
+                }
+            }
+            self.bytes += size(&outcome);
+            self.outcomes.push_back(outcome);
+        }
     }
 
     /// Whether it is time to say how far the file is, which is not worth doing more often.
@@ -236,7 +309,12 @@ impl<'a> Pending<'a> {
     fn next_batch(&mut self, most: usize) -> (Vec<Study>, Vec<Quarantined>) {
         let (search_id, file_id) = (self.search_id, self.command.file_id);
         let (mut studies, mut quarantined) = (Vec::new(), Vec::new());
-        for outcome in self.outcomes.drain(..most.min(self.outcomes.len())) {
+        let mut bytes = 0;
+        while bytes < BATCH_BYTES
+            && studies.len() + quarantined.len() < most
+            && let Some(outcome) = self.outcomes.pop_front()
+        {
+            bytes += size(&outcome);
             match outcome {
                 Outcome::Read(record) => studies.push(Study {
                     id: StudyId::of(search_id, file_id, record.number),
@@ -253,6 +331,16 @@ impl<'a> Pending<'a> {
                 }
             }
         }
+        self.bytes -= bytes;
         (studies, quarantined)
     }
+}
+
+/// How many bytes of its file a record has.
+fn size(outcome: &Outcome) -> u64 {
+    let bytes = match outcome {
+        Outcome::Read(record) => &record.bytes,
+        Outcome::Quarantined(record) => &record.bytes,
+    };
+    bytes.end - bytes.start
 }

@@ -92,6 +92,8 @@ pub struct ParseReferences {
     pub push_bytes: usize,
     /// What a file may be at most.
     pub limits: Limits,
+    /// How many unreadable records of a file are kept; the others are only counted.
+    pub kept_unreadable: u64,
     /// The percentage of unreadable records tolerated; a file with more is refused.
     pub max_quarantined_percent: u8,
     /// How many records are read at the same time.
@@ -119,7 +121,9 @@ impl ParseReferences {
             limits: Limits {
                 max_file_bytes: ports.settings.max_file_bytes,
                 max_record_bytes: ports.settings.max_record_bytes,
+                max_records: ports.settings.max_records,
             },
+            kept_unreadable: ports.settings.kept_unreadable,
             max_quarantined_percent: ports.settings.max_quarantined_percent,
             threads: *THREADS,
         })

@@ -68,7 +68,8 @@ pub struct StartUpload {
 /// A search to be announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewSearch {
-    /// The name that the reviewer gives it, up to 255 characters.
+    /// The name that the reviewer gives it, up to 255 characters, and up to 1999 bytes once all but ASCII letters and
+    /// digits is percent-encoded.
     pub name: String,
     /// The files to upload, 1 to 50.
     pub files: Vec<NewFile>,
@@ -77,7 +78,8 @@ pub struct NewSearch {
 /// A file to be announced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewFile {
-    /// Its name without a path, up to 255 characters.
+    /// Its name without a path, up to 255 characters, and up to 868 bytes of UTF-8; less or more where keys have another
+    /// prefix.
     pub name: String,
     /// Its size in bytes, at least 1.
     pub size_bytes: u64,
@@ -262,7 +264,7 @@ impl StartUpload {
             size_bytes: file.size_bytes,
         });
         let manifest = Manifest { name: request.name.clone(), files: files.collect() };
-        let faults = manifest.faults(self.settings.max_file_bytes);
+        let faults = manifest.faults(&self.settings.manifest_limits());
         if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
     }
 

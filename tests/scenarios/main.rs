@@ -17,4 +17,5 @@ mod retries;
 mod searches;
 mod sessions;
 mod traces;
+mod turns;
 mod world;

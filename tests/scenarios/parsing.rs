@@ -117,7 +117,7 @@ async fn is_remembered(world: &World, command: &Received) -> bool {
     world.store().is_remembered(&key, world.host.now()).await.unwrap()
 }
 
-fn many_records(count: usize) -> String {
+pub(crate) fn many_records(count: usize) -> String {
     let mut file = String::new();
     for n in 1..=count {
         write!(file, "TY  - JOUR\nTI  - Study {n}\nER  - \n\n").unwrap();
@@ -365,6 +365,72 @@ async fn how_many_records_may_be_bad_is_a_setting() {
     world.upload(&announced, 0, TWO_BAD).await;
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+/// A file of as many unreadable records as readable ones.
+fn half_unreadable(records: usize) -> String {
+    format!("Title\n{}", "a\nb,c\n".repeat(records / 2))
+}
+
+#[tokio::test]
+async fn a_file_of_more_records_than_the_limit_is_refused_and_leaves_nothing() {
+    let world = World::with(backend::Config { max_records: 1_999, ..backend::Config::default() });
+    let announced = world.announce(&["a.csv", "b.csv"]).await;
+    world.upload(&announced, 0, &half_unreadable(2_000)).await;
+    world.upload(&announced, 1, &format!("Title\n{}", "a\n".repeat(1_999))).await;
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    let Some(Outcome::Failed { reason }) = &job.files[0].outcome else { panic!("{job:?}") };
+    assert_eq!(reason, "the file has more than 1,999 records, the limit");
+    let file = announced.files[0].file_id;
+    assert_eq!(world.store().studies(announced.search_id, file, 0, 1).await.unwrap(), []);
+    assert_eq!(world.store().quarantined(announced.search_id, file, 0, 1).await.unwrap(), []);
+    assert!(matches!(job.files[1].outcome, Some(Outcome::Completed(_))), "{job:?}");
+}
+
+/// All of them are counted, whether a file is read at once or goes on in the middle.
+#[tokio::test]
+async fn of_unreadable_records_the_first_are_kept() {
+    for goes_on in [false, true] {
+        let world = World::new();
+        let (announced, mut batch) = commands(&world, &[("a.csv", &half_unreadable(60_000))]).await;
+        let (search, file) = (announced.search_id, announced.files[0].file_id);
+        while !batch.is_empty() {
+            let (_, recording) = recording(&world, None);
+            let studies: Arc<dyn WriteStudies> = recording;
+            let parser = ParseReferences { kept_unreadable: 25_000, studies, ..parser(&world) };
+            let deadline = world.host.now().checked_add(SignedDuration::from_secs(20)).unwrap();
+            let answers =
+                guarded(&world, parser).consume(&deliveries(&batch), goes_on.then_some(deadline)).await;
+            assert_eq!(answers, [Disposition::Acknowledge]);
+            world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
+            batch = world.take(&PARSE).await;
+        }
+        world.run().await;
+        let Some(Outcome::Completed(counts)) = &world.job(search).await.files[0].outcome else { panic!() };
+        assert_eq!((counts.records, counts.studies, counts.quarantined), (60_000, 30_000, 30_000));
+        let kept = world.store().quarantined(search, file, 0, 60_000).await.unwrap();
+        let numbers = kept.iter().map(|kept| kept.record.number);
+        assert!(numbers.eq((1..=25_000).map(|n| 2 * n)), "{} are kept", kept.len());
+    }
+}
+
+/// Whoever stores them holds all of a batch in memory, several times over.
+#[tokio::test]
+async fn records_are_stored_by_the_thousand_and_by_the_megabyte() {
+    let world = World::new();
+    let small = many_records(20_000);
+    let abstracts = "x".repeat(1 << 20);
+    let large: String =
+        (0..20).map(|n| format!("TY  - JOUR\nTI  - {n}\nAB  - {abstracts}\nER  - \n\n")).collect();
+    for (file, most, records) in [(small, 1_000, 20_000), (large, 4, 20)] {
+        let (_, batch) = commands(&world, &[("a.ris", &file)]).await;
+        let (function, recording) = recording(&world, None);
+        function.consume(&deliveries(&batch), None).await;
+        let calls = recording.calls.lock().unwrap().clone();
+        assert!(calls.iter().all(|call| call.len() <= most), "{calls:?}");
+        assert!(calls.concat().into_iter().eq(1..=records));
+    }
 }
 
 const FIRST: &str = "TY  - JOUR\nTI  - Early mobilisation\nAU  - Müller, Jürgen\nPY  - 2019\nDO  - 10.5555/a\nER  - \n\n\

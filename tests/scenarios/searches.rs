@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use functions::start_upload::{Error, NewFile, NewSearch};
 use futures::future::join;
+use imports::key::MAX_KEY_BYTES;
+use imports::manifest::ManifestFault;
 use imports::queues::{EVENTS, PARSE, SAGA, UPLOADS};
-use imports::{JobState, Outcome};
+use imports::{JobState, Outcome, ProjectId};
 use messages::{Disposition, ReceiveMessages, Verdict};
 
 use crate::world::{TWO_RECORDS, World, body, call};
@@ -284,4 +287,27 @@ async fn a_parse_command_that_never_succeeds_ends_the_search() {
     let job = world.job(announced.search_id).await;
     assert_eq!(job.state, JobState::Error);
     assert_eq!(world.verdicts(announced.search_id, "StartParsingFaulted").await, [Verdict::Handled]);
+}
+
+/// S3 takes keys of 1,024 bytes, whatever characters they are of: what has more was uploaded and never arrived.
+#[tokio::test]
+async fn a_file_name_that_its_key_has_no_room_for_is_not_announced() {
+    let world = World::new();
+    let announce = async |name: String| {
+        let files = vec![NewFile { name: "a.ris".into(), size_bytes: 1 }, NewFile { name, size_bytes: 1 }];
+        let request = NewSearch { name: "Gambling harms".into(), files };
+        world.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await
+    };
+    let refused = announce("\u{1f4da}".repeat(220)).await.unwrap_err();
+    let Error::Invalid(faults) = &refused else { panic!("{refused:?}") };
+    assert_eq!(faults.iter().map(ManifestFault::file_index).collect::<Vec<_>>(), [Some(1)]);
+    let said = "the file name takes 880 bytes of UTF-8, and the key of its upload has room for 868";
+    assert_eq!(faults[0].to_string(), said);
+    let announced = announce("\u{1f4da}".repeat(217)).await.unwrap();
+    let key = &announced.files[1].upload.fields["key"];
+    assert_eq!(key.len(), MAX_KEY_BYTES);
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, TWO_RECORDS).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }

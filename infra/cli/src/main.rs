@@ -34,13 +34,23 @@ use messages::store::chain;
 
 use crate::args::{Args, Command};
 
+/// The exit code when the command is none.
+const MISUSED: u8 = 2;
 /// The exit code when the search did not complete, or the command failed.
 const FAILED: u8 = 1;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     telemetry::start(telemetry::Audience::Person);
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // What was asked for has words of ours alone.
+        Err(help) if !help.use_stderr() => help.exit(),
+        Err(error) => {
+            error.render().to_string().lines().for_each(output::remark);
+            return ExitCode::from(MISUSED);
+        }
+    };
     let done = match args.command {
         Command::Import(args) => import::run(args).await,
         Command::Resume(args) => resume::run(&args).await,

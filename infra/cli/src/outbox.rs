@@ -61,7 +61,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     found.retain(|found| found.is_from_before(before));
     if args.output.json {
         for found in &found {
-            output::line(&serde_json::to_string(&found.shown(now, false))?)?;
+            output::json(&found.shown(now, false))?;
         }
         return Ok(true);
     }
@@ -70,7 +70,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     table.set_header(["entry", "of", "kind", "state", "due", "attempts", "requeued", "error"]);
     for found in &found {
         let shown = found.shown(now, false);
-        table.add_row([
+        let row = [
             shown.id,
             shown.owner.unwrap_or_default(),
             shown.kind,
@@ -79,9 +79,10 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
             shown.attempts.to_string(),
             shown.requeued.to_string(),
             shown.error.unwrap_or_default().chars().take(MAX_SHOWN).collect(),
-        ]);
+        ];
+        table.add_row(row.map(|cell: String| output::cell(&cell)));
     }
-    output::line(&table.to_string())?;
+    output::block(&table.to_string())?;
     output::line(&format!("{} entries", found.len()))?;
     Ok(true)
 }
@@ -92,11 +93,11 @@ async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let found = all(&workspace).await?.into_iter().find(|found| found.id() == args.entry);
     let found = found.with_context(|| format!("there is no entry {} in {}", args.entry, workspace.name()))?;
     let shown = found.shown(now, true);
-    output::line(&if args.output.json {
-        serde_json::to_string(&shown)?
+    if args.output.json {
+        output::json(&shown)?;
     } else {
-        serde_json::to_string_pretty(&shown)?
-    })?;
+        output::pretty_json(&shown)?;
+    }
     Ok(true)
 }
 
@@ -128,7 +129,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
                 host.sleep(pause).await;
             }
         }
-        output::line(&serde_json::to_string(&found.shown(now, false))?)?;
+        output::json(&found.shown(now, false))?;
     }
     let missing: Vec<String> =
         args.entries.iter().filter(|id| !found.iter().any(|found| found.id() == **id)).cloned().collect();

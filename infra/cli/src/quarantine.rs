@@ -2,12 +2,13 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures::StreamExt;
-use imports::{ParsedFile, Ports, SearchId};
+use imports::{FileId, Job, Outcome, ParsedFile, Ports, SearchId};
 use local::output;
 use references::{Cutting, Limits};
 use serde::Serialize;
@@ -29,29 +30,48 @@ struct Unread {
 struct Written {
     name: String,
     records: usize,
+    /// How many more could not be read: only the first ones are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<NonZeroU64>,
     out: PathBuf,
 }
 
 /// Writes the unreadable records of one reference file to a file, or those of each to a folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    if workspace.jobs()?.job(args.search).await?.is_none() {
+    let Some(job) = workspace.jobs()?.job(args.search).await? else {
         anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
-    }
+    };
     let mut written = Vec::new();
     for (unread, out) in choose(unread(workspace.ports(), args.search).await?, args)? {
         export(workspace.ports(), &unread, &out).await?;
-        written.push(Written { name: unread.file.name, records: unread.records.len(), out });
+        let records = unread.records.len();
+        let more = unreadable(&job, unread.file.file_id).saturating_sub(records as u64);
+        let more = NonZeroU64::new(more);
+        written.push(Written { name: unread.file.name, records, more, out });
     }
     if args.output.json {
-        output::line(&serde_json::to_string(&written)?)?;
+        output::json(&written)?;
     } else if written.is_empty() {
         output::line("every record was read; nothing was written")?;
     }
-    for Written { name, records, out } in written.iter().filter(|_| !args.output.json) {
-        output::line(&format!("{records} records of {name} written to {}", out.display()))?;
+    for Written { name, records, more, out } in written.iter().filter(|_| !args.output.json) {
+        let more = match more {
+            None => String::new(),
+            Some(more) => format!(" ({more} more could not be read, and are not kept)"),
+        };
+        output::line(&format!("{records} records of {name} written to {}{more}", out.display()))?;
     }
     Ok(true)
+}
+
+/// How many records of a file could not be read.
+fn unreadable(job: &Job, file: FileId) -> u64 {
+    let file = job.files.iter().find(|known| known.file_id == file);
+    match file.and_then(|file| file.outcome.as_ref()) {
+        Some(Outcome::Completed(counts)) => counts.quarantined,
+        Some(Outcome::Failed { .. }) | None => 0,
+    }
 }
 
 async fn unread(ports: &Ports, search: SearchId) -> anyhow::Result<Vec<Unread>> {
@@ -120,7 +140,7 @@ async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::R
     }
     let mut stream = ports.objects.open(object, 0).await?.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
-    let limits = Limits { max_file_bytes: u64::MAX, ..Limits::default() };
+    let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
     let mut cutting = Cutting::new(limits, unread.records.iter().cloned());
     while let Some(bytes) = stream.next().await {
         out.write_all(&cutting.push(&bytes?)?)?;

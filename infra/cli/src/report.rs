@@ -121,7 +121,7 @@ impl Report {
             output::complain(reason);
         }
         if json {
-            output::line(&serde_json::to_string(self)?)?;
+            output::json(self)?;
         } else {
             self.print_table()?;
         }
@@ -143,7 +143,7 @@ impl Report {
         ]);
         for file in &self.files {
             table.add_row([
-                file.name.clone(),
+                output::cell(&file.name),
                 with_certainty(file.format.as_deref(), file.format_certainty.as_deref()),
                 with_certainty(file.encoding.as_deref(), file.encoding_certainty.as_deref()),
                 file.records.to_string(),
@@ -153,7 +153,7 @@ impl Report {
                 file.outcome.to_owned(),
             ]);
         }
-        output::line(&table.to_string())?;
+        output::block(&table.to_string())?;
         match self.search_id {
             Some(id) => {
                 let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
@@ -213,11 +213,11 @@ fn told(text: &str) -> Option<String> {
 
 /// What was detected, and how sure that is unless it is certain.
 fn with_certainty(what: Option<&str>, certainty: Option<&str>) -> String {
-    match (what, certainty) {
+    output::cell(&match (what, certainty) {
         (Some(what), None | Some("certain")) => what.to_owned(),
         (Some(what), Some(certainty)) => format!("{what} ({certainty})"),
         (None, _) => String::new(),
-    }
+    })
 }
 
 impl fmt::Display for Messages {

@@ -40,7 +40,8 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
             if let Some(token) = &door.token {
                 let reached =
                     "other machines can reach this address, so every request needs the header field";
-                output::remark(&format!("{reached}\n  Authorization: Bearer {token}"));
+                output::remark(reached);
+                output::remark(&format!("  Authorization: Bearer {token}"));
             }
             output::remark(&format!("answering at http://{address}"));
             let stop = async move { drop(stopped.changed().await) };

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let decisions = workspace.decisions(args.search).await?;
     let shown = Shown { job, duplicates: report.duplicates, quarantined, decisions };
     if args.output.json {
-        output::line(&serde_json::to_string(&shown)?)?;
+        output::json(&shown)?;
     } else {
         print(&report, &shown)?;
     }
@@ -84,7 +84,7 @@ fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Text from a file as it may go to a terminal.
+/// Lines of a file as one.
 fn in_one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.replace(['\r', '\n'], " ")
 }

@@ -28,7 +28,11 @@ async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: boo
     loop {
         let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
         for study in &page {
-            output::line(&if as_json { object(study, job)?.to_string() } else { in_one_line(study, job) })?;
+            if as_json {
+                output::json(&object(study, job)?)?;
+            } else {
+                output::line(&in_one_line(study, job))?;
+            }
         }
         match page.last() {
             Some(last) => after = last.record,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use imports::{FileId, Job, Jobs, Ports, Progress, SearchId};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use local::Runner;
+use local::{Runner, output};
 
 /// How often the search is looked at, here and in a database elsewhere.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -67,7 +67,7 @@ impl Bars {
         let progress: BTreeMap<FileId, Progress> = jobs.progress(job.search_id).await?.into_iter().collect();
         for file in job.files.iter().filter(|file| file.received) {
             let bar = self.files.entry(file.file_id).or_insert_with(|| {
-                let name = file.name.clone().unwrap_or_default();
+                let name = file.name.as_deref().unwrap_or_default();
                 self.all.add(bar(file.size_bytes.unwrap_or(0), name))
             });
             let progress = progress.get(&file.file_id).copied().unwrap_or_default();
@@ -81,9 +81,9 @@ impl Bars {
     }
 }
 
-fn bar(bytes: u64, name: String) -> ProgressBar {
+fn bar(bytes: u64, name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:30!} {bar:30} {bytes:>10}/{total_bytes:10} {msg}");
-    let bar = ProgressBar::new(bytes).with_prefix(name);
+    let bar = ProgressBar::new(bytes).with_prefix(output::cell(name));
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

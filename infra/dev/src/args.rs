@@ -152,12 +152,26 @@ pub(crate) enum BenchCommand {
     ColdStart(BenchColdStart),
     /// Hold a server with as many connections and bytes as strangers have, and measure what others notice
     Connections(BenchConnections),
+    /// Import files of records of a few bytes, and measure the disk, the memory and how long a small file waits meanwhile
+    SmallRecords(BenchSmallRecords),
     /// Announce and upload many searches while the server is killed, and count what is lost or doubled
     Load(BenchLoad),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchConnections {
+    /// The built search-import [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSmallRecords {
+    /// How many records each of the two files has
+    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) records: u32,
     /// The built search-import [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,

@@ -34,6 +34,12 @@ const FAILURE_WAIT: Duration = Duration::from_secs(1);
 const LAMBDA_FACTOR: u32 = 6;
 /// Shorter, and a busy machine would have messages delivered twice.
 const LEAST_VISIBILITY: Duration = Duration::from_secs(60);
+/// How long a message that is handled by itself may be worked on before others have their turn. A function that cannot end
+/// within it stores how far it is and has its message sent again, behind those of other partitions; so whoever sends a
+/// small file waits for a large one of somebody else no longer than this.
+const TURN: Duration = Duration::from_secs(2);
+/// How often a turn doubles at most, for a message that came to nothing within the one before.
+const MOST_DOUBLINGS: u32 = 10;
 /// The function that sweeps, where the application has none of that name.
 const SWEEPER: &str = "dispatch-outbox";
 
@@ -64,6 +70,7 @@ pub struct Runner<P: 'static> {
     trial: Trial,
     visibility: Option<Duration>,
     notified: Vec<Queue>,
+    turn: Duration,
 }
 
 /// The consumers of an application, each with what is agreed about its queue.
@@ -84,13 +91,19 @@ where
     /// any other beside whoever else receives from the same queues. Only workers in a data directory of their own crash
     /// on trial.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, trial: Trial) -> Self {
-        Self { system, ports, home, trial, visibility: None, notified: Vec::new() }
+        Self { system, ports, home, trial, visibility: None, notified: Vec::new(), turn: TURN }
     }
 
     /// The same with another visibility timeout than that of the queues.
     #[must_use]
     pub fn with_visibility(self, visibility: Option<Duration>) -> Self {
         Self { visibility, ..self }
+    }
+
+    /// The same with other turns than of two seconds.
+    #[must_use]
+    pub fn with_turns_of(self, turn: Duration) -> Self {
+        Self { turn, ..self }
     }
 
     /// The same with these queues of notifications. A data directory has all of them; elsewhere the other service may
@@ -179,6 +192,8 @@ where
             sweeper: engine.dispatch_outbox(SWEEPER)?,
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
+            host: Arc::clone(&engine.host),
+            turn: self.turn,
             visibility: self.visibility,
             order: self.trial.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
         });
@@ -234,6 +249,8 @@ struct Pump {
     sweeper: DispatchOutbox,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
+    host: Arc<dyn Host>,
+    turn: Duration,
     visibility: Option<Duration>,
     order: Option<Mutex<StdRng>>,
 }
@@ -303,11 +320,21 @@ impl Pump {
         Ok(batch)
     }
 
+    /// When a message that is handled by itself has to make room for others; batches are short. One that comes again because
+    /// its turn was too short for it has a longer one.
+    fn end_of_turn(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Option<Timestamp> {
+        let [delivery] = deliveries else { return None };
+        let turn = turn(self.turn, delivery.receive_count);
+        (spec.batch_size == 1).then(|| self.host.now().checked_add(turn).unwrap_or(Timestamp::MAX))
+    }
+
     async fn handle(&self, queue: &Queue, behind: &Behind, batch: &[Received]) -> Result<(), StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let mut said = Vec::new();
         for _ in 0..behind.times {
-            let handled = AssertUnwindSafe(behind.consumer.consume(&deliveries, None)).catch_unwind().await;
+            let deadline = self.end_of_turn(behind.spec, &deliveries);
+            let consumed = behind.consumer.consume(&deliveries, deadline);
+            let handled = AssertUnwindSafe(consumed).catch_unwind().await;
             said = handled.unwrap_or_else(|_| deliveries.iter().map(panicked).collect());
         }
         let answered = batch
@@ -324,7 +351,23 @@ fn visibility(spec: &QueueSpec) -> Duration {
     (spec.visibility / LAMBDA_FACTOR).max(LEAST_VISIBILITY)
 }
 
+/// How long a message may be worked on that was received so often, counting this time.
+fn turn(first: Duration, receive_count: u32) -> Duration {
+    first.saturating_mul(1 << receive_count.saturating_sub(1).min(MOST_DOUBLINGS))
+}
+
 fn panicked(delivery: &Delivery) -> Disposition {
     let reason = "the function panicked".to_owned();
     Disposition::Retry { after: Backoff::FAILURE.at_least(delivery.receive_count), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_was_too_short_is_followed_by_one_that_is_twice_as_long() {
+        let turns = [1, 2, 3, 11, 12, u32::MAX].map(|received| turn(TURN, received).as_secs());
+        assert_eq!(turns, [2, 4, 8, 2_048, 2_048, 2_048]);
+    }
 }

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::manifest::MAX_FILE_BYTES;
+use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Allowance;
-use imports::{Deadlines, Settings};
+use imports::{Deadlines, ObjectKey, Settings};
 use outbox::Policy;
 
 use self::reader::Reader;
@@ -137,7 +137,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
     pub mode: Mode,
-    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`.
+    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`. The longer it is, the shorter are the
+    /// names of files: a key has 1,024 bytes.
     pub key_prefix: String,
     /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
     /// can create.
@@ -146,6 +147,9 @@ pub struct Config {
     /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
     /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,
+    /// `SEARCH_IMPORT_MAX_RECORDS`: the most records that a file may have, unreadable ones counted; 2,000,000. A file with
+    /// more is refused as a whole.
+    pub max_records: u64,
     /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: the percentage of unreadable records tolerated; 50. A file with
     /// more is refused as a whole.
     pub max_quarantined_percent: u8,
@@ -204,6 +208,7 @@ impl Default for Config {
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
             max_record_bytes: 4 << 20,
+            max_records: 2_000_000,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
@@ -238,6 +243,7 @@ impl Config {
             key_prefix: self.key_prefix.clone(),
             max_file_bytes: self.max_file_bytes,
             max_record_bytes: self.max_record_bytes,
+            max_records: self.max_records,
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
             deadlines: self.deadlines,
@@ -292,7 +298,12 @@ impl Config {
                 "a folder",
             ),
             mode,
-            key_prefix: reader.read("KEY_PREFIX", default.key_prefix, |_| true, "text"),
+            key_prefix: reader.read(
+                "KEY_PREFIX",
+                default.key_prefix,
+                |prefix: &String| ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS,
+                "text of at most 621 bytes, so that keys have room for names of 255",
+            ),
             max_file_bytes: reader.read(
                 "MAX_FILE_BYTES",
                 default.max_file_bytes,
@@ -305,6 +316,7 @@ impl Config {
                 |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
                 "a number of bytes from 1 to 5242880",
             ),
+            max_records: reader.read("MAX_RECORDS", default.max_records, |n| *n > 0, "a number, at least 1"),
             max_quarantined_percent: reader.read(
                 "MAX_QUARANTINED_PERCENT",
                 default.max_quarantined_percent,
@@ -425,6 +437,13 @@ mod tests {
             assert!(names.contains(name), "{names:?}");
         }
         assert!(NOT_ON_LAMBDA.iter().all(|name| names.contains(*name)), "{names:?}");
+    }
+
+    #[test]
+    fn a_key_prefix_leaves_room_for_names() {
+        let read = |prefix: &str| Config::from_pairs(pairs(&[("SEARCH_IMPORT_KEY_PREFIX", prefix)]));
+        assert!(read(&"x".repeat(621)).is_ok());
+        assert!(read(&"x".repeat(622)).unwrap_err().to_string().contains("at most 621 bytes"));
     }
 
     #[test]

@@ -27,7 +27,7 @@
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `folder`: what is on the disk, who may read it, and which files are touched;
 //! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
-//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies`, `progress`, `reading`: what MongoDB holds in the cloud;
+//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies` (`rows`), `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
@@ -53,6 +53,7 @@ mod queues;
 mod reading;
 mod records;
 mod recover;
+mod rows;
 mod saga;
 mod schema;
 mod sessions;

@@ -4,40 +4,46 @@ use async_trait::async_trait;
 use imports::reading::{Fenced, Place, Reading, TrackReading};
 use imports::{FileId, SearchId};
 use messages::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::value::{from_json, int, json, uint};
+use crate::{Store, rows};
 
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
     ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";
 const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
     AND (?5 OR place IS NULL OR place ->> '$.within' IS NOT NULL)";
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
-const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4
+const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
+const CLEARED: &str = "UPDATE reading SET clearing = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 
 #[async_trait]
 impl TrackReading for Store {
     async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = move |db: &Connection| {
-            if let Some((fence, last)) = last_reader(db, search, file)?
-                && last.is_some_and(|last| last != reader)
+            if let Some(Stored { reading, last_reader: Some(last), .. }) = stored(db, search, file)?
+                && last != reader
             {
-                let held = Fenced { search_id: search, file_id: file, fence };
+                let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
                 // Not when it was read to its end or refused: then it is not read again.
-                if take_back(db, &held, None)? {
-                    forget_attempts(db, &Fenced { fence: fence + 1, ..held })?;
+                if let Some(raised) = raise(db, &held, None)? {
+                    forget_attempts(db, &raised)?;
                 }
             }
-            let before = reading(db, search, file)?;
+            let before = stored(db, search, file)?.unwrap_or_default();
             db.prepare_cached(BEGIN)?.execute(params![search.to_string(), file.to_string(), reader])?;
-            Ok(before.unwrap_or_default())
+            Ok((before.reading, before.is_clearing))
         };
-        self.change(Call::ReadingBegin, doing, work).await
+        let (reading, is_clearing) = self.change(Call::ReadingBegin, doing.clone(), work).await?;
+        if is_clearing {
+            let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
+            self.clear(Call::ReadingBegin, &doing, held).await?;
+        }
+        Ok(reading)
     }
 
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
@@ -61,47 +67,72 @@ impl TrackReading for Store {
     }
 }
 
+impl Store {
+    /// Removes what is stored of a file from before its fence was raised, in pieces: whatever else is to be written waits
+    /// for the end of one, and not for that of all of them.
+    pub(crate) async fn clear(&self, call: Call, doing: &str, file: Fenced) -> Result<(), StoreError> {
+        while self.change(call, doing.to_owned(), move |db| clear_some(db, &file)).await? {}
+        Ok(())
+    }
+}
+
 fn forget_attempts(db: &Connection, file: &Fenced) -> Result<(), Fault> {
     let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence)];
     db.prepare_cached(PAUSE)?.execute(key)?;
     Ok(())
 }
 
-/// Whether the file still has this fence.
+/// Whether the file still has this fence, and nothing from before it.
 pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
-    let sql = "SELECT count(*) FROM reading WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
-    let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence)];
-    Ok(db.prepare_cached(sql)?.query_row(key, |row| row.get::<_, i64>(0))? > 0)
+    let found = stored(db, file.search_id, file.file_id)?;
+    Ok(found.is_some_and(|found| found.reading.fence == file.fence && !found.is_clearing))
 }
 
-/// Raises a file's fence and removes what is stored of it; false when it has another, or was read to its end or refused.
-pub(crate) fn take_back(db: &Connection, file: &Fenced, then: Option<&Place>) -> Result<bool, Fault> {
-    let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
+/// Raises a file's fence; none when it has another, or was read to its end or refused.
+pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Result<Option<Fenced>, Fault> {
     let then = then.map(json).transpose()?;
-    if db.prepare_cached(RAISE)?.execute(params![search, file_id, int(file.fence), then])? == 0 {
+    let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence), then];
+    let is_raised = db.prepare_cached(RAISE)?.execute(key)? > 0;
+    Ok(is_raised.then_some(Fenced { fence: file.fence + 1, ..*file }))
+}
+
+/// Removes some of what is stored from before the fence was raised; whether there may be more of it.
+fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+    let Fenced { search_id, file_id, fence } = *file;
+    let found = stored(db, search_id, file_id)?;
+    if !found.is_some_and(|found| found.reading.fence == fence && found.is_clearing) {
+        // Somebody else did it.
         return Ok(false);
     }
-    for table in ["study", "quarantine", "parsed_file"] {
-        let sql = format!("DELETE FROM {table} WHERE search_id = ?1 AND file_id = ?2");
-        db.prepare_cached(&sql)?.execute(params![search, file_id])?;
+    if rows::discard_some(db, search_id, file_id)? {
+        return Ok(true);
     }
-    Ok(true)
+    let (search, file) = (search_id.to_string(), file_id.to_string());
+    let forget = "DELETE FROM parsed_file WHERE search_id = ?1 AND file_id = ?2";
+    db.prepare_cached(forget)?.execute(params![search, file])?;
+    db.prepare_cached(CLEARED)?.execute(params![search, file, int(fence)])?;
+    Ok(false)
 }
 
-fn last_reader(db: &Connection, search: SearchId, file: FileId) -> Result<Option<(u64, Option<u32>)>, Fault> {
-    let sql = "SELECT fence, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
-    let key = params![search.to_string(), file.to_string()];
-    let row = db.prepare_cached(sql)?.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(row.map(|(fence, reader)| (uint(fence), reader)))
+/// What is stored of the attempts at a file.
+#[derive(Default)]
+struct Stored {
+    reading: Reading,
+    /// Whether something is there from before the fence was raised.
+    is_clearing: bool,
+    /// The version of the reader that was at work last; none in rows of releases without fences.
+    last_reader: Option<u32>,
 }
 
-fn reading(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Reading>, Fault> {
-    let sql = "SELECT begun, place, fence FROM reading WHERE search_id = ?1 AND file_id = ?2";
-    let key = params![search.to_string(), file.to_string()];
-    let row = db
-        .prepare_cached(sql)?
-        .query_row(key, |row| Ok((row.get::<_, u32>(0)?, row.get::<_, Option<String>>(1)?, row.get(2)?)))
-        .optional()?;
-    let Some((begun, place, fence)) = row else { return Ok(None) };
-    Ok(Some(Reading { begun, place: place.as_deref().map(from_json).transpose()?, fence: uint(fence) }))
+fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Stored>, Fault> {
+    let sql = "SELECT begun, place, fence, clearing, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let row = |row: &Row<'_>| {
+        let place: Option<String> = row.get(1)?;
+        Ok((row.get(0)?, place, row.get(2)?, row.get(3)?, row.get(4)?))
+    };
+    let found = statement.query_row(params![search.to_string(), file.to_string()], row).optional()?;
+    let Some((begun, place, fence, is_clearing, last_reader)) = found else { return Ok(None) };
+    let place = place.as_deref().map(from_json).transpose()?;
+    Ok(Some(Stored { reading: Reading { begun, place, fence: uint(fence) }, is_clearing, last_reader }))
 }

@@ -26,14 +26,14 @@ const PREPARED: usize = 100;
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// What the writing connection keeps of the database in memory, in KiB: the pages that imports under way touch.
-const WRITER_CACHE_KIB: i64 = 32 * 1024;
+const WRITER_CACHE_KIB: i64 = 8 * 1024;
 
 /// Each connection is one thread's. Symbolic links are not followed, neither to the database nor, as SQLite always
 /// does, to the files beside it.
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -43,6 +43,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("exact_uploads.sql"),
     include_str!("fences.sql"),
     include_str!("open_by_project.sql"),
+    include_str!("compact.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
@@ -169,7 +170,7 @@ pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{outbox, recover, studies, turns, views};
+    use crate::{outbox, recover, rows, turns, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -187,7 +188,9 @@ mod tests {
             (views::UNFINISHED, "USING INDEX job_unfinished"),
             (views::UNFINISHED_OF, "USING INDEX job_open (project_id=?)"),
             (views::LIST, "USING INDEX job_by_project"),
-            (studies::DUPLICATES, "USING INDEX study_duplicate (search_id=? AND file_id=?)"),
+            (rows::DUPLICATES, "SEARCH mark USING PRIMARY KEY (source=?)"),
+            (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (rows::IDENTITIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {

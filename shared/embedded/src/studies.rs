@@ -10,10 +10,8 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::reading;
-use crate::value::{from_json, int, json, limit, uint};
-
-/// A row of either table: search, file, record and the rest as JSON.
-type Row = (String, String, i64, String);
+use crate::rows::{self, New, Page};
+use crate::value::{from_json, json};
 
 #[async_trait]
 impl WriteStudies for Store {
@@ -27,10 +25,10 @@ impl WriteStudies for Store {
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
         let (file, refused) = (*file, Fenced::overtaken(doing.clone()));
         // Encoded here, so that the writing thread only writes.
-        let encode = || -> Result<(Vec<Row>, Vec<Row>), Fault> {
+        let encode = || -> Result<(Vec<New>, Vec<New>), Fault> {
             Ok((
-                studies.iter().map(study_row).collect::<Result<_, _>>()?,
-                quarantined.iter().map(quarantined_row).collect::<Result<_, _>>()?,
+                studies.iter().map(New::study).collect::<Result<_, _>>()?,
+                quarantined.iter().map(New::quarantined).collect::<Result<_, _>>()?,
             ))
         };
         let (studies, quarantined) = encode().map_err(|fault| fault.while_doing(doing.clone()))?;
@@ -38,16 +36,8 @@ impl WriteStudies for Store {
             if !reading::holds(db, &file)? {
                 return Ok(false);
             }
-            insert(
-                db,
-                "INSERT INTO study (search_id, file_id, record, study) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-                &studies,
-            )?;
-            insert(
-                db,
-                "INSERT INTO quarantine (search_id, file_id, record, quarantined) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-                &quarantined,
-            )?;
+            rows::insert_studies(db, &studies)?;
+            rows::insert_quarantined(db, &quarantined)?;
             Ok(true)
         };
         let is_held = self.change(Call::StudiesStore, doing, work).await?;
@@ -56,10 +46,13 @@ impl WriteStudies for Store {
 
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
-        let (file, then, refused) = (*file, then.cloned(), Fenced::overtaken(doing.clone()));
-        let work = move |db: &Connection| reading::take_back(db, &file, then.as_ref());
-        let is_taken_back = self.change(Call::StudiesDiscard, doing, work).await?;
-        if is_taken_back { Ok(Fenced { fence: file.fence + 1, ..file }) } else { Err(refused) }
+        let (file, then) = (*file, then.cloned());
+        let raise = move |db: &Connection| reading::raise(db, &file, then.as_ref());
+        let Some(raised) = self.change(Call::StudiesDiscard, doing.clone(), raise).await? else {
+            return Err(Fenced::overtaken(doing));
+        };
+        self.clear(Call::StudiesDiscard, &doing, raised).await?;
+        Ok(raised)
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
@@ -80,47 +73,9 @@ impl WriteStudies for Store {
         }
         let doing = format!("marking {} duplicates", marks.len());
         let marks = marks.to_vec();
-        let work = move |db: &Connection| {
-            let mut statement = db.prepare_cached(MARK)?;
-            for Mark { search_id, file_id, record, duplicate } in &marks {
-                let (place, earlier) = (int(*record), int(duplicate.record));
-                let (search, file) = (search_id.to_string(), file_id.to_string());
-                statement.execute(params![
-                    search,
-                    file,
-                    place,
-                    json(duplicate)?,
-                    duplicate.position,
-                    earlier,
-                    json(&duplicate.reason)?
-                ])?;
-            }
-            Ok(())
-        };
+        let work = move |db: &Connection| rows::mark(db, &marks);
         self.change(Call::StudiesMark, doing, work).await
     }
-}
-
-/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
-const MARK: &str = "UPDATE study SET duplicate = ?4, original_position = ?5, original_record = ?6
-    WHERE search_id = ?1 AND file_id = ?2 AND record = ?3
-      AND (duplicate IS NULL
-        OR (original_position, original_record, duplicate -> '$.reason') > (?5, ?6, ?7))";
-
-fn study_row(study: &Study) -> Result<Row, Fault> {
-    Ok((study.search_id.to_string(), study.file_id.to_string(), int(study.record), json(study)?))
-}
-
-fn quarantined_row(record: &Quarantined) -> Result<Row, Fault> {
-    Ok((record.search_id.to_string(), record.file_id.to_string(), int(record.record.number), json(record)?))
-}
-
-fn insert(db: &Connection, sql: &str, rows: &[Row]) -> Result<(), Fault> {
-    let mut statement = db.prepare_cached(sql)?;
-    for (search, file, record, text) in rows {
-        statement.execute(params![search, file, record, text])?;
-    }
-    Ok(())
 }
 
 #[async_trait]
@@ -133,7 +88,8 @@ impl ReadStudies for Store {
         limit: usize,
     ) -> Result<Vec<Study>, StoreError> {
         let doing = format!("reading the studies of file {file} of search {search}");
-        self.look(Call::StudiesRead, doing, move |db| studies(db, (search, file), after, limit)).await
+        let page = Page { search, file, after, limit };
+        self.look(Call::StudiesRead, doing, move |db| page.studies(db)).await
     }
 
     async fn quarantined(
@@ -144,13 +100,8 @@ impl ReadStudies for Store {
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
         let doing = format!("reading the quarantined records of file {file} of search {search}");
-        let work = move |db: &Connection| {
-            page(db, QUARANTINED, (search, file), after, limit)?
-                .iter()
-                .map(|(text, _)| from_json(text))
-                .collect()
-        };
-        self.look(Call::StudiesQuarantined, doing, work).await
+        let page = Page { search, file, after, limit };
+        self.look(Call::StudiesQuarantined, doing, move |db| page.quarantined(db)).await
     }
 
     async fn identities(
@@ -161,11 +112,8 @@ impl ReadStudies for Store {
         limit: usize,
     ) -> Result<Vec<Identity>, StoreError> {
         let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
-        let work = move |db: &Connection| {
-            let studies = studies(db, (search, file), after, limit)?;
-            Ok(studies.into_iter().map(|study| Identity::of(study.record, study.reference)).collect())
-        };
-        self.look(Call::StudiesIdentities, doing, work).await
+        let page = Page { search, file, after, limit };
+        self.look(Call::StudiesIdentities, doing, move |db| page.identities(db)).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
@@ -181,39 +129,6 @@ impl ReadStudies for Store {
 
     async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
         let doing = format!("counting the duplicates of file {file} of search {search}");
-        let work = move |db: &Connection| {
-            let key = params![search.to_string(), file.to_string()];
-            Ok(uint(db.prepare_cached(DUPLICATES)?.query_row(key, |row| row.get(0))?))
-        };
-        self.look(Call::StudiesDuplicates, doing, work).await
+        self.look(Call::StudiesDuplicates, doing, move |db| rows::duplicates(db, search, file)).await
     }
-}
-
-const STUDIES: &str = "SELECT study, duplicate FROM study
-    WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
-const QUARANTINED: &str = "SELECT quarantined, NULL FROM quarantine
-    WHERE search_id = ?1 AND file_id = ?2 AND record > ?3 ORDER BY record LIMIT ?4";
-pub(crate) const DUPLICATES: &str =
-    "SELECT count(*) FROM study WHERE search_id = ?1 AND file_id = ?2 AND duplicate IS NOT NULL";
-
-fn studies(db: &Connection, file: (SearchId, FileId), after: u64, count: usize) -> Result<Vec<Study>, Fault> {
-    let rows = page(db, STUDIES, file, after, count)?;
-    let decoded = rows.iter().map(|(text, duplicate)| {
-        let duplicate = duplicate.as_deref().map(from_json).transpose()?;
-        Ok(Study { duplicate, ..from_json(text)? })
-    });
-    decoded.collect()
-}
-
-fn page(
-    db: &Connection,
-    sql: &str,
-    (search, file): (SearchId, FileId),
-    after: u64,
-    count: usize,
-) -> Result<Vec<(String, Option<String>)>, Fault> {
-    let mut statement = db.prepare_cached(sql)?;
-    let key = params![search.to_string(), file.to_string(), int(after), limit(count)];
-    let rows = statement.query_map(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use messages::Token;
 
@@ -38,6 +39,13 @@ impl ObjectKey {
     /// What the keys of all files of a search begin with.
     pub fn folder(prefix: &str, project: ProjectId, search: SearchId) -> String {
         format!("{prefix}{project}/{search}/")
+    }
+
+    /// The longest name that a file below `prefix` may have, in bytes of UTF-8: what the other parts leave of the longest
+    /// key.
+    pub const fn max_name_bytes(prefix: &str) -> usize {
+        const IDS: usize = 4 * (Hyphenated::LENGTH + 1);
+        MAX_KEY_BYTES.saturating_sub(prefix.len() + IDS)
     }
 
     /// Reads a decoded key below `prefix`.
@@ -73,7 +81,7 @@ impl ObjectKey {
 
 fn uuid(text: &str, part: &'static str) -> Result<Uuid, KeyError> {
     // Only the hyphenated form: one file must not have two keys.
-    if text.len() != 36 {
+    if text.len() != Hyphenated::LENGTH {
         return Err(KeyError::Malformed(part));
     }
     Uuid::parse_str(text).map_err(|_| KeyError::Malformed(part))
@@ -141,6 +149,16 @@ mod tests {
             let key = ObjectKey { token, ..key() };
             assert_eq!(ObjectKey::parse("uploads/", &key.to_string()), Ok(key));
         }
+    }
+
+    #[test]
+    fn the_longest_name_makes_the_longest_key() {
+        for prefix in ["uploads/", "", "ä/"] {
+            let name = "x".repeat(ObjectKey::max_name_bytes(prefix));
+            let longest = ObjectKey { prefix: prefix.into(), name, ..key() }.to_string();
+            assert_eq!(longest.len(), MAX_KEY_BYTES);
+        }
+        assert_eq!(ObjectKey::max_name_bytes(&"x".repeat(2_000)), 0);
     }
 
     #[test]

@@ -16,6 +16,34 @@ pub const MAX_NAME_CHARS: usize = 255;
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html>). Deployments set a lower one.
 pub const MAX_FILE_BYTES: u64 = 5_000_000_000;
 
+/// The most user metadata that S3 keeps with an object, names and values together, in bytes
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>).
+const MAX_METADATA_BYTES: usize = 2_048;
+/// What each name of user metadata begins with in a form. Whether it counts is not said, so it does here.
+const METADATA_PREFIX: &str = "x-amz-meta-";
+
+/// What a deployment takes of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestLimits {
+    /// The largest file, in bytes.
+    pub max_file_bytes: u64,
+    /// The longest name of a file, in bytes of UTF-8: what its upload's key has room for, see
+    /// [`crate::ObjectKey::max_name_bytes`].
+    pub max_file_name_bytes: usize,
+    /// The longest name of a search, in bytes as its uploads' metadata has it, see [`UploadMetadata::MAX_NAME_BYTES`].
+    pub max_search_name_bytes: usize,
+}
+
+impl ManifestLimits {
+    /// What every deployment takes. It is for announcements that somebody has accepted: those of a release before this one
+    /// had no limits in bytes.
+    pub const ACCEPTED: Self = Self {
+        max_file_bytes: MAX_FILE_BYTES,
+        max_file_name_bytes: usize::MAX,
+        max_search_name_bytes: usize::MAX,
+    };
+}
+
 /// What `start-upload` announces: the search's name and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -37,10 +65,14 @@ pub struct ManifestFile {
 }
 
 impl Manifest {
-    /// Every fault of the manifest; none means valid. `max_file_bytes` is the deployment's own limit.
-    pub fn faults(&self, max_file_bytes: u64) -> Vec<ManifestFault> {
+    /// Every fault of the manifest; none means valid.
+    pub fn faults(&self, limits: &ManifestLimits) -> Vec<ManifestFault> {
         let mut faults = Vec::new();
-        if let Err(error) = check_name(&self.name) {
+        let name = check_name(&self.name).and_then(|()| {
+            let (bytes, allowed) = (encoded(&self.name).len(), limits.max_search_name_bytes);
+            if bytes > allowed { Err(FileNameError::TooManyEncoded { bytes, allowed }) } else { Ok(()) }
+        });
+        if let Err(error) = name {
             faults.push(ManifestFault::SearchName(error));
         }
         if self.files.is_empty() || self.files.len() > MAX_FILES {
@@ -52,13 +84,17 @@ impl Manifest {
             if !seen.insert(file.file_id) {
                 faults.push(ManifestFault::RepeatedFile(file.file_id));
             }
-            if let Err(error) = check_file_name(&file.name) {
+            let name = check_file_name(&file.name).and_then(|()| {
+                let (bytes, allowed) = (file.name.len(), limits.max_file_name_bytes);
+                if bytes > allowed { Err(FileNameError::TooManyBytes { bytes, allowed }) } else { Ok(()) }
+            });
+            if let Err(error) = name {
                 faults.push(ManifestFault::FileName { index, error });
             }
             if file.size_bytes == 0 {
                 faults.push(ManifestFault::EmptyFile { index });
-            } else if file.size_bytes > max_file_bytes {
-                faults.push(ManifestFault::FileTooLarge { index, limit_bytes: max_file_bytes });
+            } else if file.size_bytes > limits.max_file_bytes {
+                faults.push(ManifestFault::FileTooLarge { index, limit_bytes: limits.max_file_bytes });
             }
         }
         faults
@@ -122,6 +158,24 @@ pub enum FileNameError {
     /// Over [`MAX_NAME_CHARS`].
     #[error("is longer than {MAX_NAME_CHARS} characters")]
     TooLong,
+    /// A file's name that the key of its upload has no room for.
+    #[error("takes {bytes} bytes of UTF-8, and the key of its upload has room for {allowed}")]
+    TooManyBytes {
+        /// How many bytes it has.
+        bytes: usize,
+        /// How many it may have.
+        allowed: usize,
+    },
+    /// A search's name that the metadata of its uploads has no room for.
+    #[error(
+        "takes {bytes} bytes with all but ASCII letters and digits percent-encoded, and an upload's metadata has room for {allowed}"
+    )]
+    TooManyEncoded {
+        /// How many bytes it takes.
+        bytes: usize,
+        /// How many it may take.
+        allowed: usize,
+    },
     /// Line breaks, NUL and their like.
     #[error("contains a control character")]
     Control,
@@ -148,6 +202,11 @@ pub fn check_file_name(name: &str) -> Result<(), FileNameError> {
     if name.contains(['/', '\\']) || name == "." || name == ".." { Err(FileNameError::Path) } else { Ok(()) }
 }
 
+/// A search's name as an upload's metadata has it.
+fn encoded(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}
+
 /// What an uploaded file says of itself and of its search: the object's user metadata, fixed by the presigned
 /// upload. With it, the last file's arrival starts the parsing even when `SearchUploadStarted` is late.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,12 +221,19 @@ impl UploadMetadata {
     const SEARCH_NAME: &'static str = "search-name";
     const EXPECTED_FILES: &'static str = "expected-files";
 
+    /// The longest name of a search, in bytes as the metadata has it: what S3 keeps, less all the rest.
+    pub const MAX_NAME_BYTES: usize = MAX_METADATA_BYTES
+        - (METADATA_PREFIX.len() + Self::SEARCH_NAME.len())
+        - (METADATA_PREFIX.len() + Self::EXPECTED_FILES.len())
+        // As many digits as the largest number of files has.
+        - MAX_FILES.ilog10() as usize
+        - 1;
+
     /// As user metadata of the object. Names are percent-encoded, because S3 takes only ASCII reliably
     /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>).
     pub fn to_map(&self) -> BTreeMap<String, String> {
-        let name = utf8_percent_encode(&self.search_name, NON_ALPHANUMERIC).to_string();
         BTreeMap::from([
-            (Self::SEARCH_NAME.to_owned(), name),
+            (Self::SEARCH_NAME.to_owned(), encoded(&self.search_name)),
             (Self::EXPECTED_FILES.to_owned(), self.expected_files.to_string()),
         ])
     }
@@ -222,17 +288,54 @@ mod tests {
         Manifest { name: "Gambling harms".into(), files: files.collect() }
     }
 
+    fn limits() -> ManifestLimits {
+        ManifestLimits { max_file_bytes: 100, ..ManifestLimits::ACCEPTED }
+    }
+
+    #[test]
+    fn a_file_name_is_limited_by_the_bytes_that_its_key_has_room_for() {
+        let limits = ManifestLimits { max_file_name_bytes: 868, ..limits() };
+        let named = |name: String| manifest(&[("a.ris", 1), (&name, 1)]).faults(&limits);
+        assert_eq!(named("\u{1f4da}".repeat(217)), []);
+        let [fault] = &named("\u{1f4da}".repeat(218))[..] else { panic!() };
+        let error = FileNameError::TooManyBytes { bytes: 872, allowed: 868 };
+        assert_eq!(*fault, ManifestFault::FileName { index: 1, error });
+        assert_eq!(
+            fault.to_string(),
+            "the file name takes 872 bytes of UTF-8, and the key of its upload has room for 868"
+        );
+    }
+
+    #[test]
+    fn a_search_name_is_limited_by_the_bytes_that_metadata_has_room_for() {
+        let most = UploadMetadata::MAX_NAME_BYTES;
+        let limits = ManifestLimits { max_search_name_bytes: most, ..limits() };
+        let named = |name: String| Manifest { name, ..manifest(&[("a.ris", 1)]) }.faults(&limits);
+        // Three bytes each, and each byte is three in the metadata.
+        assert_eq!(named("検".repeat(most / 9)), []);
+        let [fault] = &named("検".repeat(most / 9 + 1))[..] else { panic!() };
+        let error = FileNameError::TooManyEncoded { bytes: (most / 9 + 1) * 9, allowed: most };
+        assert_eq!(*fault, ManifestFault::SearchName(error));
+        let names = [("検".repeat(most / 9) + &"a".repeat(most % 9), MAX_FILES), ("x".repeat(255), 1)];
+        for (search_name, expected_files) in names {
+            let map = UploadMetadata { search_name, expected_files }.to_map();
+            let bytes = |(name, value): (&String, &String)| METADATA_PREFIX.len() + name.len() + value.len();
+            assert!(map.iter().map(bytes).sum::<usize>() <= MAX_METADATA_BYTES);
+        }
+    }
+
     #[test]
     fn every_fault_of_a_manifest_is_reported_at_once() {
         let long = "x".repeat(1000);
-        let faults = manifest(&[("a.ris", 0), ("../b.ris", 5), (&long, 5), ("c\n.ris", 200)]).faults(100);
+        let faults =
+            manifest(&[("a.ris", 0), ("../b.ris", 5), (&long, 5), ("c\n.ris", 200)]).faults(&limits());
         assert_eq!(
             faults.iter().map(ManifestFault::file_index).collect::<Vec<_>>(),
             [Some(0), Some(1), Some(2), Some(3), Some(3)]
         );
-        assert_eq!(manifest(&[]).faults(100), [ManifestFault::FileCount(0)]);
-        assert_eq!(manifest(&vec![("a", 1); 51]).faults(100), [ManifestFault::FileCount(51)]);
-        assert_eq!(manifest(&[("a.ris", 100)]).faults(100), []);
+        assert_eq!(manifest(&[]).faults(&limits()), [ManifestFault::FileCount(0)]);
+        assert_eq!(manifest(&vec![("a", 1); 51]).faults(&limits()), [ManifestFault::FileCount(51)]);
+        assert_eq!(manifest(&[("a.ris", 100)]).faults(&limits()), []);
     }
 
     #[test]

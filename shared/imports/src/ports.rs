@@ -10,6 +10,8 @@ use std::time::Duration;
 use saga::{Engine, Missing, Service};
 
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
+use crate::key::ObjectKey;
+use crate::manifest::{ManifestLimits, UploadMetadata};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
 use crate::reading::TrackReading;
 use crate::saga::{Deadlines, SearchImport};
@@ -21,6 +23,9 @@ pub const OBJECTS: Service = Service("objects");
 pub const BUCKET: Service = Service("bucket");
 /// The uploaded files, which a function makes upload forms for.
 pub const UPLOADS: Service = Service("uploads");
+
+/// How many unreadable records of a file are kept: more than anybody corrects by hand.
+pub const KEPT_UNREADABLE: u64 = 10_000;
 
 /// The ports of one program.
 #[derive(Clone)]
@@ -79,6 +84,10 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// The largest record read, in bytes.
     pub max_record_bytes: usize,
+    /// The most records that a file may have, unreadable ones counted; one with more is refused.
+    pub max_records: u64,
+    /// How many unreadable records of a file are kept, the first ones; the others are only counted.
+    pub kept_unreadable: u64,
     /// The percentage of unreadable records tolerated; a file with more is refused.
     pub max_quarantined_percent: u8,
     /// How long an upload form is valid.
@@ -115,12 +124,25 @@ impl Default for Settings {
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
             max_record_bytes: 4 << 20,
+            max_records: 2_000_000,
+            kept_unreadable: KEPT_UNREADABLE,
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
             allowance: Allowance::default(),
             batch: 1_000,
             push_bytes: 512 * 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// What an announcement is held to.
+    pub fn manifest_limits(&self) -> ManifestLimits {
+        ManifestLimits {
+            max_file_bytes: self.max_file_bytes,
+            max_file_name_bytes: ObjectKey::max_name_bytes(&self.key_prefix),
+            max_search_name_bytes: UploadMetadata::MAX_NAME_BYTES,
         }
     }
 }

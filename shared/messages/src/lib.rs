@@ -14,6 +14,7 @@
 //! - [`host`]: time, sleep and randomness, which the rest of the code receives instead of reaching for;
 //! - [`observe`]: what is told about each message;
 //! - [`trace`]: which trace a message belongs to;
+//! - [`shown`]: text of others on its way to a terminal or a log;
 //! - [`store`]: how every store reports a failure.
 //!
 //! What the crate does not do: it delivers nothing, and it tells no copy of a message from another.
@@ -29,6 +30,7 @@ pub mod message;
 pub mod observe;
 pub mod payload;
 pub mod queue;
+pub mod shown;
 pub mod store;
 pub mod trace;
 

@@ -51,6 +51,12 @@ impl Checkpoint {
         self.records
     }
 
+    /// How many of them could not be read.
+    #[must_use]
+    pub fn quarantined(&self) -> u64 {
+        self.quarantined
+    }
+
     pub(crate) fn detected(&self) -> Detected {
         Detected {
             encoding: self.encoding,

@@ -94,7 +94,8 @@ impl Cutting {
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         if let State::Opening { reader, .. } = &mut self.state {
-            reader.end(&mut Vec::new())?;
+            reader.end();
+            reader.read(usize::MAX)?;
             self.begin(&mut out);
         }
         if let State::Cutting(around) = &self.state {

@@ -1,6 +1,6 @@
 //! Why a file is refused.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use crate::Format;
 
@@ -18,6 +18,12 @@ pub enum Error {
     #[error("the file is larger than the limit of {}", Size(*limit))]
     TooLarge {
         /// The limit in bytes.
+        limit: u64,
+    },
+    /// More records than [`crate::Limits::max_records`], quarantined ones counted.
+    #[error("the file has more than {} records, the limit", Grouped(*limit))]
+    TooManyRecords {
+        /// The limit.
         limit: u64,
     },
     /// The file is not text.
@@ -89,6 +95,22 @@ impl fmt::Display for Size {
     }
 }
 
+/// A count for people, with a comma for each thousand.
+struct Grouped(u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                f.write_char(',')?;
+            }
+            f.write_char(digit)?;
+        }
+        Ok(())
+    }
+}
+
 /// What to do instead, for files that hold references in a form that is not read.
 struct Fix<'a>(&'a str);
 
@@ -156,6 +178,10 @@ mod tests {
             assert_eq!(said(Error::Binary { what }), message);
         }
         assert_eq!(said(Error::TooLarge { limit: 1 << 30 }), "the file is larger than the limit of 1 GiB");
+        for (limit, shown) in [(2_000_000, "2,000,000"), (999, "999"), (1_000, "1,000")] {
+            let message = format!("the file has more than {shown} records, the limit");
+            assert_eq!(said(Error::TooManyRecords { limit }), message);
+        }
         assert_eq!(said(Error::NoRecords { format: Format::Ris }), "it contains no records (read as RIS)");
         assert_eq!(
             said(Error::RecordTooLarge { number: 3, line: 41, limit: 1500 }),

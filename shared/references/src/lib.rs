@@ -57,4 +57,4 @@ pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
 pub use reader::{Limits, Reader};
-pub use reference::Reference;
+pub use reference::{Reference, Sparse};

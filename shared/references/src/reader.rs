@@ -16,11 +16,14 @@ pub struct Limits {
     /// Most bytes in one record, as UTF-8 where the file is UTF-16. The default is 16 MiB: the largest
     /// document MongoDB stores.
     pub max_record_bytes: usize,
+    /// Most records in a file, quarantined ones counted: what is made of a record takes room of its own, however few
+    /// bytes it has. The default is two million.
+    pub max_records: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_file_bytes: 1 << 30, max_record_bytes: 16 << 20 }
+        Self { max_file_bytes: 1 << 30, max_record_bytes: 16 << 20, max_records: 2_000_000 }
     }
 }
 
@@ -35,6 +38,10 @@ pub(crate) struct Plan {
 
 /// Reads one file, pushed in chunks of any size.
 ///
+/// [`Reader::push`] and [`Reader::finish`] return all there is. Records of a few bytes make outcomes of some hundred, so
+/// whoever has little memory takes them a few at a time: [`Reader::feed`] and [`Reader::end`] hand bytes over, and
+/// [`Reader::read`] returns no more outcomes than it is asked for.
+///
 /// Once an error was returned the file is refused: every later call returns the same error, and outcomes
 /// returned before it belong to a file that should not be kept.
 #[derive(Debug)]
@@ -42,6 +49,10 @@ pub struct Reader {
     plan: Plan,
     state: State,
     bytes: u64,
+    /// Whether more bytes were pushed than a file may have; those up to the limit are read before it is refused, so the
+    /// fault that is reported does not depend on the chunking.
+    too_large: bool,
+    ended: bool,
     refused: Option<Error>,
 }
 
@@ -57,7 +68,8 @@ impl Reader {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let plan = Plan { limits, threads: NonZeroUsize::MIN, only_finds: false };
-        Self { plan, state: State::Detecting(Vec::new()), bytes: 0, refused: None }
+        let state = State::Detecting(Vec::new());
+        Self { plan, state, bytes: 0, too_large: false, ended: false, refused: None }
     }
 
     /// Reads the records of each push on this number of threads, the caller's included. The outcomes and their order
@@ -94,17 +106,55 @@ impl Reader {
 
     /// Takes the next bytes and returns what became complete, in the order of the file.
     ///
-    /// The outcomes of a chunk are all in memory at once, and take about a hundred times its size where records are
-    /// tiny. Chunks of a megabyte or less keep that small.
+    /// The outcomes of a chunk are all in memory at once, and take some hundred times its size where records are tiny;
+    /// [`Reader::read`] returns them a few at a time.
     ///
     /// # Errors
     /// If the file is refused. Pushing more of it, or the same file again, is refused too.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Outcome>, Error> {
+        self.feed(bytes);
+        self.read(usize::MAX)
+    }
+
+    /// Ends the file; returns the last outcomes and the report.
+    ///
+    /// # Errors
+    /// If the file is refused, for example because it was empty or contained no records.
+    pub fn finish(mut self) -> Result<(Vec<Outcome>, Report), Error> {
+        self.end();
+        let out = self.read(usize::MAX)?;
+        Ok((out, self.report()?))
+    }
+
+    /// Hands the next bytes over. What they complete is for [`Reader::read`] to return, which is to be done before more
+    /// bytes are handed over: until then they are kept.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let left = self.plan.limits.max_file_bytes - self.bytes;
+        let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+        self.bytes += taken as u64;
+        self.too_large |= taken < bytes.len();
+        match &mut self.state {
+            State::Reading(stream) => stream.feed(&bytes[..taken]),
+            State::Detecting(window) => window.extend_from_slice(&bytes[..taken]),
+        }
+    }
+
+    /// Says that there are no more bytes. What they complete is for [`Reader::read`] to return.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Returns the next outcomes, at most so many, in the order of the file. None are left when there are none: until
+    /// more bytes are handed over, or for good once the file has ended.
+    ///
+    /// # Errors
+    /// If the file is refused. Reading on, or the same file again, is refused too.
+    pub fn read(&mut self, most: usize) -> Result<Vec<Outcome>, Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
         let mut out = Vec::new();
-        match self.push_within_limit(bytes, &mut out) {
+        match self.read_into(most.max(1), &mut out) {
             Ok(()) => Ok(out),
             Err(error) => {
                 self.refused = Some(error.clone());
@@ -113,41 +163,25 @@ impl Reader {
         }
     }
 
-    /// Ends the file; returns the last outcomes and the report.
+    /// What there is to say of the file, once it has ended and all outcomes are read.
     ///
     /// # Errors
     /// If the file is refused, for example because it was empty or contained no records.
-    pub fn finish(mut self) -> Result<(Vec<Outcome>, Report), Error> {
+    pub fn report(self) -> Result<Report, Error> {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        let (mut out, bytes) = (Vec::new(), self.bytes);
-        let stream = self.end(&mut out)?;
+        let State::Reading(stream) = self.state else { return Err(Error::Empty) };
         let (encoding, encoding_certainty) = stream.encoding();
-        let report = Report {
+        Ok(Report {
             format: stream.format(),
             format_certainty: stream.detected.format_certainty,
             encoding,
             encoding_certainty,
             records: stream.records,
             quarantined: stream.quarantined,
-            bytes,
-        };
-        Ok((out, report))
-    }
-
-    /// Reads what is left in the buffer.
-    pub(crate) fn end(&mut self, out: &mut Vec<Outcome>) -> Result<&Stream, Error> {
-        if let State::Detecting(window) = &mut self.state {
-            let window = std::mem::take(window);
-            self.start(&window, true, out)?;
-        }
-        let State::Reading(stream) = &mut self.state else { return Err(Error::Empty) };
-        stream.finish(self.bytes, out)?;
-        if stream.records == 0 {
-            return Err(Error::NoRecords { format: stream.format() });
-        }
-        Ok(stream)
+            bytes: self.bytes,
+        })
     }
 
     /// The format, once it is known.
@@ -175,45 +209,37 @@ impl Reader {
         }
     }
 
-    /// The bytes up to the limit are read before the excess is refused, so the fault that is reported does not
-    /// depend on the chunking.
-    fn push_within_limit(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
-        let left = self.plan.limits.max_file_bytes - self.bytes;
-        let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
-        self.bytes += taken as u64;
-        self.take(&bytes[..taken], out)?;
-        if taken < bytes.len() {
-            return Err(Error::TooLarge { limit: self.plan.limits.max_file_bytes });
+    fn read_into(&mut self, most: usize, out: &mut Vec<Outcome>) -> Result<(), Error> {
+        let too_large = Error::TooLarge { limit: self.plan.limits.max_file_bytes };
+        if let State::Detecting(window) = &mut self.state {
+            if window.len() < DETECTION_WINDOW && (self.too_large || !self.ended) {
+                return if self.too_large { Err(too_large) } else { Ok(()) };
+            }
+            let held = std::mem::take(window);
+            self.state = State::Reading(self.detected(&held)?);
+        }
+        let State::Reading(stream) = &mut self.state else { return Ok(()) };
+        stream.read((self.ended && !self.too_large).then_some(self.bytes), most, out)?;
+        if !out.is_empty() {
+            return Ok(());
+        }
+        if self.too_large {
+            return Err(too_large);
+        }
+        if self.ended && stream.records == 0 {
+            return Err(Error::NoRecords { format: stream.format() });
         }
         Ok(())
     }
 
-    fn take(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
-        let (window, rest) = match &mut self.state {
-            State::Reading(stream) => return stream.push(bytes, out),
-            State::Detecting(window) => {
-                let (now, rest) = bytes.split_at(bytes.len().min(DETECTION_WINDOW - window.len()));
-                window.extend_from_slice(now);
-                if window.len() < DETECTION_WINDOW {
-                    return Ok(());
-                }
-                (std::mem::take(window), rest)
-            }
-        };
-        self.start(&window, false, out)?;
-        match &mut self.state {
-            State::Reading(stream) => stream.push(rest, out),
-            State::Detecting(_) => Ok(()),
-        }
-    }
-
-    /// Detects the format, and reads the bytes that were held back for it.
-    fn start(&mut self, window: &[u8], end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
-        let detected = detect(window, end)?;
+    /// The stream of a file, with the bytes that were held back to detect what it is.
+    fn detected(&self, held: &[u8]) -> Result<Box<Stream>, Error> {
+        // What the window shows does not depend on the chunking, so what is behind it must not count.
+        let window = &held[..held.len().min(DETECTION_WINDOW)];
+        let detected = detect(window, held.len() < DETECTION_WINDOW)?;
         let mark_length = detected.mark_length;
         let mut stream = Box::new(Stream::new(detected, self.plan));
-        let pushed = stream.push(&window[mark_length..], out);
-        self.state = State::Reading(stream);
-        pushed
+        stream.feed(&held[mark_length..]);
+        Ok(stream)
     }
 }

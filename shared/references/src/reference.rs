@@ -49,7 +49,67 @@ pub struct Reference {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
+/// A reference without what it does not say: it is read as the same reference, and takes no room for anything else.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Sparse<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    title: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    authors: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    year: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volume: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages_normalized: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doi: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pmid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#abstract: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    keywords: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: &'a BTreeMap<String, Vec<String>>,
+}
+
 impl Reference {
+    /// The same without what it does not say, for stores.
+    #[must_use]
+    pub fn sparse(&self) -> Sparse<'_> {
+        Sparse {
+            title: &self.title,
+            authors: &self.authors,
+            year: self.year,
+            date: self.date.as_deref(),
+            journal: self.journal.as_deref(),
+            volume: self.volume.as_deref(),
+            issue: self.issue.as_deref(),
+            pages: self.pages.as_deref(),
+            pages_normalized: self.pages_normalized.as_deref(),
+            doi: self.doi.as_deref(),
+            pmid: self.pmid.as_deref(),
+            r#abstract: self.r#abstract.as_deref(),
+            keywords: &self.keywords,
+            url: self.url.as_deref(),
+            r#type: self.r#type.as_deref(),
+            extra: &self.extra,
+        }
+    }
+
     /// Whether nothing usable was read. The kind of work alone does not identify a work, and neither do values under
     /// unknown tags.
     #[must_use]
@@ -83,6 +143,35 @@ mod tests {
         let typed = Reference { r#type: Some("Journal Article".into()), extra, ..Reference::default() };
         assert!(typed.is_blank());
         assert!(!Reference { doi: Some("10.5555/a".into()), ..typed }.is_blank());
+    }
+
+    /// Each field at once, so that none is forgotten, and none of them.
+    #[test]
+    fn what_is_said_sparsely_is_read_as_the_same() {
+        let text = |text: &str| Some(text.to_owned());
+        let full = Reference {
+            title: "T".into(),
+            authors: vec!["A, B".into()],
+            year: Some(2018),
+            date: text("2018-05"),
+            journal: text("J"),
+            volume: text("1"),
+            issue: text("2"),
+            pages: text("3-4"),
+            pages_normalized: text("3-4"),
+            doi: text("10.5555/a"),
+            pmid: text("7"),
+            r#abstract: text("Abstract"),
+            keywords: vec!["K".into()],
+            url: text("https://example.org"),
+            r#type: text("Book"),
+            extra: BTreeMap::from([("DB".to_owned(), vec!["Embase".to_owned()])]),
+        };
+        for (reference, size) in [(full, 16), (Reference::default(), 0)] {
+            let said = serde_json::to_value(reference.sparse()).unwrap();
+            assert_eq!(said.as_object().unwrap().len(), size);
+            assert_eq!(serde_json::from_value::<Reference>(said).unwrap(), reference);
+        }
     }
 
     #[test]

@@ -57,11 +57,15 @@ pub(crate) struct Stream {
     transcoder: Option<Utf16>,
     /// UTF-8, or the file's own bytes where the encoding contains ASCII.
     buffer: Vec<u8>,
-    /// Where the buffer's front is in the original file.
+    /// How much of the buffer is read.
+    front: usize,
+    /// Where that ends in the original file.
     position: Place,
     splitter: Box<dyn Split>,
     header: Option<Header>,
     plan: Plan,
+    /// Whether the splitter was told that what is left is the end of the file.
+    ending: bool,
     /// What is around the records; known once the first one was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
@@ -97,10 +101,12 @@ impl Stream {
         Self {
             transcoder: utf16.then(|| Utf16::new(detected.encoding)),
             buffer: Vec::new(),
+            front: 0,
             position: Place { byte: detected.mark_length as u64, line: 1, after_cr: false },
             splitter: splitter(detected.format, plan.limits.max_record_bytes),
             header: None,
             plan,
+            ending: false,
             frame: None,
             records: 0,
             quarantined: 0,
@@ -141,21 +147,34 @@ impl Stream {
     }
 
     /// Takes the file's next bytes, without its byte-order mark.
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<Outcome>) -> Result<(), Error> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.front);
+        self.front = 0;
         match &mut self.transcoder {
             Some(utf16) => utf16.push(bytes, &mut self.buffer),
             None => self.buffer.extend_from_slice(bytes),
         }
-        self.split(false, out)
     }
 
-    /// Ends the file, which had `total` bytes.
-    pub(crate) fn finish(&mut self, total: u64, out: &mut Vec<Outcome>) -> Result<(), Error> {
-        if let Some(utf16) = &mut self.transcoder {
-            utf16.finish(&mut self.buffer);
+    /// Adds the next outcomes, at most so many; `total` is how many bytes the file has, once it has ended.
+    pub(crate) fn read(
+        &mut self,
+        total: Option<u64>,
+        most: usize,
+        out: &mut Vec<Outcome>,
+    ) -> Result<(), Error> {
+        if !self.ending {
+            self.split(false, most, out)?;
+        }
+        let Some(total) = total.filter(|_| out.len() < most) else { return Ok(()) };
+        if !self.ending {
+            self.ending = true;
+            if let Some(utf16) = &mut self.transcoder {
+                utf16.finish(&mut self.buffer);
+            }
         }
         let before = out.len();
-        self.split(true, out)?;
+        self.split(true, most, out)?;
         // A last odd byte of UTF-16 was counted as a whole unit.
         for outcome in &mut out[before..] {
             let bytes = match outcome {
@@ -167,33 +186,36 @@ impl Stream {
         Ok(())
     }
 
-    fn split(&mut self, end: bool, out: &mut Vec<Outcome>) -> Result<(), Error> {
+    /// Reads until there are so many outcomes, or nothing more is found.
+    fn split(&mut self, end: bool, most: usize, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        let (mut front, mut found) = (0, Vec::new());
-        loop {
-            let tail = &buffer[front..];
+        let mut found = Vec::new();
+        while out.len() + found.len() < most {
+            let tail = &buffer[self.front..];
             // How far the position has moved on already, and how far it has to.
             let (known, consumed) = match self.splitter.step(tail, end) {
                 Step::More => break,
                 Step::Skip { consumed } => (0, consumed),
                 Step::Header { row, consumed } => {
                     // Records found before this belong to the header before this.
-                    self.read(&buffer, &mut found, out);
+                    self.read_found(&buffer, &mut found, out);
                     self.header = self.header(&tail[row]);
                     (0, consumed)
                 }
+                Step::Found { .. } if self.records >= self.plan.limits.max_records => {
+                    return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
+                }
                 Step::Found { record, consumed, fault } => {
-                    found.extend(self.found(&buffer, front, record.clone(), fault));
+                    found.extend(self.found(&buffer, self.front, record.clone(), fault));
                     (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
             };
             self.position = self.behind(self.position, &tail[known..consumed]);
-            front += consumed;
+            self.front += consumed;
         }
-        self.read(&buffer, &mut found, out);
+        self.read_found(&buffer, &mut found, out);
         self.buffer = buffer;
-        self.buffer.drain(..front);
         Ok(())
     }
 
@@ -228,7 +250,7 @@ impl Stream {
     }
 
     /// Reads the records that were found, and clears the list.
-    fn read(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
+    fn read_found(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
         let batch = Batch {
             format: self.detected.format,
             header: self.header.as_ref().map(|header| &header.columns),

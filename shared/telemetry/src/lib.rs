@@ -5,6 +5,8 @@
 //!   - [`metrics`]: counts in CloudWatch's embedded metric format, one line for each invocation,
 //!   - [`trace`]: a span for each message, sent to an OpenTelemetry collector when one is named.
 //!
+//! Names and reasons of others are escaped, so that no line does anything to a terminal ([`messages::shown`]).
+//!
 //! What never gets into any of them: the text of references, object keys with their tokens, URIs with credentials.
 //! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings
 //! are for people. Libraries that log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG`
@@ -18,6 +20,7 @@ pub mod trace;
 use std::sync::Arc;
 
 use messages::Observe;
+use messages::shown::Lines;
 use tracing_subscriber::EnvFilter;
 
 pub use collect::Collect;
@@ -64,11 +67,14 @@ pub fn start(audience: Audience) {
             .flatten_event(true)
             .with_env_filter(filter("info"))
             .with_current_span(false)
+            .with_writer(|| Lines::of_json(std::io::stdout()))
             .try_init(),
         Audience::Person => tracing_subscriber::fmt()
             .with_env_filter(filter("warn"))
             .with_target(false)
-            .with_writer(std::io::stderr)
+            // What sets colours would be shown, like whatever else a terminal acts on.
+            .with_ansi(false)
+            .with_writer(|| Lines::of_text(std::io::stderr()))
             .try_init(),
     };
 }

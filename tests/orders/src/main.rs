@@ -131,7 +131,7 @@ async fn print(shop: &Shop, store: &Store, numbers: &[String; 3]) -> anyhow::Res
         ]);
         states.push(state);
     }
-    output::line(&table.to_string())?;
+    output::block(&table.to_string())?;
     anyhow::ensure!(states == ["shipped", "overdue", "overdue"], "the orders should have ended otherwise");
     Ok(())
 }

@@ -71,6 +71,21 @@ fn a_file_that_cannot_be_uploaded_is_refused_before_anything_is_stored() {
 }
 
 #[test]
+fn a_search_name_that_no_upload_has_room_for_is_refused_before_anything_is_stored() {
+    let program = Program::new();
+    let import =
+        |characters| program.import(&[bundled("psycinfo.ris")], &["--search-name", &"検".repeat(characters)]);
+    let (report, run) = import(223);
+    assert_eq!((run.code, report["search_id"].is_null()), (Some(1), true));
+    assert_eq!(
+        run.stderr,
+        "error: the search's name takes 2007 bytes with all but ASCII letters and digits percent-encoded, and an upload's \
+         metadata has room for 1999\n"
+    );
+    assert_eq!(import(222).1.code, Some(0));
+}
+
+#[test]
 fn wrong_usage_exits_with_2() {
     let program = Program::new();
     for args in

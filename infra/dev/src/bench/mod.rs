@@ -9,6 +9,7 @@
 //! - [`prices`]: what a call costs;
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
 //! - [`searches`]: the searches that are measured, message by message;
+//! - [`small_records`]: what records of a few bytes cost in disk, memory and the time of others;
 //! - [`sweep`]: what a sweep costs while settled records pile up.
 
 pub mod calls;
@@ -22,6 +23,7 @@ pub mod prices;
 pub mod saga;
 pub mod searches;
 mod served;
+pub mod small_records;
 pub mod sweep;
 
 use std::sync::Arc;

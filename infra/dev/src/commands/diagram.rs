@@ -12,6 +12,6 @@ pub(crate) fn run(args: &Diagram) -> anyhow::Result<bool> {
         Format::Dot => table::dot(),
         Format::Table => table::markdown(),
     };
-    output::line(text.trim_end())?;
+    output::block(text.trim_end())?;
     Ok(true)
 }

@@ -98,7 +98,7 @@ fn report(args: &Simulate, mode: Mode, summary: &Summary) -> anyhow::Result<()> 
         stats.requeued
     ))?;
     if args.coverage {
-        output::line(&summary.coverage.to_string())?;
+        output::block(&summary.coverage.to_string())?;
     }
     if let Some((seed, _)) = &summary.first {
         let mode = name(mode);

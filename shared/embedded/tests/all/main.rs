@@ -10,5 +10,6 @@ mod folder;
 mod opening;
 mod queues;
 mod recovery;
+mod room;
 mod suites;
 mod upkeep;

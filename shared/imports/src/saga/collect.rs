@@ -10,7 +10,7 @@ use super::decision::{Decision, fail};
 use super::event::Moment;
 use super::state::{File, Import, Look, State};
 use crate::ids::TIMEOUT;
-use crate::manifest::{MAX_FILE_BYTES, MAX_FILES, MetadataError};
+use crate::manifest::{MAX_FILES, ManifestLimits, MetadataError};
 use crate::messages::{
     LookForUploads, ParseCommand, ParseTimeout, SearchEvent, SearchUploadSaved, SearchUploadStarted,
     SearchWithdrawn, StartParsing, UploadTimeout, UploadsFound,
@@ -249,7 +249,7 @@ fn contradiction(import: &Import, started: &SearchUploadStarted) -> Option<Strin
 }
 
 fn faults(manifest: &Manifest) -> Option<String> {
-    let faults = manifest.faults(MAX_FILE_BYTES);
+    let faults = manifest.faults(&ManifestLimits::ACCEPTED);
     let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }

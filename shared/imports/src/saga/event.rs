@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::deadlines::Deadlines;
-use crate::manifest::{MAX_FILE_BYTES, MAX_FILES};
+use crate::manifest::{MAX_FILES, ManifestLimits};
 use crate::messages::{SearchEvent, SearchUploadSaved};
-use crate::{TimeoutId, UploadMetadata};
+use crate::{Manifest, TimeoutId, UploadMetadata};
 
 /// One event, as the state machine sees it.
 pub type Event<'a> = saga::Event<'a, SearchEvent>;
@@ -41,7 +41,7 @@ impl Moment<'_> {
 /// the event alone. It is at most [`MAX_FILES`] + 1.
 pub fn tokens_needed(event: &SearchEvent) -> usize {
     match event {
-        SearchEvent::SearchUploadStarted(started) if started.manifest.faults(MAX_FILE_BYTES).is_empty() => {
+        SearchEvent::SearchUploadStarted(started) if is_valid(&started.manifest) => {
             started.manifest.files.len() + 1
         }
         SearchEvent::SearchUploadSaved(saved) => tokens_for(saved),
@@ -54,6 +54,10 @@ pub fn tokens_needed(event: &SearchEvent) -> usize {
         | SearchEvent::ParseTimeout(_)
         | SearchEvent::SearchWithdrawn(_) => 0,
     }
+}
+
+fn is_valid(manifest: &Manifest) -> bool {
+    manifest.faults(&ManifestLimits::ACCEPTED).is_empty()
 }
 
 fn tokens_for(saved: &SearchUploadSaved) -> usize {

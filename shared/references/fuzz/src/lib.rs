@@ -7,7 +7,7 @@ use references::{Error, Limits, Outcome, Reader};
 /// # Panics
 /// If it does not hold.
 pub fn check(file: &[u8]) {
-    let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16 };
+    let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16, ..Limits::default() };
     let read = |chunks: &[&[u8]]| {
         let mut reader = Reader::new(limits);
         let mut outcomes = Vec::new();

@@ -4,7 +4,7 @@ use references::{Error, Format, Limits, Outcome};
 
 use crate::{read, read_in_chunks, references};
 
-const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000 };
+const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000, max_records: 1 << 20 };
 
 /// A document in each XML format with something before its records and something in the first of them.
 fn documents(prolog: &str, inner: &str) -> [String; 2] {

@@ -4,7 +4,7 @@ use references::{Error, Limits, Reader};
 
 use crate::{read_in_chunks, references};
 
-const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000 };
+const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000, max_records: 1 << 20 };
 
 #[test]
 fn a_record_over_the_limit_refuses_the_file_in_every_format() {
@@ -30,7 +30,7 @@ fn a_record_over_the_limit_refuses_the_file_in_every_format() {
 
 #[test]
 fn a_record_that_never_ends_is_refused_before_it_fills_memory() {
-    let mut reader = Reader::new(Limits { max_file_bytes: u64::MAX, max_record_bytes: 100_000 });
+    let mut reader = Reader::new(Limits { max_file_bytes: u64::MAX, max_record_bytes: 100_000, ..SMALL });
     reader.push(b"<xml><records><record><title>").unwrap();
     let refused = (0..20).find_map(|_| reader.push(&[b'x'; 10_000]).err());
     assert_eq!(refused, Some(Error::RecordTooLarge { number: 1, line: 1, limit: 100_000 }));
@@ -53,9 +53,57 @@ fn a_file_over_the_limit_is_refused_and_stays_so() {
 }
 
 #[test]
+fn a_file_with_too_many_records_is_refused_however_they_are_pushed_and_taken() {
+    let file = "Title\na\n\"b\nc\"\nd\n";
+    let limits = |max_records| Limits { max_records, ..SMALL };
+    for chunk in [1, 3, 1000] {
+        let refused = read_in_chunks(file.as_bytes(), chunk, limits(2)).unwrap_err();
+        assert_eq!(refused, Error::TooManyRecords { limit: 2 });
+        assert_eq!(read_in_chunks(file.as_bytes(), chunk, limits(3)).unwrap().1.records, 3);
+    }
+    let mut reader = Reader::new(limits(2));
+    reader.feed(file.as_bytes());
+    reader.end();
+    assert_eq!(reader.read(2).unwrap().len(), 2);
+    assert_eq!(reader.read(2).unwrap_err(), Error::TooManyRecords { limit: 2 });
+    assert_eq!(reader.read(2).unwrap_err(), Error::TooManyRecords { limit: 2 });
+}
+
+/// Whatever they are unreadable for: this is what a file of junk is made of.
+#[test]
+fn records_that_cannot_be_read_count_towards_the_limit() {
+    let limits = Limits { max_records: 2, ..SMALL };
+    let refused = read_in_chunks(b"Title\na,b\na,b\na,b\n", 1000, limits).unwrap_err();
+    assert_eq!(refused, Error::TooManyRecords { limit: 2 });
+}
+
+#[test]
+fn no_more_outcomes_are_returned_than_were_asked_for() {
+    let file = format!("Title\n{}", "a\n".repeat(50_000));
+    let mut reader = Reader::new(Limits::default());
+    let mut numbers = Vec::new();
+    for piece in file.as_bytes().chunks(70_000) {
+        reader.feed(piece);
+        loop {
+            let outcomes = reader.read(1_000).unwrap();
+            assert!(outcomes.len() <= 1_000);
+            numbers.extend(outcomes.iter().map(references::Outcome::number));
+            if outcomes.is_empty() {
+                break;
+            }
+        }
+    }
+    reader.end();
+    assert!(reader.read(1_000).unwrap().is_empty());
+    assert!(numbers.into_iter().eq(1..=50_000));
+    assert_eq!(reader.report().unwrap().records, 50_000);
+}
+
+#[test]
 fn a_file_of_exactly_the_limit_is_read() {
     let file = "TY  - JOUR\nTI  - a\nER  -\n";
-    let limits = Limits { max_file_bytes: file.len() as u64, max_record_bytes: file.len() - 1 };
+    let limits =
+        Limits { max_file_bytes: file.len() as u64, max_record_bytes: file.len() - 1, max_records: 1 };
     assert_eq!(read_in_chunks(file.as_bytes(), 5, limits).unwrap().1.records, 1);
     assert_eq!(references(file).len(), 1);
 }

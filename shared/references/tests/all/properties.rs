@@ -1,7 +1,7 @@
 //! Chunks change nothing, and no bytes cause a panic.
 
 use proptest::prelude::*;
-use references::{Checkpoint, DETECTION_WINDOW, Limits, Reader};
+use references::{Checkpoint, DETECTION_WINDOW, Error, Limits, Outcome, Reader, Report};
 
 use crate::{
     bundled::bundled,
@@ -11,7 +11,28 @@ use crate::{
 };
 
 fn limits() -> Limits {
-    Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20 }
+    Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20, max_records: 1 << 20 }
+}
+
+/// Takes at most so many outcomes at a time.
+fn read_a_few(file: &[u8], chunk: usize, most: usize) -> Result<(Vec<Outcome>, Report), Error> {
+    let mut reader = Reader::new(limits());
+    let mut all = Vec::new();
+    for bytes in file.chunks(chunk).map(Some).chain([None]) {
+        match bytes {
+            Some(bytes) => reader.feed(bytes),
+            None => reader.end(),
+        }
+        loop {
+            let outcomes = reader.read(most)?;
+            assert!(outcomes.len() <= most);
+            if outcomes.is_empty() {
+                break;
+            }
+            all.extend(outcomes);
+        }
+    }
+    Ok((all, reader.report()?))
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -61,6 +82,16 @@ proptest! {
     fn any_chunking_gives_the_same_outcomes(file in encoded(), chunk in 1_usize..40) {
         let whole = read_in_chunks(&file, usize::MAX, limits());
         prop_assert_eq!(read_in_chunks(&file, chunk, limits()), whole);
+    }
+
+    #[test]
+    fn taken_a_few_at_a_time_the_outcomes_are_the_same(
+        file in encoded(),
+        chunk in 1_usize..400,
+        most in 1_usize..5,
+    ) {
+        let whole = read_in_chunks(&file, usize::MAX, limits());
+        prop_assert_eq!(read_a_few(&file, chunk, most), whole);
     }
 
     #[test]

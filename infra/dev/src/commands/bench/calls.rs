@@ -13,9 +13,9 @@ use super::verdict;
 pub(super) async fn run(json: bool, dir: &Path) -> anyhow::Result<bool> {
     let rows = calls::measure(dir).await?;
     if json {
-        output::line(&serde_json::to_string_pretty(&rows)?)?;
+        output::pretty_json(&rows)?;
     } else {
-        output::line(&table(&rows).to_string())?;
+        output::block(&table(&rows).to_string())?;
         let prices = Prices::shipped()?;
         let region = &prices.region;
         output::line(&format!(

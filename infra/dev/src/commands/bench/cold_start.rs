@@ -18,9 +18,9 @@ pub(super) async fn run(args: &BenchColdStart) -> anyhow::Result<bool> {
     };
     let rows = cold_start::measure(&folder(args.output.dir.as_ref())?, &options).await?;
     if args.output.json {
-        output::line(&serde_json::to_string_pretty(&rows)?)?;
+        output::pretty_json(&rows)?;
     } else {
-        output::line(&table(&rows).to_string())?;
+        output::block(&table(&rows).to_string())?;
     }
     Ok(rows.iter().all(cold_start::Row::holds))
 }

@@ -12,9 +12,9 @@ pub(super) async fn run(args: &BenchConnections) -> anyhow::Result<bool> {
     let folder = folder(args.output.dir.as_ref())?;
     let rows = connections::measure(&folder, args.program.as_deref()).await?;
     if args.output.json {
-        output::line(&serde_json::to_string_pretty(&rows)?)?;
+        output::pretty_json(&rows)?;
     } else {
-        output::line(&table(&rows).to_string())?;
+        output::block(&table(&rows).to_string())?;
     }
     Ok(rows.iter().all(Row::holds))
 }

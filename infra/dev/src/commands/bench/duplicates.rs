@@ -9,7 +9,7 @@ use crate::args::BenchDuplicates;
 pub(super) fn run(args: &BenchDuplicates) -> anyhow::Result<bool> {
     let report = duplicates::measure(args.studies.into());
     if args.json {
-        output::line(&serde_json::to_string_pretty(&report)?)?;
+        output::pretty_json(&report)?;
     } else {
         let added = report.added_mib.map_or_else(|| "?".to_owned(), |mib| format!("{mib:.1}"));
         output::line(&format!(

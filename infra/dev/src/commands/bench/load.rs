@@ -15,9 +15,9 @@ pub(super) async fn run(args: &BenchLoad) -> anyhow::Result<bool> {
     };
     let report = load::measure(&folder(args.output.dir.as_ref())?, &options).await?;
     if args.output.json {
-        output::line(&serde_json::to_string_pretty(&report)?)?;
+        output::pretty_json(&report)?;
     } else {
-        output::line(&text(&report))?;
+        output::block(&text(&report))?;
     }
     Ok(report.holds())
 }

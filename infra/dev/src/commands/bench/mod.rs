@@ -7,6 +7,7 @@ mod duplicates;
 mod load;
 mod parse;
 mod saga;
+mod small_records;
 mod sweep;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::Duplicates(args) => duplicates::run(args),
         BenchCommand::ColdStart(args) => cold_start::run(args).await,
         BenchCommand::Connections(args) => connections::run(args).await,
+        BenchCommand::SmallRecords(args) => small_records::run(args).await,
         BenchCommand::Load(args) => load::run(args).await,
     }
 }

@@ -16,9 +16,9 @@ pub(super) fn run(args: &BenchParse) -> anyhow::Result<bool> {
     }
     let report = parse::measure(sizes)?;
     if args.json {
-        output::line(&serde_json::to_string_pretty(&report)?)?;
+        output::pretty_json(&report)?;
     } else {
-        output::line(&table(&report).to_string())?;
+        output::block(&table(&report).to_string())?;
         for file in &report.large {
             let (megabytes, format, verdict) = (file.megabytes, file.format, verdict(file.holds()));
             let peak = mib(file.peak_mib);

@@ -16,7 +16,7 @@ pub(super) async fn run(args: &BenchSaga) -> anyhow::Result<bool> {
     };
     let report = saga::measure(&folder(args.output.dir.as_ref())?, &options).await?;
     if args.output.json {
-        output::line(&serde_json::to_string_pretty(&report)?)?;
+        output::pretty_json(&report)?;
     } else {
         output::line(&format!(
             "{} searches, {} messages in {:.2} s: {:.0} messages a second; p50 {:.1} ms, p99 {:.1} ms; {} duplicated, \

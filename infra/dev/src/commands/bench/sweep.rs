@@ -18,7 +18,7 @@ pub(super) async fn run(args: &BenchSweep) -> anyhow::Result<bool> {
         BackendKind::Aws => sweep::in_database(config, &sizes).await?,
     };
     if args.output.json {
-        output::line(&serde_json::to_string_pretty(&report)?)?;
+        output::pretty_json(&report)?;
     } else {
         print(&report)?;
     }
@@ -33,7 +33,7 @@ fn print(report: &sweep::Report) -> anyhow::Result<()> {
         let ms = |us: f64| format!("{:.2}", us / 1e3);
         table.add_row([row.settled.to_string(), ms(row.idle_us), ms(row.due_us), row.plan.clone()]);
     }
-    output::line(&table.to_string())?;
+    output::block(&table.to_string())?;
     let verdict = verdict(report.holds());
     output::line(&format!(
         "Medians. The last row to the first: {:.2} and {:.2}; at most {}: {verdict}",

@@ -1,0 +1,230 @@
+//! How studies and unreadable records are written down.
+//!
+//! What is the same for all records of a file is said once, in a row of `source`; what follows from the place of a study,
+//! such as its id, is not said at all. So what a record takes is bounded by what it says, and a few dozen bytes.
+
+use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId};
+use references::{Quarantine, Reference, Sparse};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+use crate::value::{from_json, int, json, limit, parse, uint};
+
+/// A study or an unreadable record on its way into its table.
+pub(crate) struct New {
+    search: SearchId,
+    file: FileId,
+    project: Option<ProjectId>,
+    record: i64,
+    text: String,
+}
+
+/// What the text of a study says.
+#[derive(Serialize)]
+struct Said<'a> {
+    line: u64,
+    reference: Sparse<'a>,
+}
+
+/// The same, read.
+#[derive(Deserialize)]
+struct Read {
+    line: u64,
+    reference: Reference,
+}
+
+impl New {
+    pub(crate) fn study(study: &Study) -> Result<Self, Fault> {
+        let said = Said { line: study.line, reference: study.reference.sparse() };
+        Ok(Self {
+            search: study.search_id,
+            file: study.file_id,
+            project: Some(study.project_id),
+            record: int(study.record),
+            text: json(&said)?,
+        })
+    }
+
+    pub(crate) fn quarantined(quarantined: &Quarantined) -> Result<Self, Fault> {
+        Ok(Self {
+            search: quarantined.search_id,
+            file: quarantined.file_id,
+            project: None,
+            record: int(quarantined.record.number),
+            text: json(&quarantined.record)?,
+        })
+    }
+}
+
+const STUDY: &str = "INSERT INTO study (source, record, study) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+const QUARANTINE: &str =
+    "INSERT INTO quarantine (source, record, quarantined) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+
+pub(crate) fn insert_studies(db: &Connection, rows: &[New]) -> Result<(), Fault> {
+    insert(db, STUDY, rows)
+}
+
+pub(crate) fn insert_quarantined(db: &Connection, rows: &[New]) -> Result<(), Fault> {
+    insert(db, QUARANTINE, rows)
+}
+
+fn insert(db: &Connection, sql: &str, rows: &[New]) -> Result<(), Fault> {
+    let mut statement = db.prepare_cached(sql)?;
+    for of_file in rows.chunk_by(|one, next| (one.search, one.file) == (next.search, next.file)) {
+        let Some(first) = of_file.first() else { continue };
+        let source = source(db, first.search, first.file, first.project)?;
+        for row in of_file {
+            statement.execute(params![source, row.record, row.text])?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of a file; it has one from now on. All studies of a file are of the project of the first one.
+fn source(db: &Connection, search: SearchId, file: FileId, project: Option<ProjectId>) -> Result<i64, Fault> {
+    let (search, file) = (search.to_string(), file.to_string());
+    let project = project.map(|project| project.to_string());
+    let known =
+        "SELECT seq, project_id IS NULL AND ?3 IS NOT NULL FROM source WHERE search_id = ?1 AND file_id = ?2";
+    let known: Option<(i64, bool)> = db
+        .prepare_cached(known)?
+        .query_row(params![search, file, project], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((seq, false)) = known {
+        return Ok(seq);
+    }
+    let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, ?2, ?3)
+        ON CONFLICT (search_id, file_id) DO UPDATE SET project_id = excluded.project_id RETURNING seq";
+    Ok(db.prepare_cached(sql)?.query_row(params![search, file, project], |row| row.get(0))?)
+}
+
+/// The most records that one transaction discards: others wait for it.
+const DISCARDED_AT_ONCE: usize = 10_000;
+
+/// Removes some of what is stored of a file; whether there may be more.
+pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> Result<bool, Fault> {
+    let mut is_more = false;
+    for table in ["study", "quarantine", "mark"] {
+        let sql = format!(
+            "DELETE FROM {table} WHERE source = {SOURCE}
+             AND record IN (SELECT record FROM {table} WHERE source = {SOURCE} ORDER BY record LIMIT ?3)"
+        );
+        let key = params![search.to_string(), file.to_string(), limit(DISCARDED_AT_ONCE)];
+        is_more |= db.prepare_cached(&sql)?.execute(key)? >= DISCARDED_AT_ONCE;
+    }
+    Ok(is_more)
+}
+
+/// The number of the file that the first two parameters name.
+const SOURCE: &str = "(SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
+
+/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
+const MARK: &str = "INSERT INTO mark (source, record, original, position, original_record, reason)
+    SELECT source, record, ?3, ?4, ?5, ?6 FROM study WHERE source = ?1 AND record = ?2
+    ON CONFLICT DO UPDATE SET original = excluded.original, position = excluded.position,
+      original_record = excluded.original_record, reason = excluded.reason
+    WHERE (mark.position, mark.original_record, mark.reason)
+      > (excluded.position, excluded.original_record, excluded.reason)";
+
+pub(crate) fn mark(db: &Connection, marks: &[Mark]) -> Result<(), Fault> {
+    let mut statement = db.prepare_cached(MARK)?;
+    for Mark { search_id, file_id, record, duplicate } in marks {
+        let of = source(db, *search_id, *file_id, None)?;
+        let original = source(db, *search_id, duplicate.file_id, None)?;
+        let Duplicate { position, record: earlier, reason, .. } = duplicate;
+        statement.execute(params![of, int(*record), original, position, int(*earlier), json(reason)?])?;
+    }
+    Ok(())
+}
+
+pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
+      mark.position, mark.original_record, mark.reason, original.file_id
+    FROM source
+    JOIN study ON study.source = source.seq
+    LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record
+    LEFT JOIN source AS original ON original.seq = mark.original
+    WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
+pub(crate) const IDENTITIES: &str = "SELECT record, study FROM study
+    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
+    ORDER BY record LIMIT ?4";
+const QUARANTINED: &str = "SELECT quarantined FROM quarantine
+    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
+    ORDER BY record LIMIT ?4";
+pub(crate) const DUPLICATES: &str = "SELECT count(*) FROM mark
+    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
+
+/// Which records of a file: so many after a record.
+#[derive(Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) search: SearchId,
+    pub(crate) file: FileId,
+    pub(crate) after: u64,
+    pub(crate) limit: usize,
+}
+
+impl Page {
+    fn rows<T>(
+        self,
+        db: &Connection,
+        sql: &str,
+        decode: impl Fn(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let Self { search, file, after, limit: count } = self;
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows =
+            statement.query(params![search.to_string(), file.to_string(), int(after), limit(count)])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(decode(row)?);
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn studies(self, db: &Connection) -> Result<Vec<Study>, Fault> {
+        self.rows(db, STUDIES, |row| self.study(row))
+    }
+
+    pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
+        self.rows(db, IDENTITIES, |row| {
+            let Read { reference, .. } = from_json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+            Ok(Identity::of(uint(row.get(0)?), reference))
+        })
+    }
+
+    pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
+        self.rows(db, QUARANTINED, |row| {
+            let record: Quarantine = from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+            Ok(Quarantined { search_id: self.search, file_id: self.file, record })
+        })
+    }
+
+    fn study(self, row: &Row<'_>) -> Result<Study, Fault> {
+        let record = uint(row.get(0)?);
+        let Read { line, reference } = from_json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let project_id = ProjectId::from_uuid(parse("project id", &row.get::<_, String>(2)?)?);
+        Ok(Study {
+            id: StudyId::of(self.search, self.file, record),
+            project_id,
+            search_id: self.search,
+            file_id: self.file,
+            record,
+            line,
+            reference,
+            duplicate: self.duplicate(row)?,
+        })
+    }
+
+    fn duplicate(self, row: &Row<'_>) -> Result<Option<Duplicate>, Fault> {
+        let Some(file) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
+        let (file_id, record) = (FileId::from_uuid(parse("file id", &file)?), uint(row.get(4)?));
+        let reason = from_json(row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let of = StudyId::of(self.search, file_id, record);
+        Ok(Some(Duplicate { of, file_id, position: row.get(3)?, record, reason }))
+    }
+}
+
+pub(crate) fn duplicates(db: &Connection, search: SearchId, file: FileId) -> Result<u64, Fault> {
+    let key = params![search.to_string(), file.to_string()];
+    Ok(uint(db.prepare_cached(DUPLICATES)?.query_row(key, |row| row.get(0))?))
+}

@@ -1,0 +1,116 @@
+//! How much of the disk records take: bounded by what they say, however little that is.
+
+use imports::{
+    Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyId, TrackReading,
+    WriteStudies,
+};
+use references::{Quarantine, READER_VERSION, Reference};
+use testing::sample;
+use testing::sample::search;
+
+use crate::depot::{Depot, Tested};
+
+/// How many bytes of the disk a row of two bytes may take: its letter and its line end.
+const MOST_OF_TWO: u64 = 120;
+/// The same for one that is marked as a duplicate.
+const MOST_OF_A_DUPLICATE: u64 = 150;
+/// How many records are stored, and how many together.
+const RECORDS: u64 = 50_000;
+const BATCH: usize = 1_000;
+
+/// What the database takes, less what an empty one does.
+struct Room(u64);
+
+impl Room {
+    fn of(depot: &Depot) -> rusqlite::Result<u64> {
+        let number = |name: &str| depot.database().pragma_query_value(None, name, |row| row.get::<_, u32>(0));
+        Ok(u64::from(number("page_count")?) * u64::from(number("page_size")?))
+    }
+
+    fn before(depot: &Depot) -> rusqlite::Result<Self> {
+        Ok(Self(Self::of(depot)?))
+    }
+
+    /// For each record.
+    fn since(&self, depot: &Depot) -> rusqlite::Result<u64> {
+        Ok((Self::of(depot)? - self.0) / RECORDS)
+    }
+}
+
+async fn begun(depot: &Depot, search_id: SearchId, file_id: FileId) -> Result<Fenced, messages::StoreError> {
+    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    Ok(Fenced { search_id, file_id, fence })
+}
+
+#[tokio::test]
+async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
+    let depot = Depot::new();
+    let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search, file).await?;
+    let before = Room::before(&depot)?;
+    let studies: Vec<Study> = (1..=RECORDS)
+        .map(|record| Study {
+            line: record + 1,
+            reference: Reference { pmid: Some("1".into()), ..Reference::default() },
+            ..search::study(search, file, record)
+        })
+        .collect();
+    for batch in studies.chunks(BATCH) {
+        depot.store.store(&held, batch, &[]).await?;
+    }
+    let plain = before.since(&depot)?;
+    assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
+    let of = StudyId::of(search, file, 1);
+    let duplicate = Duplicate { of, file_id: file, position: 0, record: 1, reason: Reason::TitleYearAuthor };
+    let mark = |study: &Study| Mark { search_id: search, file_id: file, record: study.record, duplicate };
+    for batch in studies[1..].chunks(BATCH) {
+        depot.store.mark(&batch.iter().map(mark).collect::<Vec<_>>()).await?;
+    }
+    let marked = before.since(&depot)?;
+    assert!(marked <= MOST_OF_A_DUPLICATE, "{marked} bytes for each duplicate");
+    Ok(())
+}
+
+/// What is said of one is nearly all that it takes.
+#[tokio::test]
+async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Tested {
+    let depot = Depot::new();
+    let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search_id, file_id).await?;
+    let before = Room::before(&depot)?;
+    let record = |number| Quarantine {
+        number,
+        line: number,
+        bytes: number * 3..number * 3 + 2,
+        reason: "x".repeat(70),
+        excerpt: "x,".into(),
+    };
+    let quarantined = (1..=RECORDS).map(|number| Quarantined { search_id, file_id, record: record(number) });
+    for batch in quarantined.collect::<Vec<_>>().chunks(BATCH) {
+        depot.store.store(&held, &[], batch).await?;
+    }
+    let each = before.since(&depot)?;
+    assert!(each <= 250, "{each} bytes for each record");
+    Ok(())
+}
+
+/// Others write while it goes: no transaction removes more than a part.
+#[tokio::test]
+async fn a_file_of_many_records_is_discarded_to_the_last() -> Tested {
+    let depot = Depot::new();
+    let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let held = begun(&depot, search, file).await?;
+    let studies: Vec<Study> = (1..=RECORDS / 2).map(|record| search::study(search, file, record)).collect();
+    for batch in studies.chunks(BATCH) {
+        depot.store.store(&held, batch, &[]).await?;
+    }
+    let later = depot.store.discard(&held).await?;
+    let left: u32 = depot.database().query_row("SELECT count(*) FROM study", [], |row| row.get(0))?;
+    assert_eq!((left, later.fence), (0, held.fence + 1));
+    assert!(
+        depot.store.store(&held, &studies[..1], &[]).await.is_err(),
+        "whoever was overtaken stores nothing"
+    );
+    depot.store.store(&later, &studies[..1], &[]).await?;
+    Ok(())
+}

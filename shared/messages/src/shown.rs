@@ -1,0 +1,115 @@
+//! Text of others on its way to a terminal or a log.
+//!
+//! Names of files and searches, titles, and whatever an error repeats of them come from outside. A control character in
+//! them would move the cursor or forge a line; one that turns the direction of writing would show a name as another one.
+//! So what prints passes it through here, and shows such characters as Rust writes them: `\u{202e}`.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::io;
+
+/// Whether a character changes how what is around it is shown, instead of being shown itself: control characters, line
+/// and paragraph separators, and the marks, embeddings, overrides and isolates of bidirectional text (Unicode's
+/// `Bidi_Control`).
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Text as it may be shown, on one line.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    replaced(text, |out, c| out.extend(c.escape_default()))
+}
+
+/// JSON as it may be shown: the same JSON, with such characters in its strings as `\u202e`. JSON is on one line.
+pub fn shown_in_json(json: &str) -> Cow<'_, str> {
+    replaced(json, |out, c| {
+        let mut units = [0; 2];
+        for unit in c.encode_utf16(&mut units) {
+            // Writing into a string does not fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    })
+}
+
+fn replaced(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) { escape(&mut out, c) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// Writes whole lines, one in each call, as they may be shown.
+pub struct Lines<W> {
+    out: W,
+    show: fn(&str) -> Cow<'_, str>,
+}
+
+impl<W: io::Write> Lines<W> {
+    /// Lines for people.
+    pub fn of_text(out: W) -> Self {
+        Self { out, show: shown }
+    }
+
+    /// Lines of JSON.
+    pub fn of_json(out: W) -> Self {
+        Self { out, show: shown_in_json }
+    }
+}
+
+impl<W: io::Write> io::Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let (line, end) = match text.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (&*text, ""),
+        };
+        self.out.write_all(((self.show)(line).into_owned() + end).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// A character from each range, and its neighbours that are shown.
+    const HOSTILE: &str = "\0\t\n\r\u{1b}[31m\u{7f}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}";
+    const HARMLESS: &str = "~\u{a0}Müller, 検索 \u{200d}\u{2010}\u{2027}\u{202f}\u{2065}\u{206a} \\n";
+
+    #[test]
+    fn what_is_not_to_be_seen_is_shown() {
+        assert_eq!(
+            shown(HOSTILE),
+            "\\u{0}\\t\\n\\r\\u{1b}[31m\\u{7f}\\u{85}\\u{9b}\\u{61c}\\u{200e}\\u{200f}\\u{2028}\\u{2029}\\u{202a}\
+             \\u{202e}\\u{2066}\\u{2069}"
+        );
+        assert!(matches!(shown(HARMLESS), Cow::Borrowed(text) if text == HARMLESS));
+    }
+
+    #[test]
+    fn json_stays_what_it_is() {
+        let json = serde_json::to_string(&[HOSTILE, HARMLESS]).unwrap();
+        let shown = shown_in_json(&json);
+        assert!(!shown.contains(is_hidden));
+        assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), [HOSTILE, HARMLESS]);
+    }
+
+    #[test]
+    fn a_line_ends_once() {
+        let mut out = Vec::new();
+        Lines::of_text(&mut out).write_all(b"one\nstill one\x1b\n").unwrap();
+        Lines::of_json(&mut out).write_all("\"\u{202e}\"\n".as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "one\\nstill one\\u{1b}\n\"\\u202e\"\n");
+    }
+}
