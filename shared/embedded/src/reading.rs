@@ -125,7 +125,8 @@ struct Stored {
 }
 
 fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Stored>, Fault> {
-    let sql = "SELECT begun, place, fence, clearing, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
+    let sql =
+        "SELECT begun, place, fence, clearing, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
     let mut statement = db.prepare_cached(sql)?;
     let row = |row: &Row<'_>| {
         let place: Option<String> = row.get(1)?;

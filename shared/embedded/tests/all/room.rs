@@ -104,7 +104,7 @@ async fn a_file_of_many_records_is_discarded_to_the_last() -> Tested {
     for batch in studies.chunks(BATCH) {
         depot.store.store(&held, batch, &[]).await?;
     }
-    let later = depot.store.discard(&held).await?;
+    let later = depot.store.discard(&held, None).await?;
     let left: u32 = depot.database().query_row("SELECT count(*) FROM study", [], |row| row.get(0))?;
     assert_eq!((left, later.fence), (0, held.fence + 1));
     assert!(
