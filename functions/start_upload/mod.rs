@@ -220,13 +220,16 @@ impl StartUpload {
 
     /// Refuses a search that is more than its project may have under way.
     async fn allow(&self, project_id: ProjectId, manifest: &Manifest) -> Result<(), Error> {
-        let (allowance, most) = (self.settings.allowance, self.settings.allowance.searches);
-        if exceeds(allowance, &self.jobs.written_open(project_id, most).await?, manifest).is_none() {
+        let allowance = self.settings.allowance;
+        // Of searches that are no larger than their share there are too many before they are too much.
+        if announced_bytes(manifest) <= allowance.share()
+            && self.jobs.count_written_open(project_id, allowance.searches).await? < allowance.searches
+        {
             return Ok(());
         }
         // Before one is refused, those that have ended in the last minute are left out.
-        let refused = exceeds(allowance, &self.jobs.open(project_id, most).await?, manifest);
-        refused.map_or(Ok(()), Err)
+        let open = self.jobs.open(project_id, allowance.searches).await?;
+        exceeds(allowance, &open, manifest).map_or(Ok(()), Err)
     }
 
     /// Stores job and announcement, and what was asked for under a key.
@@ -299,6 +302,10 @@ impl StartUpload {
     }
 }
 
+fn announced_bytes(manifest: &Manifest) -> u64 {
+    manifest.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add)
+}
+
 /// Why a project with these searches may have no such search beside them, if it may not.
 fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Error> {
     let Allowance { searches, bytes } = allowance;
@@ -306,8 +313,7 @@ fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Er
         return Some(Error::TooMany { searches });
     }
     let sizes = open.iter().flat_map(|job| &job.files).map(|file| file.announced_bytes.or(file.size_bytes));
-    let sizes = sizes.chain(manifest.files.iter().map(|file| Some(file.size_bytes)));
-    let wanted = sizes.flatten().fold(0, u64::saturating_add);
+    let wanted = sizes.flatten().fold(announced_bytes(manifest), u64::saturating_add);
     (wanted > bytes).then_some(Error::TooMuch { wanted, bytes })
 }
 

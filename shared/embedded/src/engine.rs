@@ -78,8 +78,9 @@ where
 /// The two threads. They end, and are waited for, when the engine is dropped; what was handed over before is
 /// done first.
 pub(crate) struct Engine {
-    writer: Option<Worker>,
+    // Ends first: the last connection that closes puts the log into the database, and this one may not write.
     reader: Worker,
+    writer: Option<Worker>,
 }
 
 impl Engine {
@@ -88,7 +89,7 @@ impl Engine {
         let writer =
             writer.map(|db| Worker::start("embedded-writer", move |jobs| write(db, &jobs))).transpose()?;
         let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs))?;
-        Ok(Self { writer, reader })
+        Ok(Self { reader, writer })
     }
 
     /// Runs `work` in a transaction and returns once it is durable.

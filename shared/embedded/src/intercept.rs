@@ -38,7 +38,7 @@ pub enum Call {
     ViewsRead,
     /// [`outbox::ReadViews::unfinished`].
     ViewsUnfinished,
-    /// [`outbox::ReadViews::unfinished_of`].
+    /// [`outbox::ReadViews::unfinished_of`], and how many they are.
     ViewsUnfinishedOf,
     /// [`outbox::ReadViews::list`].
     ViewsList,

@@ -187,6 +187,7 @@ mod tests {
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (views::UNFINISHED, "USING INDEX job_unfinished"),
             (views::UNFINISHED_OF, "USING INDEX job_open (project_id=?)"),
+            (views::COUNT_UNFINISHED_OF, "USING COVERING INDEX job_open (project_id=?)"),
             (views::LIST, "USING INDEX job_by_project"),
             (rows::DUPLICATES, "SEARCH mark USING PRIMARY KEY (source=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),

@@ -63,6 +63,16 @@ impl ReadViews for Store {
         self.look(Call::ViewsUnfinished, doing, |db| read(db, UNFINISHED, [])).await
     }
 
+    async fn count_unfinished_of(&self, list: Uuid, most: usize) -> Result<usize, StoreError> {
+        let doing = format!("counting the views of list {list} that have not ended");
+        let work = move |db: &Connection| {
+            let counted = params![list.to_string(), limit(most)];
+            Ok(db.prepare_cached(COUNT_UNFINISHED_OF)?.query_row(counted, |row| row.get::<_, u32>(0))?
+                as usize)
+        };
+        self.look(Call::ViewsUnfinishedOf, doing, work).await
+    }
+
     async fn unfinished_of(&self, list: Uuid, most: usize) -> Result<Vec<View>, StoreError> {
         let doing = format!("listing the views of list {list} that have not ended");
         let work = move |db: &Connection| read(db, UNFINISHED_OF, params![list.to_string(), limit(most)]);
@@ -77,6 +87,8 @@ impl ReadViews for Store {
 
 const ONE: &str = "SELECT * FROM job WHERE search_id = ?1";
 pub(crate) const UNFINISHED: &str = "SELECT * FROM job WHERE ended = 0 ORDER BY created_at, search_id";
+pub(crate) const COUNT_UNFINISHED_OF: &str =
+    "SELECT count(*) FROM (SELECT 1 FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2)";
 pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2";
 pub(crate) const LIST: &str = "SELECT * FROM job WHERE project_id = ?1 AND (created_at, search_id) < (?2, ?3)
     ORDER BY created_at DESC, search_id DESC LIMIT ?4";

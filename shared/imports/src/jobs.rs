@@ -39,16 +39,15 @@ impl Jobs {
         self.views.unfinished().await?.into_iter().map(read).collect()
     }
 
-    /// Up to `limit` jobs of a project that had not ended when they were written last, which is a minute ago at most.
+    /// How many jobs of a project had not ended when they were written last, which is a minute ago at most; up to `limit`.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
-    pub async fn written_open(&self, project: ProjectId, limit: usize) -> Result<Vec<Job>, StoreError> {
-        let views = self.views.written_unfinished_of(project.as_uuid(), limit).await?;
-        views.into_iter().map(read).collect()
+    /// When the store does not answer.
+    pub async fn count_written_open(&self, project: ProjectId, limit: usize) -> Result<usize, StoreError> {
+        self.views.count_written_unfinished_of(project.as_uuid(), limit).await
     }
 
-    /// Of the same those that have not ended by now.
+    /// Up to `limit` jobs of a project that have not ended.
     ///
     /// # Errors
     /// As [`Jobs::job`].

@@ -112,6 +112,14 @@ pub struct Allowance {
     pub bytes: u64,
 }
 
+impl Allowance {
+    /// What each of so many searches may have, in bytes. One that takes no more is counted, and not weighed: so small ones
+    /// cost one look at an index, and beside large ones they may go beyond the limit, up to twice of it.
+    pub fn share(&self) -> u64 {
+        self.bytes / u64::try_from(self.searches.max(1)).unwrap_or(u64::MAX)
+    }
+}
+
 impl Default for Allowance {
     fn default() -> Self {
         Self { searches: 1_000, bytes: 1 << 40 }

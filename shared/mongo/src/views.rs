@@ -111,6 +111,17 @@ impl ReadViews for Mongo {
         self.call("listing the unfinished views".to_owned(), work).await
     }
 
+    async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
+        let work = async {
+            let views = self.collection(collections::VIEW);
+            // MongoDB takes 0 for no limit.
+            let most = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
+            let count = views.count_documents(doc! { LIST: list.key(), ENDED: false }).limit(most).await?;
+            Ok(usize::try_from(count).unwrap_or(usize::MAX).min(limit))
+        };
+        self.call(format!("counting the unfinished views of list {list}"), work).await
+    }
+
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
         if limit == 0 {
             // MongoDB takes 0 for no limit.

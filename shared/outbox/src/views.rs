@@ -138,6 +138,12 @@ pub trait ReadViews: Send + Sync {
     /// As [`ReadViews::view`].
     async fn unfinished(&self) -> Result<Vec<View>, StoreError>;
 
+    /// How many of a list have not ended, up to `limit`.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError>;
+
     /// Up to `limit` of a list that have not ended, in no order.
     ///
     /// # Errors

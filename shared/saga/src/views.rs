@@ -49,20 +49,20 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
-    /// Up to `limit` of a list that have not ended, in no order, as they were written last: some may have ended since.
+    /// How many of a list had not ended when they were written last, up to `limit`.
     ///
     /// # Errors
-    /// As [`Views::view`].
-    pub async fn written_unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
-        self.written.unfinished_of(list, limit).await
+    /// When the store does not answer.
+    pub async fn count_written_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
+        self.written.count_unfinished_of(list, limit).await
     }
 
-    /// Of the same those that have not ended by now.
+    /// Up to `limit` of a list that have not ended, in no order.
     ///
     /// # Errors
     /// As [`Views::view`].
     pub async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
-        let mut views = self.refresh(self.written_unfinished_of(list, limit).await?).await?;
+        let mut views = self.refresh(self.written.unfinished_of(list, limit).await?).await?;
         views.retain(|view| !view.ended);
         Ok(views)
     }

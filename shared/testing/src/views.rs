@@ -132,6 +132,9 @@ pub async fn unfinished_ones_of_a_list_are_read_up_to_a_limit(ports: &Ports<'_>)
     found.sort_by_key(|view| view.partition);
     assert_eq!(found, [views[0].clone(), views[3].clone()]);
     assert_eq!((read(1).await?.len(), read(0).await?.len()), (1, 0));
+    for (limit, count) in [(10, 2), (2, 2), (1, 1), (0, 0)] {
+        assert_eq!(ports.views.written.count_unfinished_of(list, limit).await?, count);
+    }
     Ok(())
 }
 

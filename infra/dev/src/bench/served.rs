@@ -39,6 +39,8 @@ impl Served {
             .arg(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data)
+            // All of a bench's searches are of one project.
+            .env("SEARCH_IMPORT_MAX_OPEN_SEARCHES", "1000000")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -54,6 +54,13 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, unfinished).await
     }
 
+    async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
+        let count = move |world: &mut World| {
+            world.views_that(|view| view.list == list && !view.ended).len().min(limit)
+        };
+        self.call(Call::VIEWS_READ, count).await
+    }
+
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
         let unfinished = move |world: &mut World| {
             let mut views = world.views_that(|view| view.list == list && !view.ended);

@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod expiry;
 mod faults;
+mod secrets;
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ const RECORDS: u64 = 3;
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// An environment in which what a killed worker held comes again soon.
-fn impatient(environment: &Environment) -> Environment {
+pub(super) fn impatient(environment: &Environment) -> Environment {
     environment.but("SEARCH_IMPORT_VISIBILITY_SECONDS", "5").but("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10")
 }
 
