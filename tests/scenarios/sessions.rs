@@ -246,7 +246,7 @@ async fn a_project_has_no_more_under_way_than_it_may() {
 async fn the_id_of_a_keyed_search_cannot_be_guessed_and_stays_the_same() {
     let (world, other) = (World::new(), World::new());
     // The hosts of two tests draw the same ids, one after the other.
-    (0..100).for_each(|_| drop(other.host.random_id()));
+    (0..100).for_each(|_| _ = other.host.random_id());
     let id = async |world: &World| world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
     let (one, two) = tokio::join!(id(&world), id(&world));
     assert_eq!(one, two, "of two who make the secret at once one does");
