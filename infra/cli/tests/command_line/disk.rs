@@ -1,7 +1,10 @@
-//! A disk that is full, and a folder in which nothing can be made.
+//! A disk that is full, a folder that cannot be written, and one in which nothing can be made.
 
 use std::convert::Infallible;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +29,8 @@ const RECORDS: u64 = 3;
 /// How often the disk gets full, and by how much any file may grow in between.
 const TIMES_FULL: u64 = 4;
 const ROOM: u64 = 256 << 10;
+/// How often the folder is read-only.
+const TIMES_READ_ONLY: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,12 +46,56 @@ async fn with_a_disk_that_is_full_again_and_again_each_of_200_searches_is_import
     }
     worker.make_room("unlimited");
     let looking = read_only(&program)?;
+    all_are_imported_once(&looking, searches).await?;
+    println!("the disk was full {TIMES_FULL} times, and said so {} times", worker.refusals());
+    Ok(())
+}
+
+/// A worker dies, and the next one finds a folder that it may not write, again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_folder_that_is_read_only_again_and_again_each_of_200_searches_is_imported_once() -> Tested {
+    let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
+    let searches = announce(&program).await?;
+    let looking = read_only(&program)?;
+    let jobs = looking.ports.jobs()?;
+    for time in 0..TIMES_READ_ONLY {
+        let worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
+        let most = SEARCHES - (time + 1) * SEARCHES / (TIMES_READ_ONLY + 1);
+        eventually("some have ended", PATIENCE, async || {
+            Ok::<_, messages::StoreError>(jobs.unfinished().await?.len() <= most)
+        })
+        .await?;
+        drop(worker);
+        permit(&program, 0o500, 0o400)?;
+        let refused = program.run_by_permission(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+        assert!(refused.stderr.contains("Permission denied"), "{}", refused.stderr);
+        permit(&program, 0o700, 0o600)?;
+    }
+    let _worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
+    all_are_imported_once(&looking, searches).await?;
+    println!("{TIMES_READ_ONLY} workers were killed, and as many refused to start");
+    Ok(())
+}
+
+/// Gives the data folder and what is in it these permissions.
+fn permit(program: &Program, folder: u32, file: u32) -> std::io::Result<()> {
+    let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode));
+    for entry in std::fs::read_dir(program.data())?.collect::<Result<Vec<_>, _>>()? {
+        let mode = if entry.file_type()?.is_dir() { folder } else { file };
+        set(&entry.path(), mode)?;
+    }
+    set(&program.data(), folder)
+}
+
+/// Waits until all searches have ended, each with its studies, each of them once.
+async fn all_are_imported_once(looking: &Backend, searches: Vec<SearchId>) -> Tested {
     let jobs = looking.ports.jobs()?;
     eventually("all searches have ended", PATIENCE, async || {
         Ok::<_, messages::StoreError>(jobs.unfinished().await?.is_empty())
     })
     .await?;
-    println!("the disk was full {TIMES_FULL} times, and said so {} times", worker.refusals());
     for search in searches {
         let job = jobs.job(search).await?.ok_or("a search is lost")?;
         assert_eq!((job.state, job.studies()), (JobState::Completed, RECORDS));
