@@ -40,6 +40,13 @@ impl Secrets {
         self.0.extend([key.to_owned(), key.replace('/', "%2F"), token.to_owned()]);
     }
 
+    /// One more.
+    #[cfg(feature = "services")]
+    pub(crate) fn and(mut self, secret: &str) -> Self {
+        self.0.push(secret.to_owned());
+        self
+    }
+
     /// Fails with the line that holds one.
     pub(crate) fn are_not_in(&self, said: &str) {
         assert!(!self.0.is_empty());

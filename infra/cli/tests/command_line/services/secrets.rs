@@ -7,10 +7,11 @@ use backend::{Config, SystemHost};
 use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use imports::ProjectId;
 use messages::Host;
-use servers::Tested;
+use mongodb::bson::doc;
 use servers::amazon::Service;
 use servers::mongo::eventually;
 use servers::net::{Fate, Unreliable};
+use servers::{Tested, unique};
 
 use super::faults::impatient;
 use super::{Environment, upload};
@@ -18,10 +19,9 @@ use crate::program::bundled;
 use crate::secrets::Secrets;
 
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Of somebody whom MongoDB does not know.
 const PASSWORD: &str = "x9Pw-never-to-be-told";
 
-/// An import whose object store fails at first, told at `trace`.
+/// A whole import at `trace`, whose object store fails at first, with a password in the database's address.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fails() -> Tested {
     Environment::with(async |environment| {
@@ -34,12 +34,19 @@ async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fai
         let announced = StartUpload::over(&backend.ports)?.create(project, &request).await?;
         let form = &announced.files[0].upload;
         upload(&environment, form, &content).await?;
-        let secrets = Secrets::of(&[form]);
+        let secrets = Secrets::of(&[form]).and(PASSWORD);
+        let user = unique("user");
+        let database = environment.database().await?;
+        let admin = database.client().database("admin");
+        admin.run_command(doc! { "createUser": &user, "pwd": PASSWORD, "roles": ["root"] }).await?;
+        let with_password = format!("mongodb://{user}:{PASSWORD}@");
+        let uri = environment.settings["MONGODB_URI"].replacen("mongodb://", &with_password, 1);
         // The first one looks for the bucket.
         let fails = |request| if (1..8).contains(&request) { Fate::SLOW_DOWN } else { Fate::Passed };
         let objects = Unreliable::before(&Service::S3.address(), fails).await;
         let program = impatient(&environment)
             .but(Service::S3.variable(), &objects.address)
+            .but("MONGODB_URI", &uri)
             .but("RUST_LOG", "trace")
             .program();
         let log = program.folder().join("log");
@@ -56,6 +63,7 @@ async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fai
         let killed = worker.kill();
         worker.wait()?;
         killed?;
+        admin.run_command(doc! { "dropUser": &user }).await?;
         told?;
         assert!(objects.faults().values().sum::<usize>() > 0);
         Ok(())
