@@ -49,15 +49,15 @@ impl TrackReading for Store {
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
         let Fenced { search_id, file_id, fence } = *file;
         let doing = format!("remembering how far file {file_id} of search {search_id} is read");
-        let (place, file, refused) = (place.clone(), *file, Fenced::overtaken(doing.clone()));
+        let (place, file) = (place.clone(), *file);
         let work = move |db: &Connection| {
             let (text, is_final) = (json(&place)?, place.is_final());
             let key = params![search_id.to_string(), file_id.to_string(), int(fence), text, is_final];
             db.prepare_cached(REACH)?.execute(key)?;
             holds(db, &file)
         };
-        let is_held = self.change(Call::ReadingReach, doing, work).await?;
-        if is_held { Ok(()) } else { Err(refused) }
+        let is_held = self.change(Call::ReadingReach, doing.clone(), work).await?;
+        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
     async fn pause(&self, file: &Fenced) -> Result<(), StoreError> {

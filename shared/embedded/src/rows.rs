@@ -6,6 +6,7 @@
 use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId};
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
@@ -163,6 +164,11 @@ pub(crate) struct Page {
     pub(crate) limit: usize,
 }
 
+/// What the text of a column says, read where SQLite has it.
+fn said<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+    from_json(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+}
+
 impl Page {
     fn rows<T>(
         self,
@@ -187,21 +193,21 @@ impl Page {
 
     pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
         self.rows(db, IDENTITIES, |row| {
-            let Read { reference, .. } = from_json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+            let Read { reference, .. } = said(row, 1)?;
             Ok(Identity::of(uint(row.get(0)?), reference))
         })
     }
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
         self.rows(db, QUARANTINED, |row| {
-            let record: Quarantine = from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+            let record: Quarantine = said(row, 0)?;
             Ok(Quarantined { search_id: self.search, file_id: self.file, record })
         })
     }
 
     fn study(self, row: &Row<'_>) -> Result<Study, Fault> {
         let record = uint(row.get(0)?);
-        let Read { line, reference } = from_json(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let Read { line, reference } = said(row, 1)?;
         let project_id = ProjectId::from_uuid(parse("project id", &row.get::<_, String>(2)?)?);
         Ok(Study {
             id: StudyId::of(self.search, self.file, record),
@@ -218,7 +224,7 @@ impl Page {
     fn duplicate(self, row: &Row<'_>) -> Result<Option<Duplicate>, Fault> {
         let Some(file) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
         let (file_id, record) = (FileId::from_uuid(parse("file id", &file)?), uint(row.get(4)?));
-        let reason = from_json(row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let reason = said(row, 5)?;
         let of = StudyId::of(self.search, file_id, record);
         Ok(Some(Duplicate { of, file_id, position: row.get(3)?, record, reason }))
     }

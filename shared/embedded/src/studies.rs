@@ -23,7 +23,7 @@ impl WriteStudies for Store {
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
-        let (file, refused) = (*file, Fenced::overtaken(doing.clone()));
+        let file = *file;
         // Encoded here, so that the writing thread only writes.
         let encode = || -> Result<(Vec<New>, Vec<New>), Fault> {
             Ok((
@@ -40,8 +40,8 @@ impl WriteStudies for Store {
             rows::insert_quarantined(db, &quarantined)?;
             Ok(true)
         };
-        let is_held = self.change(Call::StudiesStore, doing, work).await?;
-        if is_held { Ok(()) } else { Err(refused) }
+        let is_held = self.change(Call::StudiesStore, doing.clone(), work).await?;
+        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {

@@ -44,7 +44,7 @@ impl Jobs {
     /// # Errors
     /// When the store does not answer.
     pub async fn count_written_open(&self, project: ProjectId, limit: usize) -> Result<usize, StoreError> {
-        self.views.count_written_unfinished_of(project.as_uuid(), limit).await
+        self.views.written.count_unfinished_of(project.as_uuid(), limit).await
     }
 
     /// Up to `limit` jobs of a project that have not ended.

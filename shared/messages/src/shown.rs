@@ -1,8 +1,8 @@
 //! Text of others on its way to a terminal or a log.
 //!
-//! Names, titles, and whatever an error repeats of them come from outside. A control character in
-//! them would move the cursor or forge a line; one that turns the direction of writing would show a name as another one.
-//! So what prints passes it through here, and shows such characters as Rust writes them: `\u{202e}`.
+//! Names, titles, and whatever an error repeats of them come from outside. A control character in them would move the
+//! cursor or forge a line; one that turns the direction of writing would show a name as another one. So what prints passes
+//! it through here, and shows such characters as Rust writes them: `\u{202e}`.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -49,14 +49,6 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
-    /// How many of a list had not ended when they were written last, up to `limit`.
-    ///
-    /// # Errors
-    /// When the store does not answer.
-    pub async fn count_written_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
-        self.written.count_unfinished_of(list, limit).await
-    }
-
     /// Up to `limit` of a list that have not ended, in no order.
     ///
     /// # Errors

@@ -99,7 +99,7 @@ fn names_and_reasons_that_are_stored_already_are_shown_escaped() {
     let database = rusqlite::Connection::open(program.data().join("search-import.sqlite")).unwrap();
     let change = "UPDATE job SET job = json_set(job, '$.name', ?1, '$.reason', ?1, '$.state', ?2,
         '$.files[0].name', ?1, '$.files[0].outcome', json_object('outcome', 'failed', 'reason', ?1))";
-    // What readers see is told by the saga for as long as its document is kept, and by this table after that.
+    // Readers are shown what the saga's document says while it is kept, and what this table says after that.
     database.execute_batch("DELETE FROM saga; DELETE FROM outbox; UPDATE job SET ended = 1").unwrap();
     for state in ["Completed", "Error"] {
         database.execute(change, [ACTING, state]).unwrap();

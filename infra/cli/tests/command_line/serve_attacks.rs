@@ -178,7 +178,7 @@ fn requests() -> Vec<Attack> {
         request("a project that is no id", 400, "GET /projects/'%20OR%201=1/searches", "", ""),
         request("a negative limit", 400, &format!("GET {list}?limit=-1"), "", ""),
         request("a large limit", 400, &format!("GET {list}?limit=99999999999999999999"), "", ""),
-        request("a page that is none", 400, &format!("GET {list}?after=1.1"), "", ""),
+        request("a cursor without an id", 400, &format!("GET {list}?after=1.1"), "", ""),
         request(
             "a page before all time",
             400,

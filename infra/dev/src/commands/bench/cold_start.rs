@@ -4,9 +4,8 @@ use backend::{BackendKind, Config};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dev::bench::cold_start;
-use local::output;
 
-use super::{folder, verdict};
+use super::{folder, print, verdict};
 use crate::args::BenchColdStart;
 
 pub(super) async fn run(args: &BenchColdStart) -> anyhow::Result<bool> {
@@ -17,11 +16,7 @@ pub(super) async fn run(args: &BenchColdStart) -> anyhow::Result<bool> {
         services: Config::from_env()?.backend == BackendKind::Aws,
     };
     let rows = cold_start::measure(&folder(args.output.dir.as_ref())?, &options).await?;
-    if args.output.json {
-        output::pretty_json(&rows)?;
-    } else {
-        output::block(&table(&rows).to_string())?;
-    }
+    print(args.output.json, &rows, |rows| table(rows).to_string())?;
     Ok(rows.iter().all(cold_start::Row::holds))
 }
 

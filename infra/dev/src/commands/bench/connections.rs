@@ -3,19 +3,14 @@
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dev::bench::connections::{self, Row};
-use local::output;
 
-use super::{folder, verdict};
+use super::{folder, print, verdict};
 use crate::args::BenchConnections;
 
 pub(super) async fn run(args: &BenchConnections) -> anyhow::Result<bool> {
     let folder = folder(args.output.dir.as_ref())?;
     let rows = connections::measure(&folder, args.program.as_deref()).await?;
-    if args.output.json {
-        output::pretty_json(&rows)?;
-    } else {
-        output::block(&table(&rows).to_string())?;
-    }
+    print(args.output.json, &rows, |rows| table(rows).to_string())?;
     Ok(rows.iter().all(Row::holds))
 }
 

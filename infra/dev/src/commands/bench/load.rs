@@ -1,9 +1,8 @@
 //! Many searches over HTTP, and a server that is killed.
 
 use dev::bench::load::{self, Options, Report};
-use local::output;
 
-use super::{folder, verdict};
+use super::{folder, print, verdict};
 use crate::args::BenchLoad;
 
 pub(super) async fn run(args: &BenchLoad) -> anyhow::Result<bool> {
@@ -14,11 +13,7 @@ pub(super) async fn run(args: &BenchLoad) -> anyhow::Result<bool> {
         program: args.program.clone(),
     };
     let report = load::measure(&folder(args.output.dir.as_ref())?, &options).await?;
-    if args.output.json {
-        output::pretty_json(&report)?;
-    } else {
-        output::block(&text(&report))?;
-    }
+    print(args.output.json, &report, text)?;
     Ok(report.holds())
 }
 

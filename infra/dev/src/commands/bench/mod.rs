@@ -12,6 +12,9 @@ mod sweep;
 
 use std::path::PathBuf;
 
+use local::output;
+use serde::Serialize;
+
 use crate::args::{Bench, BenchCommand};
 
 /// Measures. `true` when every bound holds.
@@ -33,6 +36,11 @@ fn folder(given: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     let folder = given.cloned().unwrap_or_else(|| PathBuf::from(".search-import"));
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
+}
+
+/// Prints a report: as JSON for scripts, or as people read it.
+fn print<R: Serialize>(json: bool, report: &R, shown: impl FnOnce(&R) -> String) -> std::io::Result<()> {
+    if json { output::pretty_json(report) } else { output::block(&shown(report)) }
 }
 
 fn verdict(holds: bool) -> &'static str {

@@ -3,20 +3,15 @@
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use dev::bench::small_records::{self, DISK_BOUND, PEAK_BOUND, Row, WAIT_BOUND};
-use local::output;
 
-use super::{folder, verdict};
+use super::{folder, print, verdict};
 use crate::args::BenchSmallRecords;
 
 pub(super) async fn run(args: &BenchSmallRecords) -> anyhow::Result<bool> {
     let folder = folder(args.output.dir.as_ref())?;
     let records = usize::try_from(args.records)?;
     let rows = small_records::measure(&folder, args.program.as_deref(), records).await?;
-    if args.output.json {
-        output::pretty_json(&rows)?;
-    } else {
-        output::block(&table(&rows).to_string())?;
-    }
+    print(args.output.json, &rows, |rows| table(rows).to_string())?;
     Ok(rows.iter().all(Row::holds))
 }
 
