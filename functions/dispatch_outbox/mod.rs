@@ -18,6 +18,7 @@ pub static FUNCTION: Function<Ports> = Function {
     services: &[Service::DATABASE],
     source: Source::Queue(CONTROL),
     sends: &[CONTROL, SAGA, PARSE, EVENTS],
+    drains: &[],
     build: Some(build),
 };
 

@@ -38,6 +38,7 @@ pub static FUNCTION: Function<Ports> = Function {
     services: &[OBJECTS],
     source: Source::Notifications(UPLOADS),
     sends: &[SAGA],
+    drains: &[],
     build: Some(build),
 };
 

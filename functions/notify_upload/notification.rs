@@ -79,6 +79,9 @@ impl Notification {
     /// # Errors
     /// When the event is not one of S3's.
     pub fn read_all(event: &Value) -> Result<Vec<Self>, NotificationError> {
+        // What Lambda gave up after some tries, as it describes that: the event is a part of it
+        // (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html>).
+        let event = event.get("requestPayload").unwrap_or(event);
         let named = |field: &str, name: &str| event.get(field).and_then(Value::as_str) == Some(name);
         if named("Event", "s3:TestEvent") {
             return Ok(Vec::new());
@@ -151,6 +154,20 @@ mod tests {
         let read =
             Notification::read_all(&event("ObjectCreated:Put", "a/My+file+%2B+50%25+%C3%84.ris")).unwrap();
         assert_eq!(read[0].key, "a/My file + 50% Ä.ris");
+    }
+
+    #[test]
+    fn an_event_that_lambda_gave_up_is_read_like_itself() {
+        let given_up = json!({
+            "version": "1.0",
+            "requestContext": {"condition": "RetriesExhausted", "approximateInvokeCount": 3},
+            "requestPayload": event("ObjectCreated:Put", "a"),
+            "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
+        });
+        assert_eq!(
+            Notification::read_all(&given_up).unwrap(),
+            Notification::read_all(&event("ObjectCreated:Put", "a")).unwrap()
+        );
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub static FUNCTION: Function<Ports> = Function {
     services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS, OBJECTS, BUCKET],
     source: Source::Queue(PARSE),
     sends: &[SAGA, PARSE],
+    drains: &[],
     build: Some(build),
 };
 

@@ -1,5 +1,9 @@
-//! The function behind the dead-letter queue of the parse queue: a command that never succeeded becomes a
-//! `StartParsingFaulted`, so that no saga waits for ever.
+//! The function of what was given up.
+//!
+//! Behind the dead-letter queue of the parse queue it tells the saga of each command that never succeeded
+//! (`StartParsingFaulted`), so that no saga waits for ever. On schedule it empties the other dead-letter queues into the
+//! database, where failures outlive the retention of a queue, and takes the steps of operations on them
+//! ([`saga::failures`]).
 //!
 //! It touches no studies. The command may have succeeded after all, and only its acknowledgements were lost: then the
 //! saga knows the file as read, this report meets a used token, and the studies must stay. What a broken-off parse has
@@ -10,11 +14,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use imports::messages::StartParsingFaulted;
-use imports::queues::{PARSE_DEAD, SAGA};
+use imports::ports::OBJECTS;
+use imports::queues::{
+    CONTROL, CONTROL_DEAD, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS_DEAD,
+};
 use imports::{ParseCommand, Ports, SearchEvent};
 use jiff::Timestamp;
+use messages::store::chain;
 use messages::{Consumer, Reporter, Token};
-use saga::{Function, Missing, Source};
+use saga::failures::{Origin, Sighting};
+use saga::{Failures, Function, Missing, Service, Source};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "report-faults";
@@ -22,9 +31,11 @@ pub const NAME: &str = "report-faults";
 /// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[],
+    // What is put back to work has its tokens granted, and a notification has its object looked up.
+    services: &[Service::DATABASE, Service::LEDGER, OBJECTS],
     source: Source::Queue(PARSE_DEAD),
-    sends: &[SAGA],
+    sends: &[SAGA, PARSE, CONTROL],
+    drains: &[SAGA_DEAD, CONTROL_DEAD, PARSE_UNREADABLE, UPLOADS_DEAD],
     build: Some(build),
 };
 
@@ -32,12 +43,38 @@ pub static FUNCTION: Function<Ports> = Function {
 const REPLY: usize = 1;
 
 fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
-    Ok(ports.engine.reply(NAME, ReportFaults))
+    Ok(ports.engine.reply(NAME, ReportFaults { failures: over(ports)? }))
+}
+
+/// What gathers everything that was given up, and puts it back to work.
+///
+/// # Errors
+/// When a service that it uses is not configured.
+pub fn over(ports: &Ports) -> Result<Failures, Missing> {
+    ports.engine.failures(NAME, &crate::SYSTEM, ports)
 }
 
 /// Reports each command that was given up to the saga. Anything else goes on to the next dead-letter queue,
 /// unchanged, for an operator to look at.
-struct ReportFaults;
+struct ReportFaults {
+    failures: Failures,
+}
+
+impl ReportFaults {
+    /// Writes down that a command was given up, and that nothing is left to do about it but what `closed` says.
+    async fn record(&self, asked: &Asked<ParseCommand>, closed: &str) -> Result<(), HandlerError> {
+        let body = asked.message.encode()?;
+        let sighting = Sighting {
+            origin: Origin::DeadLetter { queue: PARSE_DEAD, source: PARSE },
+            body,
+            reason: "the parser never succeeded with it".to_owned(),
+            // The saga is told once, so there is one sighting.
+            mark: asked.message.id.to_string(),
+            closed: Some(closed.to_owned()),
+        };
+        Ok(self.failures.record(&[sighting]).await?)
+    }
+}
 
 #[async_trait]
 impl Handler for ReportFaults {
@@ -53,8 +90,18 @@ impl Handler for ReportFaults {
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
         let ParseCommand::StartParsing(command) = &asked.command else {
-            return Ok(Done::because("its search ends without the look that nobody could take"));
+            let closed = "its search ends without the look that nobody could take";
+            self.record(asked, closed).await?;
+            return Ok(Done::because(closed));
         };
+        // The saga is told whether or not this can be written down: a search that waits is worse than a failure that
+        // nobody sees here.
+        let closed =
+            "its search was told that the file could not be read; a repair of the search reads it again";
+        if let Err(error) = self.record(asked, closed).await {
+            let (function, correlation_id, error) = (NAME, asked.message.partition, chain(&error));
+            tracing::warn!(function, %correlation_id, message_id = %asked.message.id, error, "a failure is not written down");
+        }
         let reason = "the file could not be read after several attempts".to_owned();
         let report = StartParsingFaulted { file_id: command.file_id, reason };
         Done::because("told the saga that the file was never read")

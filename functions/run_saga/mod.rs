@@ -19,6 +19,7 @@ pub static FUNCTION: Function<Ports> = Function {
     services: &[Service::DATABASE, Service::LEDGER],
     source: Source::Queue(SAGA),
     sends: &[SAGA, PARSE, EVENTS],
+    drains: &[],
     build: Some(build),
 };
 

@@ -49,6 +49,7 @@ pub static FUNCTION: Function<Ports> = Function {
     services: &[Service::DATABASE, Service::LEDGER, UPLOADS],
     source: Source::Requests,
     sends: &[CONTROL, SAGA],
+    drains: &[],
     build: None,
 };
 

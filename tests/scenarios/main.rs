@@ -9,6 +9,7 @@
 
 mod crashes;
 mod documents;
+mod failures;
 mod fixtures;
 mod hostile;
 mod outbox;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend::{Backend, Config};
 use embedded::{Call, Intercept, Phase, Settings, Store};
-use functions::dispatch_outbox;
 use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
+use functions::{dispatch_outbox, report_faults};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{
     Job, Jobs, Ports, PresignUpload, PresignedPost, ProjectId, ReadStudies, SearchId, Study, UploadGrant,
@@ -20,6 +20,7 @@ use messages::{
     Received, SendMessages,
 };
 use outbox::DispatchOutbox;
+use saga::Failures;
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -48,6 +49,7 @@ static FEW_PARSES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
 pub(crate) struct Functions {
     pub(crate) start_upload: StartUpload,
     pub(crate) dispatch_outbox: DispatchOutbox,
+    pub(crate) failures: Failures,
     /// What stands behind each queue.
     behind: BTreeMap<Queue, Arc<dyn Consumer>>,
 }
@@ -61,6 +63,7 @@ impl Functions {
         Self {
             start_upload: StartUpload::over(ports).unwrap(),
             dispatch_outbox: dispatch_outbox::over(ports).unwrap(),
+            failures: report_faults::over(ports).unwrap(),
             behind: behind.collect(),
         }
     }

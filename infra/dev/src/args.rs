@@ -49,7 +49,7 @@ pub(crate) struct Pump {
     /// How long received messages stay hidden [default: what the queue says]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=43_200))]
     pub(crate) visibility: Option<u64>,
-    /// How often the schedule invokes dispatch-outbox
+    /// How often the schedule invokes dispatch-outbox and report-faults
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) every: u64,
 }

@@ -17,7 +17,7 @@ use outbox::DispatchOutbox;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Missing, Source, System};
+use saga::{Engine, Failures, Missing, Source, System};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -42,6 +42,8 @@ const TURN: Duration = Duration::from_secs(2);
 const MOST_DOUBLINGS: u32 = 10;
 /// The function that sweeps, where the application has none of that name.
 const SWEEPER: &str = "dispatch-outbox";
+/// The function that gathers what was given up, where the application has none of that name.
+const GATHERER: &str = "report-faults";
 
 /// The data directory that a runner is alone in.
 pub struct Home<P> {
@@ -190,6 +192,7 @@ where
         let pump = Arc::new(Pump {
             consumers: self.consumers(&ports)?,
             sweeper: engine.dispatch_outbox(SWEEPER)?,
+            failures: engine.failures(GATHERER, self.system, &ports)?,
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
             host: Arc::clone(&engine.host),
@@ -247,6 +250,7 @@ async fn crashed(crashes: Option<&Crashes>) {
 struct Pump {
     consumers: Consumers,
     sweeper: DispatchOutbox,
+    failures: Failures,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
     host: Arc<dyn Host>,
@@ -283,6 +287,9 @@ impl Pump {
     async fn sweep_once(&self, now: Timestamp) {
         if let Err(error) = self.sweeper.sweep().await {
             tracing::error!(error = error.chain(), "a sweep was broken off");
+        }
+        if let Err(error) = self.failures.work(None).await {
+            tracing::error!(error = error.chain(), "gathering what was given up was broken off");
         }
         // Elsewhere what has expired goes by itself.
         let Some(store) = &self.store else { return };

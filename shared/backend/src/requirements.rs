@@ -89,6 +89,7 @@ mod tests {
         services: &[Service::DATABASE, Service::LEDGER],
         source: Source::Queue(SAGA),
         sends: &[SAGA, PARSE],
+        drains: &[],
         build: None,
     };
 

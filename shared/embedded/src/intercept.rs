@@ -30,6 +30,8 @@ pub enum Call {
     OutboxTreat,
     /// [`outbox::InspectOutbox::pending`].
     OutboxPending,
+    /// [`outbox::InspectOutbox::poisoned`].
+    OutboxPoisoned,
     /// [`outbox::InspectOutbox::plan`].
     OutboxPlan,
     /// [`outbox::WriteViews::write`].
@@ -70,6 +72,22 @@ pub enum Call {
     QueueReceive,
     /// [`messages::ReceiveMessages::answer`].
     QueueAnswer,
+    /// [`saga::KeepFailures::failures`].
+    FailuresRead,
+    /// [`saga::KeepFailures::change`].
+    FailuresChange,
+    /// [`saga::KeepFailures::select`].
+    FailuresSelect,
+    /// [`saga::KeepFailures::groups`].
+    FailuresGroup,
+    /// [`saga::KeepFailures::operation`], and the other reads of operations.
+    OperationsRead,
+    /// [`saga::KeepFailures::advance`].
+    OperationsAdvance,
+    /// [`saga::KeepFailures::note`].
+    ActsNote,
+    /// [`saga::KeepFailures::acts`].
+    ActsRead,
     /// [`imports::ReportProgress::report`].
     ProgressReport,
     /// [`imports::ReadProgress::progress`].

@@ -32,10 +32,12 @@
 //! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
 //! - `objects`, `upload`, `notification`: what S3 does;
 //! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
+//! - `failures`: what was given up, and what somebody did about it;
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
 
 mod engine;
+mod failures;
 mod fault;
 mod folder;
 mod inspect;

@@ -82,7 +82,15 @@ impl InspectOutbox for Outbox {
         let of = self.of;
         let after = after.unwrap_or_default().to_owned();
         let doing = format!("listing the outboxes of every {of}");
-        self.store.look(Call::OutboxPending, doing, move |db| pending(db, of, &after, limit)).await
+        self.store.look(Call::OutboxPending, doing, move |db| listed(db, PENDING, of, &after, limit)).await
+    }
+
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        let of = self.of;
+        let after = after.unwrap_or_default().to_owned();
+        let doing = format!("listing what is poisoned in the outboxes of every {of}");
+        let work = move |db: &Connection| listed(db, POISONED, of, &after, limit);
+        self.store.look(Call::OutboxPoisoned, doing, work).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
@@ -95,8 +103,20 @@ pub(crate) const PENDING: &str = "SELECT * FROM outbox WHERE owner = ?1 AND owne
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND owner_id > ?2 ORDER BY owner_id LIMIT ?3)
     ORDER BY owner_id, seq";
 
-fn pending(db: &Connection, of: &'static str, after: &str, count: usize) -> Result<Vec<Pending>, Fault> {
-    let mut statement = db.prepare_cached(PENDING)?;
+/// The same of entries that are poisoned, and of these alone.
+pub(crate) const POISONED: &str = "SELECT * FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id IN
+    (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id > ?2
+     ORDER BY owner_id LIMIT ?3)
+    ORDER BY owner_id, seq";
+
+fn listed(
+    db: &Connection,
+    sql: &str,
+    of: &'static str,
+    after: &str,
+    count: usize,
+) -> Result<Vec<Pending>, Fault> {
+    let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![of, after, limit(count)])?;
     let mut found: Vec<Pending> = Vec::new();
     while let Some(row) = rows.next()? {

@@ -173,7 +173,8 @@ fn serve(
     for message in waiting {
         match exhausted(request, &message) {
             Some(dead) => {
-                let reason = format!("received {} times without success", message.receive_count);
+                let last = message.reason.map(|reason| format!("; at last: {reason}")).unwrap_or_default();
+                let reason = format!("received {} times without success{last}", message.receive_count);
                 move_to(db, message.seq, group.partition, dead, &reason, request.now)?;
             }
             None => received.push(take(db, request, message)?),
@@ -197,6 +198,7 @@ fn take(db: &Connection, request: &Request, message: Waiting) -> Result<Received
     Ok(Received {
         receipt: format!("{}:{receive_count}", message.seq),
         delivery: Delivery { record_id: message.seq.to_string(), body: message.body, receive_count },
+        reason: message.reason,
     })
 }
 

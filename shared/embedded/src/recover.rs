@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use rusqlite::{Connection, params};
 
+use crate::failures;
 use crate::fault::Fault;
 use crate::folder::{Folder, Found, ObjectName, is_file};
 use crate::turns;
@@ -42,6 +43,8 @@ pub struct Purged {
     pub sessions: usize,
     /// Permissions to upload.
     pub grants: usize,
+    /// Failures that nobody has to look at any more.
+    pub failures: usize,
 }
 
 impl Store {
@@ -168,5 +171,6 @@ fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Pur
         processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,
         sessions: delete(PURGE_SESSIONS, old)?,
         grants: Store::purge_grants(db, now)?,
+        failures: failures::purge(db, now)?,
     })
 }

@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -44,6 +44,7 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("fences.sql"),
     include_str!("open_by_project.sql"),
     include_str!("compact.sql"),
+    include_str!("failures.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
@@ -170,7 +171,7 @@ pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{outbox, recover, rows, turns, views};
+    use crate::{failures, outbox, recover, rows, turns, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -185,6 +186,10 @@ mod tests {
             (turns::FIRST, "USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
             (turns::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
+            (outbox::POISONED, "USING INDEX outbox_poisoned (owner=? AND owner_id>?)"),
+            (failures::SELECT, "USING INDEX failure_standing (standing=? AND"),
+            (failures::SELECT_CAUSE, "USING INDEX failure_cause (standing=? AND fingerprint=?"),
+            (failures::RUNNING, "USING INDEX operation_running"),
             (views::UNFINISHED, "USING INDEX job_unfinished"),
             (views::UNFINISHED_OF, "USING INDEX job_open (project_id=?)"),
             (views::COUNT_UNFINISHED_OF, "USING COVERING INDEX job_open (project_id=?)"),

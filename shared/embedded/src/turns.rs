@@ -29,6 +29,8 @@ pub(crate) struct Waiting {
     pub(crate) seq: i64,
     pub(crate) body: String,
     pub(crate) receive_count: u32,
+    /// Why it waits, if it did not come here just so.
+    pub(crate) reason: Option<String>,
     /// In nanoseconds since 1970.
     visible_at: i64,
 }
@@ -46,7 +48,7 @@ pub(crate) const IN_TURN: &str = "SELECT search_id,
     FROM message WHERE queue = ?1 AND turn <= ?2 ORDER BY turn, seq";
 
 /// The messages of a group that wait, the longest visible first.
-pub(crate) const WAITING: &str = "SELECT seq, body, receive_count, visible_at FROM message
+pub(crate) const WAITING: &str = "SELECT seq, body, receive_count, visible_at, reason FROM message
     WHERE queue = ?1 AND held = 0 AND search_id IS ?2 ORDER BY visible_at, seq LIMIT ?3";
 
 /// The first of them.
@@ -88,6 +90,7 @@ pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<V
             body: row.get(1)?,
             receive_count: row.get(2)?,
             visible_at: row.get(3)?,
+            reason: row.get(4)?,
         })
     })?;
     Ok(found.collect::<Result<_, _>>()?)

@@ -37,7 +37,7 @@ pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::worked(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
     QueueSpec::kept(SAGA_DEAD),
     QueueSpec::worked(PARSE, PARSE_DEAD, 20, PARSE_TIMEOUT_S, 1, 2),
-    QueueSpec::worked(PARSE_DEAD, PARSE_UNREADABLE, 20, TIMEOUT_S, 10, 1),
+    QueueSpec::worked(PARSE_DEAD, PARSE_UNREADABLE, 20, CONTROL_TIMEOUT_S, 10, 1),
     QueueSpec::kept(PARSE_UNREADABLE),
     QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, CONTROL_TIMEOUT_S, 10, 1),
     QueueSpec::kept(CONTROL_DEAD),

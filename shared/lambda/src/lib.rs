@@ -44,7 +44,8 @@ pub async fn serve<P: AsRef<Engine>>(
     lambda_runtime::run(service_fn(invocation)).await
 }
 
-fn deadline(context: &Context, now: Timestamp) -> Timestamp {
+/// Until when something may be begun in an invocation.
+pub fn deadline(context: &Context, now: Timestamp) -> Timestamp {
     // One that no timestamp can express is as good as none. So is one that has passed before anything began: emulators
     // give a length of time where Lambda gives a time, and with that nothing would ever be done.
     let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);

@@ -38,10 +38,12 @@ async fn settle_one(
     if said == Disposition::Acknowledge {
         return said;
     }
+    let count = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     let receipt = Receipt {
         handle: record.receipt_handle.clone().unwrap_or_default(),
         // The queue's visibility timeout is longer than the function can run.
         until: Timestamp::MAX,
+        received: count.unwrap_or(0),
         body: record.body.clone(),
     };
     let settled = match receipt.text() {

@@ -185,6 +185,8 @@ pub struct Received {
     pub receipt: String,
     /// What was received.
     pub delivery: Delivery,
+    /// Why it was given up, where that is known and this is a dead-letter queue.
+    pub reason: Option<String>,
 }
 
 /// Receives messages: what a function's event source does on its behalf.

@@ -22,7 +22,7 @@ const PAYLOAD: &str = "payload";
 const DUE_AT: &str = "due_at";
 const ATTEMPTS: &str = "attempts";
 const NEXT_ATTEMPT_AT: &str = "next_attempt_at";
-const POISONED: &str = "poisoned";
+pub(crate) const POISONED: &str = "poisoned";
 const ERROR: &str = "error";
 const REQUEUED: &str = "requeued";
 

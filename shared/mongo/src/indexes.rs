@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{files, progress, reading, studies, views};
+use crate::{entry, failures, files, outbox, progress, reading, studies, views};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,9 @@ pub(crate) struct Index {
 /// The index of records that have entries.
 pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 
+/// The index of records that have a poisoned entry.
+pub(crate) const POISONED: &str = "outbox_poisoned";
+
 /// Every index, for a retention of ended sagas and one of settled sessions.
 pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
     // The server takes no more than 31 bits.
@@ -34,6 +37,9 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
     let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
     let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
+    let poisoned = doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): 1, record::ID: 1 };
+    let with_poison = doc! { "partialFilterExpression": outbox::has_poison() };
+    let at_its_time = doc! { "expireAfterSeconds": 0 };
     vec![
         index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(sagas)),
         index(collections::SAGA, "outbox_ready", ready.clone(), waiting.clone()),
@@ -80,6 +86,33 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! { studies::SEARCH: 1, studies::FILE: 1 },
             doc! { "partialFilterExpression": { studies::DUPLICATE: { "$exists": true } } },
         ),
+        // Records with something poisoned: few, of many that wait.
+        index(collections::SAGA, POISONED, poisoned.clone(), with_poison.clone()),
+        index(collections::SESSION, POISONED, poisoned, with_poison),
+        index(
+            collections::FAILURE,
+            "by_state",
+            doc! { failures::STANDING: 1, failures::LAST_SEEN: -1, "_id": -1 },
+            doc! {},
+        ),
+        index(
+            collections::FAILURE,
+            "by_cause",
+            doc! { failures::STANDING: 1, failures::CAUSE: 1, failures::LAST_SEEN: -1, "_id": -1 },
+            doc! {},
+        ),
+        index(collections::FAILURE, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
+        // One at a time.
+        index(
+            collections::OPERATION,
+            "running",
+            doc! { failures::RUNNING: 1 },
+            doc! { "unique": true, "partialFilterExpression": { failures::RUNNING: true } },
+        ),
+        index(collections::OPERATION, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
+        index(collections::OPERATION, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
+        index(collections::ACT, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
+        index(collections::ACT, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time),
         index(collections::FILE, "by_search", doc! { studies::SEARCH: 1, files::POSITION: 1 }, doc! {}),
     ]
 }

@@ -26,6 +26,7 @@
 pub mod connect;
 mod document;
 mod entry;
+mod failures;
 mod fault;
 mod files;
 mod indexes;

@@ -25,8 +25,16 @@ pub mod collections {
     /// An application's own records, which sessions read and write.
     pub const RECORD: &str = "pmRecord";
 
+    /// What was given up.
+    pub const FAILURE: &str = "pmFailure";
+    /// Operations on what was given up.
+    pub const OPERATION: &str = "pmFailureOperation";
+    /// What somebody did about what was given up.
+    pub const ACT: &str = "pmFailureAct";
+
     /// All of them.
-    pub const ALL: [&str; 9] = [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD];
+    pub const ALL: [&str; 12] =
+        [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD, FAILURE, OPERATION, ACT];
 }
 
 /// Fields of a record with an outbox: of a saga document and of a session's record.

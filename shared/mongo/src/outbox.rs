@@ -11,7 +11,7 @@ use outbox::{
 };
 
 use crate::fault::Fault;
-use crate::indexes::HAS_ENTRIES;
+use crate::indexes::{HAS_ENTRIES, POISONED};
 use crate::names::{collections, record};
 use crate::pipeline::Statement;
 use crate::place::Place;
@@ -85,7 +85,14 @@ impl SweepOutbox for Outbox {
 impl InspectOutbox for Outbox {
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
         let doing = format!("listing the outboxes in {}", self.collection);
-        self.mongo.call(doing, pending(&self.mongo, self.collection, after, limit)).await
+        let (filter, index) = (doc! { record::PENDING: { "$gt": 0 } }, HAS_ENTRIES);
+        self.mongo.call(doing, listed(&self.mongo, self.collection, (filter, index), after, limit)).await
+    }
+
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        let doing = format!("listing what is poisoned in the outboxes in {}", self.collection);
+        let of = (has_poison(), POISONED);
+        self.mongo.call(doing, listed(&self.mongo, self.collection, of, after, limit)).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
@@ -94,9 +101,15 @@ impl InspectOutbox for Outbox {
     }
 }
 
-async fn pending(
+/// Records of which an entry is poisoned.
+pub(crate) fn has_poison() -> Document {
+    doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): true }
+}
+
+async fn listed(
     mongo: &Mongo,
     collection: &'static str,
+    (mut filter, index): (Document, &str),
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<Pending>, Fault> {
@@ -104,7 +117,6 @@ async fn pending(
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());
     }
-    let mut filter = doc! { record::PENDING: { "$gt": 0 } };
     if let Some(after) = after {
         // Ids of every type have an order for an expression; a plain comparison finds those of the same type only.
         let after = literal(Place::read(after)?.record().clone());
@@ -116,7 +128,7 @@ async fn pending(
         .projection(doc! { record::ID: 1, record::OUTBOX: 1 })
         .sort(doc! { record::ID: 1 })
         // Of many documents with an empty outbox it would otherwise read each, in the order of ids.
-        .hint(Hint::Name(HAS_ENTRIES.to_owned()))
+        .hint(Hint::Name(index.to_owned()))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
     Ok(found.map_ok(|stored| shown(collection, &stored)).try_collect().await?)

@@ -32,6 +32,7 @@ macro_rules! key {
     ($($id:ty),*) => { $(impl Key for $id { fn key(&self) -> Bson { self.as_uuid().key() } })* };
 }
 key!(PartitionKey, SessionId, MessageId, FileId, imports::StudyId);
+key!(saga::failures::FailureId, saga::failures::OperationId);
 
 /// The inverse of [`Key::key`].
 pub(crate) fn uuid(value: &Bson) -> Option<Uuid> {

@@ -3,12 +3,14 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{PartitionKey, SessionId, StoreError};
+use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
 use crate::policy::Settlement;
 
 /// The record that entries are stored in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// The saga's document.
     Saga(PartitionKey),
@@ -106,6 +108,13 @@ pub trait InspectOutbox: SweepOutbox {
     /// # Errors
     /// When the store does not answer.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
+
+    /// The same of records that have a poisoned entry, or one that cannot be read and is poisoned by its place; the other
+    /// entries of such a record may be among them. Served by an index that has only those.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
     /// How the store looks for what is due ([`SweepOutbox::due`]), in the store's own words: with the name of the index
     /// that it takes.

@@ -2,6 +2,7 @@
 //!
 //! A service that is not configured is an error only for functions that use it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dedup::guard::{self, Handler};
@@ -19,11 +20,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::document::{ReadDocuments, WriteDocuments};
+use crate::failures::{Failures, KeepFailures};
 use crate::operator::Operator;
 use crate::runner::{self, run};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
-use crate::system::Missing;
+use crate::system::{Missing, Source, System};
 use crate::views::Views;
 
 /// The queue of events.
@@ -50,6 +52,8 @@ pub struct Stores {
     pub read_views: Arc<dyn ReadViews>,
     /// Writes them.
     pub write_views: Arc<dyn WriteViews>,
+    /// Keeps what was given up.
+    pub failures: Arc<dyn KeepFailures>,
 }
 
 impl Stores {
@@ -67,6 +71,7 @@ impl Stores {
             + ReadRecords
             + ReadViews
             + WriteViews
+            + KeepFailures
             + 'static,
     {
         Self {
@@ -79,6 +84,7 @@ impl Stores {
             records: store.clone(),
             read_views: store.clone(),
             write_views: store.clone(),
+            failures: store.clone(),
         }
     }
 }
@@ -228,6 +234,33 @@ impl Engine {
             partitions: self.partitions()?.clone(),
             host: Arc::clone(&self.host),
             lease: self.runner.lease,
+        })
+    }
+
+    /// What gathers everything that was given up, and puts it back to work.
+    ///
+    /// # Errors
+    /// When a service that it uses is not configured.
+    pub fn failures<P>(
+        &self,
+        function: &'static str,
+        system: &System<P>,
+        ports: &P,
+    ) -> Result<Failures, Missing> {
+        let mut behind = BTreeMap::new();
+        for function in system.functions {
+            if let (Source::Notifications(queue), Some(build)) = (&function.source, function.build) {
+                behind.insert(queue.clone(), build(ports)?);
+            }
+        }
+        Ok(Failures {
+            store: Arc::clone(&self.stores()?.failures),
+            operator: self.operator()?,
+            send: Arc::clone(&self.send),
+            receive: Arc::clone(&self.receive),
+            drains: system.dead_letters(),
+            behind,
+            reporter: self.reporter(function),
         })
     }
 

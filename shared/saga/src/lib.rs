@@ -15,6 +15,7 @@
 //! - [`views`]: what readers see, as of now;
 //! - [`engine`]: all ports of an installation, and what is built of them: runner, guarded handlers, sessions;
 //! - [`operator`]: what an operator does with effects that were given up;
+//! - [`failures`]: everything that was given up, in one place, and putting it back to work;
 //! - [`system`]: an application's queues and functions as one table.
 //!
 //! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
@@ -23,6 +24,7 @@
 pub mod decision;
 pub mod document;
 pub mod engine;
+pub mod failures;
 pub mod operator;
 pub mod plan;
 mod round;
@@ -38,6 +40,7 @@ pub use document::{
     WriteDocuments,
 };
 pub use engine::{Engine, EntryPoint, Partitions, SAGA, Stores};
+pub use failures::{Failures, KeepFailures};
 pub use operator::Operator;
 pub use runner::{Ports, run};
 pub use settings::Settings;

@@ -18,6 +18,7 @@ use crate::engine::{Partitions, Stores};
 /// Which ones follows from what is stored, and not from the entry: those that the document *expects*. A token leaves that
 /// list in the very write that takes its message, so none of them was ever used; and garbage is what is not on it, so
 /// none of them is collected. That makes it harmless to repeat.
+#[derive(Clone)]
 pub struct Operator {
     /// The documents, and the outboxes.
     pub stores: Stores,
@@ -52,7 +53,7 @@ impl Operator {
     }
 
     /// Makes a message's partition admit again what it waits for.
-    async fn readmit(&self, message: &Message) -> Result<(), StoreError> {
+    pub(crate) async fn readmit(&self, message: &Message) -> Result<(), StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {

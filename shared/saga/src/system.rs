@@ -66,6 +66,8 @@ pub struct Function<P: 'static> {
     pub source: Source,
     /// The queues that its messages go to.
     pub sends: &'static [Queue],
+    /// The dead-letter queues that it empties on schedule, because nothing works on them; see [`crate::failures`].
+    pub drains: &'static [Queue],
     /// What stands behind its queue.
     pub build: Option<Build<P>>,
 }
@@ -81,12 +83,18 @@ pub struct System<P: 'static> {
 }
 
 impl<P> Function<P> {
-    /// Every queue whose address it needs: those it sends to, the one it works on, and that one's dead letters.
+    /// Every queue whose address it needs: those it sends to, the one it works on, that one's dead letters, and those that
+    /// it empties.
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
         let own = if let Source::Queue(queue) = &self.source { Some(queue) } else { None };
         let dead = own.and_then(|queue| QueueSpec::dead_letters_of(table, queue));
         let others = self.sends.iter().filter(|queue| Some(*queue) != own);
-        own.into_iter().cloned().chain(dead).chain(others.cloned()).collect()
+        own.into_iter()
+            .cloned()
+            .chain(dead)
+            .chain(others.cloned())
+            .chain(self.drains.iter().cloned())
+            .collect()
     }
 }
 
@@ -94,6 +102,26 @@ impl<P> System<P> {
     /// The function behind a queue.
     pub fn behind(&self, queue: &Queue) -> Option<&'static Function<P>> {
         self.functions.iter().copied().find(|function| function.source.queue() == Some(queue))
+    }
+
+    /// The dead-letter queues that nothing works on, each with the queue that its messages were sent to: where another
+    /// dead-letter queue is in between, the one before that.
+    pub fn dead_letters(&self) -> Vec<(Queue, Queue)> {
+        let gives_up_to = |dead: &Queue| {
+            let mut specs = self.queues.iter();
+            specs.find(|spec| spec.dead_letters.as_ref() == Some(dead)).map(|spec| spec.queue.clone())
+        };
+        let dead = self.queues.iter().filter_map(|spec| spec.dead_letters.clone());
+        let kept = dead.filter(|dead| self.behind(dead).is_none());
+        kept.filter_map(|dead| {
+            let mut source = gives_up_to(&dead)?;
+            // There are no more steps than queues, whatever a table says.
+            for _ in self.queues {
+                source = gives_up_to(&source).unwrap_or(source);
+            }
+            Some((dead, source))
+        })
+        .collect()
     }
 
     /// The function of this name.

@@ -4,7 +4,7 @@
 //! - [`Seen`]: a [`messages::Observe`] that keeps decisions;
 //! - [`fixtures`]: what earlier releases stored and sent, for every adapter to read;
 //! - [`sample`]: documents, entries, views and studies to store;
-//! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`]: the engine's suites, one for each group of its
+//! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`]: the engine's suites, one for each group of its
 //!   ports. They know no application: their partitions are those of a made-up system.
 //! - [`studies`], [`progress`], [`objects`]: the suites of the search import.
 //!
@@ -21,6 +21,7 @@
 //! where the adapter has a clock of its own; where a port is told the time, they may tell it any.
 //! Times are whole seconds, since not every store keeps more than milliseconds.
 
+pub mod failures;
 pub mod fixtures;
 pub mod host;
 pub mod ledger;

@@ -228,6 +228,7 @@ pub static ORDERS_SAGA: Function<Engine> = Function {
     services: &[Service::DATABASE, Service::LEDGER],
     source: Source::Queue(SAGA),
     sends: &[SAGA, WAREHOUSE, NEWS],
+    drains: &[],
     build: Some(|engine| engine.run("orders-saga", Orders)),
 };
 
@@ -237,6 +238,7 @@ pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     services: &[Service::PROCESSED, Service::TOKENS],
     source: Source::Queue(WAREHOUSE),
     sends: &[SAGA],
+    drains: &[],
     build: Some(|engine| engine.guard("warehouse", Warehouse)),
 };
 
@@ -246,6 +248,7 @@ pub static DISPATCH_OUTBOX: Function<Engine> = Function {
     services: &[Service::DATABASE],
     source: Source::Queue(CONTROL),
     sends: &[CONTROL, SAGA, WAREHOUSE, NEWS],
+    drains: &[],
     build: Some(|engine| Ok(Arc::new(engine.dispatch_outbox("dispatch-outbox")?))),
 };
 

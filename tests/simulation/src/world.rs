@@ -22,6 +22,7 @@ use crate::fault::Plan;
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::point::{Kind, Points};
+use crate::ports::failures::Kept;
 use crate::ports::queues::{Copy, Queues};
 use crate::rng::Rng;
 
@@ -116,6 +117,8 @@ pub(crate) struct World {
     /// Outbox entries that this release cannot read.
     pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
+    /// What was given up.
+    pub(crate) failures: Kept,
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
@@ -170,6 +173,7 @@ impl World {
             sessions: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             views: BTreeMap::new(),
+            failures: Kept::default(),
             records: BTreeMap::new(),
             processed: BTreeMap::new(),
             queues,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use aws::queues::Queues;
 use backend::Config;
-use functions::{SYSTEM, dispatch_outbox};
+use functions::{SYSTEM, dispatch_outbox, report_faults};
 use imports::queues::SAGA;
 use lambda_host::pump::{Functions, Invoked, Pump, Source};
 use local::output;
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
     let pump = Pump {
         sqs: aws_sdk_sqs::Client::new(&aws::config().await),
         functions: Functions::at(&args.functions)?,
-        scheduled: dispatch_outbox::NAME,
+        scheduled: &[dispatch_outbox::NAME, report_faults::NAME],
         every: Duration::from_secs(args.every),
         visibility: args.visibility.map(Duration::from_secs),
         told: Box::new(|invoked| output::remark(&line(&invoked))),

@@ -45,9 +45,9 @@ pub struct Pump {
     pub urls: BTreeMap<Queue, String>,
     /// The functions.
     pub functions: Functions,
-    /// The function on the schedule.
-    pub scheduled: &'static str,
-    /// How often the schedule invokes it.
+    /// The functions on the schedule.
+    pub scheduled: &'static [&'static str],
+    /// How often the schedule invokes them.
     pub every: Duration,
     /// How long received messages stay hidden; the queue's own setting if none.
     pub visibility: Option<Duration>,
@@ -87,12 +87,14 @@ impl Pump {
 
     async fn schedule(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
         while stopped.has_changed().is_ok() {
-            let answer = self.functions.invoke(self.scheduled, &event::scheduled(Timestamp::now())).await;
-            let fault = match answer {
-                Answer::Failed(why) => Some(why),
-                Answer::Payload(_) => None,
-            };
-            (self.told)(Invoked { function: self.scheduled, messages: None, kept: 0, fault });
+            for function in self.scheduled {
+                let answer = self.functions.invoke(function, &event::scheduled(Timestamp::now())).await;
+                let fault = match answer {
+                    Answer::Failed(why) => Some(why),
+                    Answer::Payload(_) => None,
+                };
+                (self.told)(Invoked { function, messages: None, kept: 0, fault });
+            }
             wait(&mut stopped, self.every).await;
         }
     }

@@ -64,7 +64,7 @@ mod tests {
     const PARCELS: Queue = Queue::named("parcels");
 
     const fn function(name: &'static str, source: saga::Source) -> Function<()> {
-        Function { name, services: &[], source, sends: &[], build: None }
+        Function { name, services: &[], source, sends: &[], drains: &[], build: None }
     }
 
     static BATCHES: Function<()> = function("run-orders", saga::Source::Queue(ORDERS));

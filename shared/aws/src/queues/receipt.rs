@@ -20,6 +20,9 @@ pub struct Receipt {
     pub handle: String,
     /// When the visibility timeout ends.
     pub until: Timestamp,
+    /// How often the message was received, this time included; 0 where that is unknown.
+    #[serde(default)]
+    pub received: u32,
     /// The message; none where there is no dead-letter queue that it could be sent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -46,7 +49,8 @@ mod tests {
     #[test]
     fn a_receipt_reads_back_as_what_it_was_written_from() {
         for body in [None, Some("{\"a\": \"ä\\n\"}".to_owned())] {
-            let receipt = Receipt { handle: "AQEB+/=".into(), until: Timestamp::UNIX_EPOCH, body };
+            let receipt =
+                Receipt { handle: "AQEB+/=".into(), until: Timestamp::UNIX_EPOCH, received: 2, body };
             assert_eq!(Receipt::parse(&receipt.text().unwrap()), Ok(receipt));
         }
         assert_eq!(Receipt::parse("AQEB"), Err(MalformedReceipt));

@@ -8,10 +8,10 @@ use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
-use messages::{Delivery, Disposition, Queue, ReceiveMessages, Received, StoreError};
+use messages::{Delivery, Disposition, Queue, QueueSpec, ReceiveMessages, Received, StoreError};
 
 use crate::queues::Sqs;
-use crate::queues::attributes::Attributes;
+use crate::queues::attributes::{Attributes, REASON};
 use crate::queues::receipt::Receipt;
 use crate::queues::send::whole_seconds;
 
@@ -53,6 +53,7 @@ impl ReceiveMessages for Sqs {
             .visibility_timeout(whole_seconds(visibility))
             .wait_time_seconds(whole_seconds(self.wait.min(MAX_WAIT)))
             .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
+            .message_attribute_names(REASON)
             .send()
             .await
             .map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
@@ -78,21 +79,44 @@ impl ReceiveMessages for Sqs {
         }
         match disposition {
             Disposition::Acknowledge => self.delete(queue, &receipt, &doing).await,
+            // The queue would move it by itself, and not say why.
+            Disposition::Retry { reason, .. } if self.is_last(queue, &receipt) => {
+                let reason =
+                    format!("received {} times without success; at last: {reason}", receipt.received);
+                self.bury(queue, &receipt, &reason, &doing).await
+            }
             Disposition::Retry { after, .. } => self.hide(queue, &receipt, *after, &doing).await,
-            Disposition::DeadLetter { reason } => match (self.dead_letters_of(queue), &receipt.body) {
-                // First there, then gone from here: a crash between the two leaves a copy too many, not one too few.
-                (Some(dead), Some(body)) => {
-                    self.give_up(&dead, body, reason, &doing).await?;
-                    self.delete(queue, &receipt, &doing).await
-                }
-                // A queue that keeps everything has nowhere to move it; it keeps it.
-                (None, _) | (Some(_), None) => Ok(()),
-            },
+            Disposition::DeadLetter { reason } => self.bury(queue, &receipt, reason, &doing).await,
         }
     }
 }
 
 impl Sqs {
+    /// Whether the queue will not deliver a message again.
+    fn is_last(&self, queue: &Queue, receipt: &Receipt) -> bool {
+        let limit = QueueSpec::of(self.queues, queue).and_then(|spec| spec.receive_limit);
+        receipt.body.is_some() && limit.is_some_and(|limit| receipt.received >= limit)
+    }
+
+    /// Moves a message to the dead letters of its queue.
+    async fn bury(
+        &self,
+        queue: &Queue,
+        receipt: &Receipt,
+        reason: &str,
+        doing: &str,
+    ) -> Result<(), StoreError> {
+        match (self.dead_letters_of(queue), &receipt.body) {
+            // First there, then gone from here: a crash between the two leaves a copy too many, not one too few.
+            (Some(dead), Some(body)) => {
+                self.give_up(&dead, body, reason, doing).await?;
+                self.delete(queue, receipt, doing).await
+            }
+            // A queue that keeps everything has nowhere to move it; it keeps it.
+            (None, _) | (Some(_), None) => Ok(()),
+        }
+    }
+
     async fn delete(&self, queue: &Queue, receipt: &Receipt, doing: &str) -> Result<(), StoreError> {
         let request = self.client.delete_message().queue_url(self.url(queue, doing)?);
         match request.receipt_handle(&receipt.handle).send().await {
@@ -158,8 +182,11 @@ fn received(
     let receipt = Receipt {
         handle: message.receipt_handle.unwrap_or_default(),
         until,
+        received: count.unwrap_or(0),
         body: can_be_given_up.then(|| body.clone()),
     };
+    let attributes = message.message_attributes.unwrap_or_default();
+    let reason = attributes.get(REASON).and_then(|reason| reason.string_value.clone());
     Ok(Received {
         receipt: receipt.text()?,
         delivery: Delivery {
@@ -167,6 +194,7 @@ fn received(
             body,
             receive_count: count.unwrap_or(1),
         },
+        reason,
     })
 }
 

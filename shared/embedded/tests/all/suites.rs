@@ -107,6 +107,12 @@ async fn ledger() -> Tested {
 }
 
 #[tokio::test]
+async fn failures() -> Tested {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    testing::failures::all(&testing::failures::Ports { store: &store, host: &*host }).await
+}
+
+#[tokio::test]
 async fn processed() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await

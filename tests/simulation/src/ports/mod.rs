@@ -2,6 +2,7 @@
 //! lies between two calls is the scheduler's.
 
 pub(crate) mod documents;
+pub(crate) mod failures;
 pub(crate) mod ledger;
 pub(crate) mod outboxes;
 pub(crate) mod processed;

@@ -74,6 +74,14 @@ macro_rules! outboxes {
                 }))
             }
 
+            async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+                let mut pending = self.pending(after, usize::MAX).await?;
+                let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
+                pending.retain(|pending| pending.entries.iter().any(is_poisoned));
+                pending.truncate(limit);
+                Ok(pending)
+            }
+
             async fn plan(&self) -> Result<String, StoreError> {
                 Ok("in memory".to_owned())
             }

@@ -237,7 +237,7 @@ impl World {
         }
         let body = self.delivered(&copy.body, copy.is_later);
         let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
-        Some(Received { receipt: format!("{seq}:{receive_count}"), delivery })
+        Some(Received { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
     }
 
     fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {

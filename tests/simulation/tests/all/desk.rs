@@ -106,6 +106,7 @@ static RUNS: Function<Engine> = Function {
     services: &[Service::DATABASE, Service::LEDGER],
     source: Source::Queue(SAGA),
     sends: &[SAGA, DESK],
+    drains: &[],
     build: Some(|engine| engine.run("desk-saga", Question)),
 };
 
@@ -114,6 +115,7 @@ static ANSWERS: Function<Engine> = Function {
     services: &[Service::PROCESSED, Service::TOKENS],
     source: Source::Queue(DESK),
     sends: &[SAGA],
+    drains: &[],
     build: Some(|engine| engine.guard("desk", Desk)),
 };
 

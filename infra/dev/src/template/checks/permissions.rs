@@ -91,6 +91,8 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
     let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
+    let drains = program.drains.iter().map(queue);
+    grants.extend(drains.flat_map(|queue| on(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], queue)));
     let bucket = bucket(template);
     let keys = format!(
         "{bucket}/{}*",

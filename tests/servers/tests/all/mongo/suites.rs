@@ -97,6 +97,18 @@ async fn sessions_on(scratch: &Scratch) -> Tested {
     testing::sessions::all(&ports).await
 }
 
+async fn failures_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
+}
+
+#[tokio::test]
+async fn failures() -> Tested {
+    let scratch = Scratch::new().await?;
+    failures_on(&scratch).await?;
+    scratch.end().await
+}
+
 #[tokio::test]
 async fn sagas() -> Tested {
     let scratch = Scratch::new().await?;
@@ -144,6 +156,7 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     reading_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
+    failures_on(&scratch).await?;
     scratch.database.run_command(doc! { "profile": 0 }).await?;
     let ours = doc! { "ns": { "$regex": r"\.pm" }, "appName": &scratch.app_name };
     let operations: Vec<Document> =
@@ -176,6 +189,7 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
     reading_on(&scratch).await?;
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
+    failures_on(&scratch).await?;
     let mut seen = BTreeSet::new();
     for command in scratch.sent() {
         let name = command.keys().next().unwrap().as_str();

@@ -76,7 +76,7 @@ async fn what_a_function_fails_comes_again_until_the_queue_gives_it_up_and_nothi
             sqs: client.clone(),
             urls: BTreeMap::from([(queues::SAGA, urls.url(&queues::SAGA).unwrap().to_owned())]),
             functions: Functions::at(&address).unwrap(),
-            scheduled: functions::dispatch_outbox::NAME,
+            scheduled: &[functions::dispatch_outbox::NAME],
             every: Duration::from_secs(60),
             visibility: Some(Duration::from_secs(1)),
             told: Box::new(|_| {}),

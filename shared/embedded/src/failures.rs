@@ -1,0 +1,295 @@
+//! What was given up.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use messages::StoreError;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, named_params, params};
+use saga::KeepFailures;
+use saga::failures::store::MAX_GROUPS;
+use saga::failures::{Act, Change, Failure, FailureId, Group, Operation, OperationId, Place, Selection};
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::intercept::Call;
+use crate::value::{from_json, int, json, limit, nanos, timestamp, uint};
+
+#[async_trait]
+impl KeepFailures for Store {
+    async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError> {
+        let ids = ids.to_vec();
+        let work = move |db: &Connection| ids.iter().map(|id| one(db, *id)).collect();
+        self.look(Call::FailuresRead, "reading failures".to_owned(), work).await
+    }
+
+    async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
+        let changes = changes.to_vec();
+        let work = move |db: &Connection| changes.iter().map(|one| change(db, one)).collect();
+        Store::change(self, Call::FailuresChange, "changing failures".to_owned(), work).await
+    }
+
+    async fn select(
+        &self,
+        selection: &Selection,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Failure>, StoreError> {
+        let selection = selection.clone();
+        let work = move |db: &Connection| select(db, &selection, after, limit);
+        self.look(Call::FailuresSelect, "listing failures".to_owned(), work).await
+    }
+
+    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError> {
+        let selection = selection.clone();
+        let work = move |db: &Connection| groups(db, &selection);
+        self.look(Call::FailuresGroup, "counting failures by cause".to_owned(), work).await
+    }
+
+    async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        let work = move |db: &Connection| {
+            Ok(operations(db, "SELECT * FROM operation WHERE id = ?1", [id.to_string()])?.pop())
+        };
+        self.look(Call::OperationsRead, format!("reading operation {id}"), work).await
+    }
+
+    async fn operations(&self, most: usize) -> Result<Vec<Operation>, StoreError> {
+        let work = move |db: &Connection| operations(db, LATEST, [limit(most)]);
+        self.look(Call::OperationsRead, "listing operations".to_owned(), work).await
+    }
+
+    async fn running(&self) -> Result<Option<Operation>, StoreError> {
+        let work = |db: &Connection| Ok(operations(db, RUNNING, [])?.pop());
+        self.look(Call::OperationsRead, "looking for an operation that is running".to_owned(), work).await
+    }
+
+    async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
+        let (doing, operation) = (format!("storing operation {}", operation.id), operation.clone());
+        let work = move |db: &Connection| advance(db, revision, &operation);
+        Store::change(self, Call::OperationsAdvance, doing, work).await
+    }
+
+    async fn note(&self, act: &Act) -> Result<(), StoreError> {
+        let act = act.clone();
+        let work = move |db: &Connection| {
+            let note = "INSERT INTO act (at, act) VALUES (?1, ?2)";
+            db.prepare_cached(note)?.execute(params![nanos(act.at), json(&act)?])?;
+            Ok(())
+        };
+        Store::change(self, Call::ActsNote, "writing down what somebody did".to_owned(), work).await
+    }
+
+    async fn acts(&self, most: usize) -> Result<Vec<Act>, StoreError> {
+        let work = move |db: &Connection| {
+            let mut statement = db.prepare_cached("SELECT act FROM act ORDER BY seq DESC LIMIT ?1")?;
+            let texts = statement.query_map([limit(most)], |row| row.get::<_, String>(0))?;
+            texts.map(|text| from_json(&text?)).collect()
+        };
+        self.look(Call::ActsRead, "reading what somebody did".to_owned(), work).await
+    }
+}
+
+fn one(db: &Connection, id: FailureId) -> Result<Option<Failure>, Fault> {
+    let stored = db
+        .prepare_cached("SELECT revision, failure FROM failure WHERE id = ?1")?
+        .query_row([id.to_string()], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    stored.map(|(revision, text)| read(revision, &text)).transpose()
+}
+
+fn read(revision: i64, text: &str) -> Result<Failure, Fault> {
+    Ok(Failure { revision: uint(revision), ..from_json(text)? })
+}
+
+fn change(db: &Connection, Change { id, revision, next }: &Change) -> Result<bool, Fault> {
+    let changed = match next {
+        None => db
+            .prepare_cached("DELETE FROM failure WHERE id = ?1 AND revision = ?2")?
+            .execute(params![id.to_string(), int(*revision)])?,
+        Some(next) => {
+            // No failure has revision 0, so what replaces it begins.
+            let sql = if *revision == 0 { INSERT } else { UPDATE };
+            db.prepare_cached(sql)?.execute(named_params! {
+                ":id": id.to_string(),
+                ":revision": int(*revision),
+                ":standing": next.state.standing().name(),
+                ":fingerprint": next.fingerprint,
+                ":place": next.origin.place(),
+                ":partition": next.partition.map(|partition| partition.to_string()),
+                ":message": next.message,
+                ":reason": next.reason,
+                ":first_seen": nanos(next.first_seen),
+                ":last_seen": nanos(next.last_seen),
+                ":expires_at": next.expires_at.map(nanos),
+                ":failure": json(next)?,
+            })?
+        }
+    };
+    Ok(changed == 1)
+}
+
+const INSERT: &str = "INSERT INTO failure (id, revision, standing, fingerprint, place, partition, message,
+        reason, first_seen, last_seen, expires_at, failure)
+    VALUES (:id, :revision + 1, :standing, :fingerprint, :place, :partition, :message,
+        :reason, :first_seen, :last_seen, :expires_at, :failure)
+    ON CONFLICT (id) DO NOTHING";
+const UPDATE: &str = "UPDATE failure SET revision = revision + 1, standing = :standing,
+        fingerprint = :fingerprint, place = :place, partition = :partition, message = :message, reason = :reason,
+        first_seen = :first_seen, last_seen = :last_seen, expires_at = :expires_at, failure = :failure
+    WHERE id = :id AND revision = :revision";
+
+/// What a selection says beside state and cause.
+macro_rules! selected {
+    ($what:literal, $cause:literal, $end:literal) => {
+        concat!(
+            "SELECT ",
+            $what,
+            " FROM failure WHERE standing = :standing AND ",
+            $cause,
+            " AND last_seen <= :until
+            AND (:place IS NULL OR place = :place)
+            AND (:partition IS NULL OR partition = :partition)
+            AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) ",
+            $end
+        )
+    };
+}
+
+pub(crate) const SELECT: &str = selected!(
+    "revision, failure",
+    ":fingerprint IS NULL",
+    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC LIMIT :limit"
+);
+pub(crate) const SELECT_CAUSE: &str = selected!(
+    "revision, failure",
+    "fingerprint = :fingerprint",
+    "AND (last_seen, id) < (:last_seen, :id) ORDER BY last_seen DESC, id DESC LIMIT :limit"
+);
+pub(crate) const GROUPS: &str = selected!(
+    "fingerprint, count(*) AS count, min(first_seen) AS first_seen, max(last_seen) AS last_seen,
+        max(reason) AS reason, json_group_array(DISTINCT message) AS messages",
+    "(:fingerprint IS NULL OR fingerprint = :fingerprint)",
+    "GROUP BY fingerprint ORDER BY count(*) DESC, fingerprint LIMIT :limit"
+);
+
+/// A selection as parameters.
+struct Bound {
+    until: i64,
+    partition: Option<String>,
+    ids: Option<String>,
+}
+
+impl Bound {
+    fn of(selection: &Selection) -> Result<Self, Fault> {
+        let ids = (!selection.ids.is_empty()).then(|| json(&selection.ids)).transpose()?;
+        Ok(Self {
+            until: selection.until.map_or(i64::MAX, nanos),
+            partition: selection.partition.map(|partition| partition.to_string()),
+            ids,
+        })
+    }
+}
+
+fn select(
+    db: &Connection,
+    selection: &Selection,
+    after: Option<Place>,
+    most: usize,
+) -> Result<Vec<Failure>, Fault> {
+    let bound = Bound::of(selection)?;
+    // Ids are hexadecimal, so everything comes before this.
+    let (last_seen, id) =
+        after.map_or((i64::MAX, "~".to_owned()), |place| (nanos(place.last_seen), place.id.to_string()));
+    let sql = if selection.fingerprint.is_some() { SELECT_CAUSE } else { SELECT };
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(named_params! {
+        ":standing": selection.standing.name(),
+        ":fingerprint": selection.fingerprint,
+        ":place": selection.place,
+        ":partition": bound.partition,
+        ":until": bound.until,
+        ":ids": bound.ids,
+        ":last_seen": last_seen,
+        ":id": id,
+        ":limit": limit(most),
+    })?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row.get("revision")?, &row.get::<_, String>("failure")?)?);
+    }
+    Ok(found)
+}
+
+fn groups(db: &Connection, selection: &Selection) -> Result<Vec<Group>, Fault> {
+    let bound = Bound::of(selection)?;
+    let mut statement = db.prepare_cached(GROUPS)?;
+    let mut rows = statement.query(named_params! {
+        ":standing": selection.standing.name(),
+        ":fingerprint": selection.fingerprint,
+        ":place": selection.place,
+        ":partition": bound.partition,
+        ":until": bound.until,
+        ":ids": bound.ids,
+        ":limit": limit(MAX_GROUPS),
+    })?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Group {
+            fingerprint: row.get("fingerprint")?,
+            reason: row.get("reason")?,
+            messages: from_json(&row.get::<_, String>("messages")?)?,
+            count: uint(row.get("count")?),
+            first_seen: timestamp(row.get("first_seen")?),
+            last_seen: timestamp(row.get("last_seen")?),
+        });
+    }
+    Ok(found)
+}
+
+pub(crate) const RUNNING: &str = "SELECT * FROM operation WHERE expires_at IS NULL";
+const LATEST: &str = "SELECT * FROM operation ORDER BY begun_at DESC LIMIT ?1";
+
+fn operations(db: &Connection, sql: &str, params: impl Params) -> Result<Vec<Operation>, Fault> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let operation = from_json::<Operation>(&row.get::<_, String>("operation")?)?;
+        found.push(Operation { revision: uint(row.get("revision")?), ..operation });
+    }
+    Ok(found)
+}
+
+fn advance(db: &Connection, revision: u64, operation: &Operation) -> Result<bool, Fault> {
+    let sql = if revision == 0 {
+        "INSERT INTO operation (id, revision, begun_at, expires_at, operation)
+         VALUES (:id, :revision + 1, :begun_at, :expires_at, :operation)"
+    } else {
+        "UPDATE operation SET revision = revision + 1, begun_at = :begun_at, expires_at = :expires_at,
+            operation = :operation
+         WHERE id = :id AND revision = :revision"
+    };
+    let stored = db.prepare_cached(sql)?.execute(named_params! {
+        ":id": operation.id.to_string(),
+        ":revision": int(revision),
+        ":begun_at": nanos(operation.begun_at),
+        ":expires_at": operation.expires_at().map(nanos),
+        ":operation": json(operation)?,
+    });
+    match stored {
+        Ok(stored) => Ok(stored == 1),
+        // It is there, or another one is running.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How long what somebody did is known.
+const ACTS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
+
+/// Deletes what nobody has to look at any more.
+pub(crate) fn purge(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
+    let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute([nanos(before)]);
+    let old = now.checked_sub(ACTS_KEPT).unwrap_or(Timestamp::MIN);
+    delete("DELETE FROM operation WHERE expires_at <= ?1", now)?;
+    delete("DELETE FROM act WHERE at <= ?1", old)?;
+    Ok(delete("DELETE FROM failure WHERE expires_at <= ?1", now)?)
+}

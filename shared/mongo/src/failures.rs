@@ -1,0 +1,290 @@
+//! What was given up, the operations on it, and who did what.
+//!
+//! Each is one field in the form that JSON has; what it is found by is in fields beside it.
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use messages::StoreError;
+use mongodb::bson::{Bson, Document, doc};
+use mongodb::error::{Error, ErrorKind, WriteFailure};
+use saga::KeepFailures;
+use saga::failures::store::MAX_GROUPS;
+use saga::failures::{Act, Change, Failure, FailureId, Group, Operation, OperationId, Place, Selection};
+use serde::de::DeserializeOwned;
+
+use crate::Mongo;
+use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::names::collections;
+use crate::value::{
+    Key, count_field, date, from_bson, int, int_field, nanos, serde_field, timestamp, to_bson,
+};
+
+const ID: &str = "_id";
+const REVISION: &str = "Revision";
+pub(crate) const STANDING: &str = "State";
+pub(crate) const CAUSE: &str = "Cause";
+const PLACE: &str = "Place";
+const PARTITION: &str = "Partition";
+const MESSAGE: &str = "Message";
+const REASON: &str = "Reason";
+const FIRST_SEEN: &str = "FirstSeen";
+pub(crate) const LAST_SEEN: &str = "LastSeen";
+/// A date, for the TTL index; there is no such field as long as somebody has to look at it.
+pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
+const BODY: &str = "Failure";
+/// Whether an operation is running; the index that makes it the only one holds just those.
+pub(crate) const RUNNING: &str = "Running";
+/// When an operation began, or somebody did something, in nanoseconds.
+pub(crate) const AT: &str = "At";
+const OPERATION: &str = "Operation";
+const ACT: &str = "Act";
+
+/// How long what somebody did is known.
+const ACTS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
+
+#[async_trait]
+impl KeepFailures for Mongo {
+    async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError> {
+        self.call("reading failures".to_owned(), failures(self, ids)).await
+    }
+
+    async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
+        let work = async {
+            let mut made = Vec::with_capacity(changes.len());
+            for one in changes {
+                made.push(change(self, one).await?);
+            }
+            Ok(made)
+        };
+        self.call("changing failures".to_owned(), work).await
+    }
+
+    async fn select(
+        &self,
+        selection: &Selection,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Failure>, StoreError> {
+        self.call("listing failures".to_owned(), select(self, selection, after, limit)).await
+    }
+
+    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError> {
+        self.call("counting failures by cause".to_owned(), groups(self, selection)).await
+    }
+
+    async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        let work = async { Ok(operations(self, doc! { ID: id.key() }, 1).await?.pop()) };
+        self.call(format!("reading operation {id}"), work).await
+    }
+
+    async fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
+        self.call("listing operations".to_owned(), operations(self, doc! {}, limit)).await
+    }
+
+    async fn running(&self) -> Result<Option<Operation>, StoreError> {
+        let work = async { Ok(operations(self, doc! { RUNNING: true }, 1).await?.pop()) };
+        self.call("looking for an operation that is running".to_owned(), work).await
+    }
+
+    async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
+        self.call(format!("storing operation {}", operation.id), advance(self, revision, operation)).await
+    }
+
+    async fn note(&self, act: &Act) -> Result<(), StoreError> {
+        let work = async {
+            let expires_at = act.at.checked_add(ACTS_KEPT).unwrap_or(jiff::Timestamp::MAX);
+            let noted = doc! { AT: nanos(act.at), EXPIRES_AT: date(expires_at), ACT: to_bson(act)? };
+            self.collection(collections::ACT).insert_one(noted).await?;
+            Ok(())
+        };
+        self.call("writing down what somebody did".to_owned(), work).await
+    }
+
+    async fn acts(&self, limit: usize) -> Result<Vec<Act>, StoreError> {
+        let work = async {
+            if limit == 0 {
+                return Ok(Vec::new());
+            }
+            let acts = self.collection(collections::ACT);
+            let found = acts.find(doc! {}).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
+            let found: Vec<Document> = found.try_collect().await?;
+            found.iter().map(|stored| read(collections::ACT, "an act", stored, ACT)).collect()
+        };
+        self.call("reading what somebody did".to_owned(), work).await
+    }
+}
+
+fn read<T: DeserializeOwned>(
+    collection: &'static str,
+    what: &'static str,
+    stored: &Document,
+    field: &str,
+) -> Result<T, Fault> {
+    serde_field(stored, field).map_err(|why| Fault::foreign(collection, stored.get(ID), what, &why))
+}
+
+fn revision(collection: &'static str, what: &'static str, stored: &Document) -> Result<u64, Fault> {
+    count_field(stored, REVISION).map_err(|why| Fault::foreign(collection, stored.get(ID), what, &why))
+}
+
+fn decode(stored: &Document) -> Result<Failure, Fault> {
+    let (collection, what) = (collections::FAILURE, "a failure");
+    let failure: Failure = read(collection, what, stored, BODY)?;
+    Ok(Failure { revision: revision(collection, what, stored)?, ..failure })
+}
+
+async fn failures(mongo: &Mongo, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, Fault> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let wanted: Vec<Bson> = ids.iter().map(Key::key).collect();
+    let found = mongo.collection(collections::FAILURE).find(doc! { ID: { "$in": wanted } }).await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    let found = found.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+    Ok(ids.iter().map(|id| found.iter().find(|failure| failure.id == *id).cloned()).collect())
+}
+
+fn fields(next: &Failure) -> Result<Document, Fault> {
+    let mut fields = doc! {
+        STANDING: next.state.standing().name(),
+        CAUSE: &next.fingerprint,
+        PLACE: next.origin.place(),
+        MESSAGE: &next.message,
+        REASON: &next.reason,
+        FIRST_SEEN: nanos(next.first_seen),
+        LAST_SEEN: nanos(next.last_seen),
+        BODY: to_bson(next)?,
+    };
+    fields.extend(next.partition.map(|partition| (PARTITION.to_owned(), partition.key())));
+    fields.extend(next.expires_at.map(|at| (EXPIRES_AT.to_owned(), date(at).into())));
+    Ok(fields)
+}
+
+/// What was read has its revision still. A change that is made twice, because its answer was lost, is not made.
+async fn change(mongo: &Mongo, Change { id, revision, next }: &Change) -> Result<bool, Fault> {
+    let failures = mongo.collection(collections::FAILURE);
+    let as_read = doc! { ID: id.key(), REVISION: int(*revision) };
+    let Some(next) = next else {
+        return Ok(failures.delete_one(as_read).await?.deleted_count == 1);
+    };
+    let mut stored = fields(next)?;
+    stored.insert(REVISION, int(revision + 1));
+    stored.insert(ID, id.key());
+    if *revision == 0 {
+        return inserted(failures.insert_one(stored).await);
+    }
+    Ok(failures.replace_one(as_read, stored).await?.matched_count == 1)
+}
+
+/// Whether it was stored, or something was in its place.
+fn inserted<T>(answer: Result<T, Error>) -> Result<bool, Fault> {
+    match answer {
+        Ok(_) => Ok(true),
+        Err(error) if is_taken(&error) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_taken(error: &Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Write(WriteFailure::WriteError(write)) if write.code == DUPLICATE_KEY)
+}
+
+fn filter(selection: &Selection) -> Document {
+    let mut filter = doc! { STANDING: selection.standing.name() };
+    filter.extend(selection.fingerprint.as_ref().map(|cause| (CAUSE.to_owned(), cause.into())));
+    filter.extend(selection.place.as_ref().map(|place| (PLACE.to_owned(), place.into())));
+    filter.extend(selection.partition.map(|partition| (PARTITION.to_owned(), partition.key())));
+    filter.extend(
+        selection.until.map(|until| (LAST_SEEN.to_owned(), Bson::Document(doc! { "$lte": nanos(until) }))),
+    );
+    if !selection.ids.is_empty() {
+        let ids: Vec<Bson> = selection.ids.iter().map(Key::key).collect();
+        filter.insert(ID, doc! { "$in": ids });
+    }
+    filter
+}
+
+async fn select(
+    mongo: &Mongo,
+    selection: &Selection,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<Failure>, Fault> {
+    if limit == 0 {
+        // MongoDB takes 0 for no limit.
+        return Ok(Vec::new());
+    }
+    let mut filter = filter(selection);
+    if let Some(Place { last_seen, id }) = after {
+        let last_seen = nanos(last_seen);
+        let same = doc! { LAST_SEEN: last_seen, ID: { "$lt": id.key() } };
+        filter.insert("$or", vec![doc! { LAST_SEEN: { "$lt": last_seen } }, same]);
+    }
+    let failures = mongo.collection(collections::FAILURE);
+    let found = failures.find(filter).sort(doc! { LAST_SEEN: -1, ID: -1 }).limit(int(limit)).await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    found.iter().map(decode).collect()
+}
+
+async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<Group>, Fault> {
+    let group = doc! {
+        ID: format!("${CAUSE}"),
+        "count": { "$sum": 1_i64 },
+        "first": { "$min": format!("${FIRST_SEEN}") },
+        "last": { "$max": format!("${LAST_SEEN}") },
+        "reason": { "$max": format!("${REASON}") },
+        "messages": { "$addToSet": format!("${MESSAGE}") },
+    };
+    let failures = mongo.collection(collections::FAILURE);
+    let found = failures.aggregate([
+        doc! { "$match": filter(selection) },
+        doc! { "$group": group },
+        doc! { "$sort": { "count": -1, ID: 1 } },
+        doc! { "$limit": int(MAX_GROUPS) },
+    ]);
+    let found: Vec<Document> = found.await?.try_collect().await?;
+    let read = |stored: &Document| -> Result<Group, String> {
+        let at = |field| int_field(stored, field).map(timestamp);
+        Ok(Group {
+            fingerprint: serde_field(stored, ID)?,
+            reason: serde_field(stored, "reason")?,
+            messages: from_bson(stored.get("messages").cloned().unwrap_or(Bson::Null))?,
+            count: count_field(stored, "count")?,
+            first_seen: at("first")?,
+            last_seen: at("last")?,
+        })
+    };
+    found.iter().map(|stored| read(stored).map_err(Fault::Answer)).collect()
+}
+
+async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<Operation>, Fault> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let (collection, what) = (collections::OPERATION, "an operation");
+    let operations = mongo.collection(collection);
+    let found = operations.find(filter).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    let read = |stored: &Document| {
+        let operation: Operation = read(collection, what, stored, OPERATION)?;
+        Ok(Operation { revision: revision(collection, what, stored)?, ..operation })
+    };
+    found.iter().map(read).collect()
+}
+
+async fn advance(mongo: &Mongo, revision: u64, operation: &Operation) -> Result<bool, Fault> {
+    let operations = mongo.collection(collections::OPERATION);
+    let mut stored = doc! {
+        ID: operation.id.key(),
+        REVISION: int(revision + 1),
+        AT: nanos(operation.begun_at),
+        RUNNING: operation.expires_at().is_none(),
+        OPERATION: to_bson(operation)?,
+    };
+    stored.extend(operation.expires_at().map(|at| (EXPIRES_AT.to_owned(), date(at).into())));
+    if revision == 0 {
+        return inserted(operations.insert_one(stored).await);
+    }
+    let as_read = doc! { ID: operation.id.key(), REVISION: int(revision) };
+    Ok(operations.replace_one(as_read, stored).await?.matched_count == 1)
+}

@@ -1,0 +1,87 @@
+//! Which reasons are one cause.
+
+use uuid::Uuid;
+
+/// How much of a reason counts, in characters.
+const MAX_CHARS: usize = 300;
+
+/// The cause that a reason names: the same for two reasons that differ in ids, numbers, addresses, times and quoted names
+/// alone. Sixteen hexadecimal digits.
+pub fn fingerprint(reason: &str) -> String {
+    let id = Uuid::new_v5(&Uuid::nil(), outline(reason).as_bytes()).simple().to_string();
+    id.chars().take(16).collect()
+}
+
+/// A reason without what differs from one occurrence to the next.
+fn outline(reason: &str) -> String {
+    let mut outline = String::new();
+    let mut word = String::new();
+    let mut closing = None;
+    for c in reason.chars().take(MAX_CHARS) {
+        if let Some(end) = closing {
+            if c == end {
+                closing = None;
+            }
+            continue;
+        }
+        if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '\'') {
+            word.push(c);
+            continue;
+        }
+        finish(&mut word, &mut outline);
+        match c {
+            '"' | '`' | '“' => {
+                closing = Some(if c == '“' { '”' } else { c });
+                outline.push('#');
+            }
+            c if c.is_whitespace() => outline.push(' '),
+            c => outline.push(c),
+        }
+    }
+    finish(&mut word, &mut outline);
+    outline
+}
+
+/// A word with a digit in it is a number, an id, a time or an address.
+fn finish(word: &mut String, outline: &mut String) {
+    if word.chars().any(|c| c.is_ascii_digit()) {
+        outline.push('#');
+        // What ends a clause is no part of a number.
+        outline.extend(word.chars().last().filter(|c| matches!(c, ':' | '.')));
+    } else {
+        outline.push_str(word);
+    }
+    word.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(
+        "storing partition 8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77: no answer within 10 s",
+        "storing partition 019b76da-a800-700a-8000-000000000001: no answer within 5 s"
+    )]
+    #[case(
+        "loading 3 partitions: connection to 127.0.0.1:27017 refused",
+        "loading 10 partitions: connection to 10.1.2.3:27018 refused"
+    )]
+    #[case("file \"a.ris\" is gone", "file \"another name.ris\" is gone")]
+    #[case(
+        "given up at 2026-01-08T16:53:06Z: the lease was lost",
+        "given up at 2027-03-01T00:00:00Z: the lease was lost"
+    )]
+    fn reasons_of_one_cause_have_one_fingerprint(#[case] one: &str, #[case] other: &str) {
+        assert_eq!(fingerprint(one), fingerprint(other), "{} | {}", outline(one), outline(other));
+    }
+
+    #[rstest::rstest]
+    #[case("storing partition 1 failed", "loading partition 1 failed")]
+    #[case("the database does not answer", "the queue does not answer")]
+    #[case("", "no reason")]
+    fn other_causes_have_others(#[case] one: &str, #[case] other: &str) {
+        assert_ne!(fingerprint(one), fingerprint(other));
+        assert_eq!(fingerprint(one).len(), 16);
+    }
+}

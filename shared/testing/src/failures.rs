@@ -1,0 +1,289 @@
+//! What [`KeepFailures`] promises.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use messages::{Host, MessageId, PartitionKey, Queue};
+use outbox::Owner;
+use saga::KeepFailures;
+use saga::failures::{
+    Act, Change, Failure, FailureId, Operation, OperationId, Origin, Phase, Selection, Sighting, Standing,
+    State,
+};
+
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// The store.
+    pub store: &'a dyn KeepFailures,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    a_failure_comes_back_as_it_was_stored(ports).await?;
+    a_change_holds_only_for_what_was_read(ports).await?;
+    each_change_of_a_call_holds_by_itself(ports).await?;
+    a_selection_is_read_in_pages_those_seen_last_first(ports).await?;
+    a_selection_has_what_it_says_and_nothing_else(ports).await?;
+    causes_are_counted_the_most_frequent_first(ports).await?;
+    one_operation_runs_at_a_time(ports).await?;
+    what_was_done_is_listed_the_latest_first(ports).await
+}
+
+fn sighting(host: &dyn Host, reason: &str) -> Sighting {
+    Sighting {
+        origin: Origin::DeadLetter { queue: Queue::named("saga-dead"), source: Queue::named("saga") },
+        body: format!("no message: {} \u{0} $ROOT", host.fresh_id()),
+        reason: reason.to_owned(),
+        mark: host.fresh_id().to_string(),
+        closed: None,
+    }
+}
+
+fn failure(host: &dyn Host, reason: &str) -> Failure {
+    Failure::first(&sighting(host, reason), sample::now(host))
+}
+
+async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages::StoreError> {
+    let change = Change { id: failure.id, revision: failure.revision, next: Some(failure.clone()) };
+    assert_eq!(ports.store.change(&[change]).await?, [true]);
+    Ok(Failure { revision: failure.revision + 1, ..failure })
+}
+
+/// Of any origin and in any state.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let partition = sample::partition(ports.host);
+    let owner = Owner::Saga(partition);
+    let effect = Origin::Effect { owner, entry: MessageId::from_uuid(ports.host.fresh_id()) };
+    let unreadable = Origin::Unreadable { place: "a \"place\"".to_owned(), of_sessions: true };
+    let states = [
+        State::Open,
+        State::Retrying { operation: OperationId::from_uuid(ports.host.fresh_id()), since: now },
+        State::Retried { at: now },
+        State::Closed { why: "told".to_owned() },
+        State::Archived { why: "known".to_owned() },
+    ];
+    for (index, state) in states.into_iter().enumerate() {
+        let first = failure(ports.host, "the disk is full");
+        let origin = [first.origin.clone(), effect.clone(), unreadable.clone()][index % 3].clone();
+        let failure = Failure { origin, partition: Some(partition), ..first }.into_state(state, now);
+        let stored = stored(ports, failure).await?;
+        let unknown = FailureId::from_uuid(ports.host.fresh_id());
+        let found = ports.store.failures(&[unknown, stored.id]).await?;
+        assert_eq!(found, [None, Some(stored)]);
+    }
+    assert_eq!(ports.store.failures(&[]).await?, []);
+    assert_eq!(ports.store.change(&[]).await?, [] as [bool; 0]);
+    Ok(())
+}
+
+/// Of two that read the same, one changes it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked {
+    let first = failure(ports.host, "one");
+    let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
+    assert_eq!(ports.store.change(std::slice::from_ref(&begun)).await?, [true]);
+    assert_eq!(ports.store.change(&[begun]).await?, [false], "it is there");
+    let again = Failure { seen: 2, ..first.clone() };
+    let change = Change { id: first.id, revision: 1, next: Some(again.clone()) };
+    assert_eq!(ports.store.change(std::slice::from_ref(&change)).await?, [true]);
+    assert_eq!(ports.store.change(&[change]).await?, [false], "it was changed");
+    let gone = |revision| Change { id: first.id, revision, next: None };
+    assert_eq!(ports.store.change(&[gone(1)]).await?, [false]);
+    assert_eq!(ports.store.failures(&[first.id]).await?, [Some(Failure { revision: 2, ..again })]);
+    assert_eq!(ports.store.change(&[gone(2)]).await?, [true]);
+    assert_eq!(ports.store.failures(&[first.id]).await?, [None]);
+    Ok(())
+}
+
+/// One that does not hold keeps no other back.
+///
+/// # Errors
+/// When a port fails.
+pub async fn each_change_of_a_call_holds_by_itself(ports: &Ports<'_>) -> Checked {
+    let known = stored(ports, failure(ports.host, "known")).await?;
+    let new = failure(ports.host, "new");
+    let changes = [
+        Change { id: known.id, revision: 7, next: None },
+        Change { id: new.id, revision: 0, next: Some(new.clone()) },
+    ];
+    assert_eq!(ports.store.change(&changes).await?, [false, true]);
+    let found = ports.store.failures(&[known.id, new.id]).await?;
+    assert!(found.iter().all(Option::is_some));
+    Ok(())
+}
+
+fn at(failure: Failure, seconds: i64) -> Failure {
+    let last_seen = sample::later(failure.last_seen, seconds);
+    Failure { last_seen, ..failure }
+}
+
+/// Each once, also those that were seen at one moment.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    let mut wanted = Vec::new();
+    for seconds in [3, 1, 2, 2, 2] {
+        let failure = Failure { partition: Some(partition), ..failure(ports.host, "a page") };
+        wanted.push(stored(ports, at(failure, seconds)).await?);
+    }
+    wanted.sort_by_key(|failure| std::cmp::Reverse((failure.last_seen, failure.id)));
+    let selection = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let mut found: Vec<Failure> = Vec::new();
+    loop {
+        let page = ports.store.select(&selection, found.last().map(Failure::place), 2).await?;
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    assert_eq!(found, wanted);
+    assert_eq!(ports.store.select(&selection, None, 0).await?, []);
+    Ok(())
+}
+
+/// State, cause, place, partition, time and ids.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    let now = sample::now(ports.host);
+    let of = |failure: Failure| Failure { partition: Some(partition), ..failure };
+    let plain = stored(ports, of(failure(ports.host, "plain"))).await?;
+    let other_cause = stored(ports, of(failure(ports.host, "other"))).await?;
+    let owner = Owner::Saga(partition);
+    let origin = Origin::Effect { owner, entry: MessageId::from_uuid(ports.host.fresh_id()) };
+    let effect = stored(ports, Failure { origin, ..of(failure(ports.host, "plain")) }).await?;
+    let later = stored(ports, at(of(failure(ports.host, "plain")), 60)).await?;
+    let archived = of(failure(ports.host, "plain")).into_state(State::Archived { why: String::new() }, now);
+    let archived = stored(ports, archived).await?;
+    let open = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let cause = Some(plain.fingerprint.clone());
+    let cases: [(Selection, Vec<&Failure>); 6] = [
+        (open.clone(), vec![&plain, &other_cause, &effect, &later]),
+        (Selection { standing: Standing::Archived, ..open.clone() }, vec![&archived]),
+        (Selection { fingerprint: cause.clone(), ..open.clone() }, vec![&plain, &effect, &later]),
+        (Selection { place: Some("outbox".to_owned()), ..open.clone() }, vec![&effect]),
+        (
+            Selection { until: Some(plain.last_seen), fingerprint: cause, ..open.clone() },
+            vec![&plain, &effect],
+        ),
+        (Selection { ids: BTreeSet::from([later.id, archived.id]), ..open }, vec![&later]),
+    ];
+    for (selection, wanted) in cases {
+        let found = ports.store.select(&selection, None, 100).await?;
+        let ids = |failures: &[&Failure]| failures.iter().map(|failure| failure.id).collect::<BTreeSet<_>>();
+        assert_eq!(ids(&found.iter().collect::<Vec<_>>()), ids(&wanted), "{selection:?}");
+        assert!(found.iter().all(|failure| selection.has(failure)));
+        let counted: u64 = ports.store.groups(&selection).await?.iter().map(|group| group.count).sum();
+        assert_eq!(counted, wanted.len() as u64, "{selection:?}");
+    }
+    Ok(())
+}
+
+/// With an example, and from when to when.
+///
+/// # Errors
+/// When a port fails.
+pub async fn causes_are_counted_the_most_frequent_first(ports: &Ports<'_>) -> Checked {
+    let partition: PartitionKey = sample::partition(ports.host);
+    let of = |reason: &str, message: &str| Failure {
+        partition: Some(partition),
+        message: message.to_owned(),
+        ..failure(ports.host, reason)
+    };
+    stored(ports, of("rare", "Paid")).await?;
+    let early = stored(ports, of("loading 1 failed", "Paid")).await?;
+    let late = stored(ports, at(of("loading 2 failed", "Sent"), 9)).await?;
+    let selection = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let groups = ports.store.groups(&selection).await?;
+    let [frequent, rare] = &groups[..] else { panic!("{groups:?}") };
+    assert_eq!((frequent.count, rare.count, rare.reason.as_str()), (2, 1, "rare"));
+    assert_eq!(frequent.messages, BTreeSet::from(["Paid".to_owned(), "Sent".to_owned()]));
+    assert!([&early.reason, &late.reason].contains(&&frequent.reason));
+    assert_eq!((frequent.first_seen, frequent.last_seen), (early.first_seen, late.last_seen));
+    Ok(())
+}
+
+fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
+    Operation {
+        id: OperationId::from_uuid(host.fresh_id()),
+        by: "somebody".to_owned(),
+        begun_at,
+        selection: Selection::of(Standing::Open),
+        limit: Some(3),
+        per_second: 10,
+        canary: 0,
+        canaries: Vec::new(),
+        total: 3,
+        retried: 0,
+        phase: Phase::Running,
+        next_step_at: begun_at,
+        revision: 1,
+    }
+}
+
+/// A second one is refused, and each is changed only as it was read.
+///
+/// # Errors
+/// When a port fails.
+pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    assert_eq!(ports.store.running().await?, None);
+    let first = operation(ports.host, now);
+    assert!(ports.store.advance(0, &first).await?);
+    assert!(!ports.store.advance(0, &first).await?, "it is there");
+    let second = operation(ports.host, sample::later(now, 1));
+    assert!(!ports.store.advance(0, &second).await?, "another one is running");
+    assert_eq!(ports.store.operation(second.id).await?, None);
+    assert_eq!(ports.store.running().await?.as_ref(), Some(&first));
+    let until = sample::later(now, 60);
+    let watching = Operation { retried: 1, phase: Phase::Watching { until }, revision: 2, ..first.clone() };
+    assert!(ports.store.advance(1, &watching).await?);
+    assert!(!ports.store.advance(1, &watching).await?, "it has changed");
+    assert_eq!(ports.store.running().await?.as_ref(), Some(&watching));
+    let done = Operation { phase: Phase::Done { at: now }, revision: 3, ..watching };
+    assert!(ports.store.advance(2, &done).await?);
+    assert_eq!(ports.store.running().await?, None);
+    assert!(ports.store.advance(0, &second).await?);
+    assert_eq!(ports.store.operation(first.id).await?.as_ref(), Some(&done));
+    let latest = ports.store.operations(2).await?;
+    assert_eq!(latest.iter().map(|operation| operation.id).collect::<Vec<_>>(), [second.id, first.id]);
+    let stopped = Phase::Stopped { at: now, why: "enough".to_owned() };
+    assert!(ports.store.advance(1, &Operation { phase: stopped, revision: 2, ..second }).await?);
+    Ok(())
+}
+
+/// As somebody did it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_was_done_is_listed_the_latest_first(ports: &Ports<'_>) -> Checked {
+    let act = |seconds, did: &str| Act {
+        at: sample::later(sample::now(ports.host), seconds),
+        by: "somebody".to_owned(),
+        did: did.to_owned(),
+        to: "something".to_owned(),
+        why: "because".to_owned(),
+    };
+    let (one, other) = (act(1_000, "archived"), act(2_000, "deleted"));
+    ports.store.note(&one).await?;
+    ports.store.note(&other).await?;
+    assert_eq!(ports.store.acts(2).await?, [other, one]);
+    Ok(())
+}

@@ -1,0 +1,427 @@
+//! What was given up is kept, found by its cause, and put back to work once.
+
+use std::time::Duration;
+
+use dedup::CheckTokens;
+use embedded::{Call, Phase};
+use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
+use imports::{JobState, SearchId};
+use messages::{Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
+use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
+use uuid::Uuid;
+
+use crate::world::{CrashAt, TWO_RECORDS, World};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn of(world: &World, standing: Standing) -> Vec<Failure> {
+    let store = &world.functions.failures.store;
+    store.select(&Selection::of(standing), None, 10_000).await.unwrap()
+}
+
+async fn gather(world: &World) {
+    world.functions.failures.gather(None).await.unwrap();
+}
+
+fn all() -> Retry {
+    Retry { selection: Selection::of(Standing::Open), limit: None, per_second: 50, canary: 0 }
+}
+
+/// Takes steps, a second apart, until nothing is running any more; returns how many.
+async fn run_to_the_end(world: &World) -> usize {
+    let mut steps = 0;
+    while world.functions.failures.step().await.unwrap() {
+        world.host.advance(SECOND);
+        steps += 1;
+        assert!(steps < 1_000, "the operation does not end");
+    }
+    steps
+}
+
+async fn operation(world: &World, operation: &Operation) -> Operation {
+    world.functions.failures.store.operation(operation.id).await.unwrap().unwrap()
+}
+
+/// A search whose only file is uploaded, with its event given up by the saga's queue for this reason.
+async fn given_up(world: &World, reason: &str) -> SearchId {
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.deliver_all(&[&UPLOADS]).await;
+    for received in world.take(&SAGA).await {
+        if Message::decode(&received.delivery.body).unwrap().body.name == "SearchUploadSaved" {
+            let answer = Disposition::DeadLetter { reason: reason.to_owned() };
+            world.store().answer(&SAGA, &received.receipt, &answer).await.unwrap();
+        } else {
+            world.deliver(&SAGA, &[received]).await;
+        }
+    }
+    announced.search_id
+}
+
+#[tokio::test]
+async fn a_dead_letter_becomes_a_failure_with_its_message_unchanged_and_takes_effect_when_it_is_retried() {
+    let world = World::new();
+    let search = given_up(&world, "partition 17 cannot be read").await;
+    let body = world.store().dead_letters(&SAGA_DEAD).await.unwrap().remove(0).body;
+    gather(&world).await;
+    assert_eq!(
+        world.store().dead_letters(&SAGA_DEAD).await.unwrap(),
+        [],
+        "it outlives the queue's retention"
+    );
+    let failure = of(&world, Standing::Open).await.remove(0);
+    let message = Message::decode(&body).unwrap();
+    assert_eq!((&failure.body, failure.message_id), (&body, Some(message.id)));
+    assert_eq!((failure.partition, failure.message.as_str()), (Some(search), "SearchUploadSaved"));
+    assert_eq!(
+        (failure.reason.as_str(), failure.seen, failure.retried),
+        ("partition 17 cannot be read", 1, 0)
+    );
+
+    let failures = &world.functions.failures;
+    let begun = failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let done = operation(&world, &begun).await;
+    assert!(matches!(done.phase, Step::Done { .. }) && done.retried == 1, "{done:?}");
+    let retried = of(&world, Standing::Retried).await.remove(0);
+    assert_eq!((retried.id, retried.retried, retried.seen), (failure.id, 1, 1));
+    assert!(retried.expires_at.is_some());
+    world.run().await;
+    assert_eq!(world.job(search).await.state, JobState::Completed);
+    let acts = failures.store.acts(10).await.unwrap();
+    assert_eq!((acts[0].by.as_str(), acts[0].did.as_str()), ("Ann", "began a retry"));
+    assert_eq!(acts[0].to, begun.id.to_string());
+}
+
+#[tokio::test]
+async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
+    let world = World::new();
+    let queues = [UPLOADS, SAGA, PARSE, CONTROL];
+    for queue in &queues {
+        let announced = world.announce(&["a.ris"]).await;
+        let body = format!("junk for {queue} of {}", announced.search_id);
+        let outgoing = messages::Outgoing {
+            id: messages::MessageId::from_uuid(Uuid::from_u128(1)),
+            partition: announced.search_id,
+            queue: queue.clone(),
+            body,
+            delay: Duration::ZERO,
+        };
+        let sent: Result<Vec<()>, SendError> =
+            messages::SendMessages::send(world.store(), &[outgoing]).await.into_iter().collect();
+        sent.unwrap();
+    }
+    world.run().await;
+    gather(&world).await;
+    let found = of(&world, Standing::Open).await;
+    let mut sources: Vec<(&str, &Queue)> =
+        found.iter().map(|failure| (failure.origin.place(), failure.origin.source().unwrap())).collect();
+    sources.sort_unstable();
+    let wanted = [
+        ("control-dead", &CONTROL),
+        ("parse-unreadable", &PARSE),
+        ("saga-dead", &SAGA),
+        ("uploads-dead", &UPLOADS),
+    ];
+    assert_eq!(sources, wanted);
+    // Junk stays junk: it comes back, as the same failure.
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    world.run().await;
+    gather(&world).await;
+    let again = of(&world, Standing::Open).await;
+    assert_eq!(again.len(), found.len());
+    assert!(again.iter().all(|failure| failure.seen == 2 && failure.retried == 1), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_command_of_which_the_saga_was_told_is_closed_and_cannot_be_retried() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.deliver_all(&[&UPLOADS, &SAGA, &SAGA]).await;
+    let command = world.take(&PARSE).await.remove(0);
+    let gone = Disposition::DeadLetter { reason: "no luck".to_owned() };
+    world.store().answer(&PARSE, &command.receipt, &gone).await.unwrap();
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Error);
+    let closed = of(&world, Standing::Closed).await.remove(0);
+    assert_eq!((closed.body.as_str(), closed.origin.place()), (command.delivery.body.as_str(), "parse-dead"));
+    let selection = Selection { ids: [closed.id].into(), ..Selection::of(Standing::Open) };
+    let refused = world.functions.failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap_err();
+    assert!(refused.to_string().contains("repair"), "{refused}");
+    assert!(world.take(&PARSE).await.is_empty() && world.take(&PARSE_DEAD).await.is_empty());
+    assert_eq!(world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn gathering_that_crashes_anywhere_loses_nothing_and_counts_nothing_twice() {
+    for call in [Call::QueueReceive, Call::FailuresRead, Call::FailuresChange, Call::QueueAnswer] {
+        for phase in [Phase::Before, Phase::After] {
+            let world = World::new();
+            given_up(&world, "one").await;
+            given_up(&world, "two").await;
+            let crash = CrashAt::new(call, phase, 1);
+            crash.kill(world.crashing(&crash).failures.gather(None)).await;
+            world.host.advance(Duration::from_secs(61));
+            gather(&world).await;
+            let found = of(&world, Standing::Open).await;
+            assert_eq!(found.len(), 2, "{call:?} {phase:?}");
+            assert!(found.iter().all(|failure| failure.seen == 1), "{call:?} {phase:?}: {found:?}");
+            assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap(), []);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_once() {
+    let calls = [
+        Call::OperationsRead,
+        Call::OperationsAdvance,
+        Call::FailuresSelect,
+        Call::FailuresChange,
+        Call::LedgerBegin,
+        Call::QueueSend,
+    ];
+    for call in calls {
+        for phase in [Phase::Before, Phase::After] {
+            let world = World::new();
+            let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
+            gather(&world).await;
+            world.functions.failures.retry(all(), "Ann").await.unwrap();
+            let crash = CrashAt::new(call, phase, 1);
+            crash.kill(world.crashing(&crash).failures.step()).await;
+            world.host.advance(Duration::from_secs(61));
+            run_to_the_end(&world).await;
+            world.run().await;
+            gather(&world).await;
+            for search in searches {
+                assert_eq!(world.job(search).await.state, JobState::Completed, "{call:?} {phase:?}");
+                assert_eq!(world.studies(search).await.len(), 2, "{call:?} {phase:?}");
+                assert_eq!(world.parsed(search).await.len(), 1, "{call:?} {phase:?}");
+            }
+            assert_eq!(of(&world, Standing::Retried).await.len(), 2, "{call:?} {phase:?}");
+        }
+    }
+}
+
+/// By then the items of the ledger have expired, and with them the tokens that the messages carry.
+#[tokio::test]
+async fn a_message_that_is_retried_after_its_token_has_gone_takes_effect_all_the_same() {
+    let world = World::new();
+    let search = given_up(&world, "one").await;
+    gather(&world).await;
+    let failure = of(&world, Standing::Open).await.remove(0);
+    let token: Token = Message::decode(&failure.body).unwrap().token.unwrap();
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    database.execute("DELETE FROM ledger", []).unwrap();
+    assert!(!world.store().is_granted(search, &token, world.host.now()).await.unwrap());
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    world.run().await;
+    // The announcement's own token went too; a file without one is read when the search has waited for it.
+    assert_ne!(world.job(search).await.state, JobState::Error);
+    assert!(world.job(search).await.files[0].received);
+}
+
+#[tokio::test]
+async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
+    let world = World::new();
+    for _ in 0..120 {
+        given_up(&world, "partition 17 cannot be read").await;
+    }
+    gather(&world).await;
+    let snapshot = world.functions.failures.snapshot(Selection::of(Standing::Open)).await.unwrap();
+    assert_eq!((snapshot.count, snapshot.groups.len()), (120, 1));
+    world.host.advance(SECOND);
+    given_up(&world, "partition 18 cannot be read").await;
+    gather(&world).await;
+    let retry = Retry { selection: snapshot.selection, ..all() };
+    let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
+    let mut sent = Vec::new();
+    while world.functions.failures.step().await.unwrap() {
+        // Whoever else comes by within the same second does not double the pace.
+        world.functions.failures.step().await.unwrap();
+        sent.push(of(&world, Standing::Retried).await.len());
+        world.host.advance(SECOND);
+    }
+    assert_eq!(sent, [50, 100, 120]);
+    assert_eq!(operation(&world, &begun).await.retried, 120);
+    assert_eq!(of(&world, Standing::Open).await.len(), 1, "what was seen after the snapshot stays");
+}
+
+#[tokio::test]
+async fn one_goes_ahead_and_when_it_comes_back_the_others_stay() {
+    for comes_back in [true, false] {
+        let world = World::new();
+        for _ in 0..5 {
+            given_up(&world, "one cause").await;
+        }
+        gather(&world).await;
+        let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+        assert!(world.functions.failures.step().await.unwrap());
+        assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+        if comes_back {
+            for received in world.take(&SAGA).await {
+                let reason = "one cause".to_owned();
+                let dead = Disposition::DeadLetter { reason };
+                world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
+            }
+            gather(&world).await;
+        }
+        let steps = run_to_the_end(&world).await;
+        assert!(steps >= 60, "it is watched for a minute: {steps}");
+        let ended = operation(&world, &begun).await;
+        match (comes_back, ended.phase) {
+            (true, Step::Stopped { why, .. }) => {
+                assert!(why.contains("1 of the 1 that went ahead"), "{why}");
+                assert_eq!(ended.retried, 1);
+            }
+            (false, Step::Done { .. }) => assert_eq!(ended.retried, 5),
+            (_, phase) => panic!("{phase:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_two_operators_one_wins_and_the_other_is_told() {
+    let world = World::new();
+    given_up(&world, "one").await;
+    gather(&world).await;
+    let failures = &world.functions.failures;
+    let id = of(&world, Standing::Open).await[0].id;
+    let (ann, bob) = tokio::join!(failures.retry(all(), "Ann"), failures.retry(all(), "Bob"));
+    let (begun, told) = match (ann, bob) {
+        (Ok(begun), Err(told)) | (Err(told), Ok(begun)) => (begun, told),
+        both => panic!("{both:?}"),
+    };
+    assert!(matches!(told, Refused::Busy(id) if id == begun.id), "{told}");
+    run_to_the_end(&world).await;
+    // And of the same failure once more.
+    let named = Selection { ids: [id].into(), ..Selection::of(Standing::Open) };
+    let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
+    assert!(again.to_string().contains("is retried"), "{again}");
+    assert!(matches!(failures.retry(all(), "Bob").await, Err(Refused::Nothing)));
+    assert!(matches!(failures.stop(begun.id, "Bob").await, Err(Refused::NotRunning(_))));
+    let ids = &[id];
+    let (one, other) = tokio::join!(failures.archive(ids, "done", "Ann"), failures.delete(ids, "old", "Bob"));
+    assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
+}
+
+#[tokio::test]
+async fn an_operation_that_is_stopped_puts_nothing_more_back() {
+    let world = World::new();
+    for _ in 0..3 {
+        given_up(&world, "one").await;
+    }
+    gather(&world).await;
+    let failures = &world.functions.failures;
+    let begun = failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
+    assert!(failures.step().await.unwrap());
+    let stopped = failures.stop(begun.id, "Bob").await.unwrap();
+    assert!(matches!(&stopped.phase, Step::Stopped { why, .. } if why == "stopped by Bob"));
+    world.host.advance(SECOND);
+    assert!(!failures.step().await.unwrap());
+    assert_eq!(of(&world, Standing::Open).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let world = World::new();
+    given_up(&world, "one").await;
+    gather(&world).await;
+    let failures = &world.functions.failures;
+    let id = of(&world, Standing::Open).await[0].id;
+    let unknown = saga::failures::FailureId::from_uuid(Uuid::from_u128(4));
+    let named = Selection { ids: [unknown].into(), ..Selection::of(Standing::Open) };
+    for (retry, wanted) in [
+        (Retry { per_second: 0, ..all() }, "per second"),
+        (Retry { per_second: 5_000, ..all() }, "per second"),
+        (Retry { canary: 100, ..all() }, "at most 10"),
+        (Retry { limit: Some(0), ..all() }, "limit"),
+        (Retry { selection: named, ..all() }, "there is no failure"),
+    ] {
+        let refused = failures.retry(retry, "Ann").await.unwrap_err().to_string();
+        assert!(refused.contains(wanted), "{refused}");
+    }
+    let refused = failures.archive(&[id], "  ", "Ann").await.unwrap_err().to_string();
+    assert!(refused.contains("reason"), "{refused}");
+    assert_eq!(of(&world, Standing::Open).await.len(), 1);
+    assert!(failures.store.acts(10).await.unwrap().is_empty(), "nothing was done");
+    failures.archive(&[id], "known", "Ann").await.unwrap();
+    let archived = of(&world, Standing::Archived).await.remove(0);
+    assert_eq!(archived.state, State::Archived { why: "known".to_owned() });
+    failures.delete(&[id], "not needed", "Ann").await.unwrap();
+    assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(Refused::Unknown(_))));
+    let acts = failures.store.acts(10).await.unwrap();
+    assert_eq!(acts.iter().map(|act| act.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
+}
+
+/// The entries of an outbox come back as they were seen, and what cannot be read is found again when it is poisoned again.
+#[tokio::test]
+async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
+    let world = World::new();
+    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, error = 'sending 3 messages failed'
+        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    for search in &searches {
+        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    }
+    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
+    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    for _ in 0..2 {
+        gather(&world).await;
+    }
+    let found = of(&world, Standing::Open).await;
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|failure| failure.origin.place() == "outbox" && failure.seen == 1));
+    let timer = found.iter().find(|failure| failure.partition == Some(searches[0])).unwrap();
+    assert_eq!(
+        (timer.message.as_str(), timer.reason.as_str()),
+        ("UploadTimeout", "sending 3 messages failed")
+    );
+    let refused = world.functions.failures.delete(&[timer.id], "away", "Ann").await.unwrap_err();
+    assert!(refused.to_string().contains("outbox"), "{refused}");
+
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    assert_eq!(of(&world, Standing::Retried).await.len(), 2);
+    // The one is sent; the other cannot be read still, and is poisoned once more.
+    world.pass(Duration::from_secs(60)).await;
+    world.run().await;
+    gather(&world).await;
+    let again = of(&world, Standing::Open).await;
+    assert_eq!(again.iter().map(|failure| (failure.seen, failure.retried)).collect::<Vec<_>>(), [(2, 1)]);
+    assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_effect_that_is_requeued_in_its_outbox_is_no_failure_any_more() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = |poisoned: bool| {
+        let sql = "UPDATE outbox SET poisoned = ?1 WHERE owner_id = ?2 AND kind NOT LIKE '%job%'";
+        assert_eq!(database.execute(sql, rusqlite::params![poisoned, search.to_string()]).unwrap(), 1);
+    };
+    poison(true);
+    gather(&world).await;
+    assert_eq!(of(&world, Standing::Open).await.len(), 1);
+    poison(false);
+    gather(&world).await;
+    assert_eq!(of(&world, Standing::Closed).await.len(), 1);
+}
+
+#[test]
+fn every_dead_letter_queue_that_nothing_works_on_is_emptied() {
+    let system = &functions::SYSTEM;
+    let drained: Vec<&Queue> = system.functions.iter().flat_map(|function| function.drains).collect();
+    let mut kept: Vec<Queue> = system.dead_letters().into_iter().map(|(dead, _)| dead).collect();
+    let mut drained: Vec<Queue> = drained.into_iter().cloned().collect();
+    kept.sort_unstable();
+    drained.sort_unstable();
+    assert_eq!(drained, kept);
+}
