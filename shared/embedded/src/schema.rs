@@ -186,7 +186,7 @@ mod tests {
             (turns::FIRST, "USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
             (turns::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
-            (outbox::POISONED, "USING INDEX outbox_poisoned (owner=? AND owner_id>?)"),
+            (outbox::POISONED, "USING COVERING INDEX outbox_poisoned (owner=? AND owner_id>?)"),
             (failures::SELECT, "USING INDEX failure_standing (standing=? AND"),
             (failures::SELECT_CAUSE, "USING INDEX failure_cause (standing=? AND fingerprint=?"),
             (failures::RUNNING, "USING INDEX operation_running"),

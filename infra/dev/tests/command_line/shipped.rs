@@ -95,7 +95,7 @@ fn finds_a_queue_that_is_not_as_agreed() {
     finds(
         "VisibilityTimeout: 360",
         "VisibilityTimeout: 361",
-        "ControlQueue",
+        "ParseDeadQueue",
         "for 361 s, but 360 s are agreed",
     );
     finds("VisibilityTimeout: 200", "VisibilityTimeout: 201", "SagaQueue", "for 201 s, but 200 s are agreed");
@@ -147,7 +147,7 @@ fn finds_messages_that_outlive_what_the_functions_take_for_the_longest() {
 #[test]
 fn finds_more_connections_than_mongodb_allows() {
     let many = [("SagaConcurrency", "100")];
-    finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 1596 connections");
+    finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 1632 connections");
     let unlimited = "            ScalingConfig: { MaximumConcurrency: !Ref SagaConcurrency }\n";
     finds(unlimited, "", "RunSaga", "any number of times");
 }
