@@ -47,6 +47,9 @@ impl StartUpload {
         if end > file.object.size_bytes {
             return Ok(Raw::Missing(CHANGED));
         }
+        if start == end {
+            return Ok(Raw::Text { text: String::new(), truncated: false });
+        }
         let Some(mut pieces) = self.objects.open(&file.object, start).await? else {
             return Ok(Raw::Missing("the uploaded file is gone"));
         };

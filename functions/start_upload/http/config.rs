@@ -9,9 +9,9 @@ use references::{Delimiter, Format};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
+use super::results::{MAX_PAGE as MAX_RECORDS_PAGE, MAX_PAIRS};
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
-use super::{Answers, Api, problem::Refused};
+use super::{Answers, Api};
 use crate::start_upload::MAX_RAW_BYTES;
 
 /// What the deployment is and takes.
@@ -57,8 +57,10 @@ struct LimitsView {
     max_open_bytes: u64,
     /// Searches of a page.
     max_searches_page: usize,
-    /// Studies or other records of a page.
+    /// Studies, or unreadable records, of a page.
     max_records_page: usize,
+    /// Duplicates of a page.
+    max_duplicates_page: usize,
     /// Bytes of a record whose text is shown.
     max_raw_bytes: usize,
 }
@@ -67,7 +69,7 @@ struct LimitsView {
 #[utoipa::path(
     get,
     path = "/config.json",
-    responses((status = 200, description = "The deployment", body = ConfigView), Refused),
+    responses((status = 200, description = "The deployment", body = ConfigView)),
 )]
 pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView> {
     let settings = &api.function.settings;
@@ -94,6 +96,7 @@ pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView>
             max_open_bytes: settings.allowance.bytes,
             max_searches_page: MAX_SEARCHES_PAGE,
             max_records_page: MAX_RECORDS_PAGE,
+            max_duplicates_page: MAX_PAIRS,
             max_raw_bytes: MAX_RAW_BYTES,
         },
         formats: others.into_iter().chain(tables).map(|format| format.to_string()).collect(),

@@ -28,9 +28,12 @@ use super::walk::{self, Most, READ_BYTES, Shelf, shown};
 use super::{Answer, Answers, Api};
 use crate::start_upload::{StartUpload, Stored, Text};
 
-/// How many studies or other records a page has by default, and at most.
+/// How many studies, or unreadable records, a page has by default, and at most.
 const PAGE: usize = 100;
 pub(super) const MAX_PAGE: usize = 1_000;
+/// The same for duplicates, each of which takes a read of its own.
+const PAIRS: usize = 50;
+pub(super) const MAX_PAIRS: usize = 200;
 /// The most JSON of a page, in bytes: answers of a Lambda function have room for 6 MB.
 const PAGE_BYTES: usize = 4 << 20;
 /// The most of an export that is sent as a whole, in bytes.
@@ -157,9 +160,9 @@ async fn answer(
     shelf: &impl Shelf,
     files: &[ParsedFile],
     list: List,
-    (limit, after): (Option<usize>, Option<&str>),
+    (limit, after): (usize, Option<&str>),
 ) -> Answer {
-    let most = Most { items: paging::limit(limit, PAGE, MAX_PAGE)?, bytes: PAGE_BYTES };
+    let most = Most { items: limit, bytes: PAGE_BYTES };
     let (items, next) = walk::page(shelf, files, list.after(after)?, most).await?;
     Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
 }
@@ -194,8 +197,10 @@ pub(super) struct StudiesQuery {
     text: Option<String>,
 }
 
-/// The studies of the files that were read to their end, in the order of files and records. At most 10,000 are looked
-/// through for a page, and it has about 4 MB. While files are still being read, a page has what is there at that time.
+/// The studies of the files that were read to their end, in the order of files and records.
+///
+/// At most 10,000 are looked through for a page, and it has about 4 MB. While files are still being read, a page has what
+/// is there at that time.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/studies",
@@ -212,6 +217,7 @@ pub(super) async fn list_studies(
     query: Asked<StudiesQuery>,
 ) -> Answer {
     let query = read(query)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let marked = match query.duplicates.as_deref() {
         None => None,
         Some("only") => Some(true),
@@ -222,7 +228,7 @@ pub(super) async fn list_studies(
     let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
     let shelf = Studies { function: &api.function, search: asked.search, marked, text, unbounded: false };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (query.limit, query.after.as_deref())).await
+    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
 /// One study, and the text that it was read from.
@@ -279,10 +285,11 @@ pub(super) async fn list_unread(
     query: Asked<UnreadQuery>,
 ) -> Answer {
     let query = read(query)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
     let shelf = Unread { function: &api.function, search: asked.search };
     let list = List { of: "quarantine", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (query.limit, query.after.as_deref())).await
+    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
 /// One record that could not be read, and its text.
@@ -314,7 +321,7 @@ pub(super) async fn show_unread(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DuplicatesQuery {
-    /// How many duplicates, from 1 to 1000; 100.
+    /// How many duplicates, from 1 to 200; 50.
     limit: Option<usize>,
     /// Where the page before ended: its `next`.
     after: Option<String>,
@@ -337,6 +344,7 @@ pub(super) async fn list_duplicates(
     query: Asked<DuplicatesQuery>,
 ) -> Answer {
     let query = read(query)?;
+    let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let files = files(asked.stored(&api.function).await?, None)?;
     let shelf = Pairs(Studies {
         function: &api.function,
@@ -346,7 +354,7 @@ pub(super) async fn list_duplicates(
         unbounded: false,
     });
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (query.limit, query.after.as_deref())).await
+    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
 /// How to export the studies.
@@ -357,8 +365,9 @@ pub(super) struct ExportQuery {
     format: Option<String>,
 }
 
-/// All studies of the files that were read to their end, a line of JSON each. Where answers are not streamed (see
-/// `/config.json`), more than 5 MB are refused.
+/// All studies of the files that were read to their end, a line of JSON each.
+///
+/// Where answers are not streamed (see `/config.json`), more than 5 MB are refused.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/export",

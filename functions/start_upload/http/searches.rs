@@ -30,7 +30,9 @@ pub(super) const MAX_PAGE: usize = 200;
 const STATES: [JobState; 5] =
     [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
 
-/// Announce a search: a name, and the files that are going to be uploaded. Each file gets a form that uploads it.
+/// Announce a search: a name, and the files that are going to be uploaded.
+///
+/// Each file gets a form that uploads it.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches",
@@ -99,7 +101,9 @@ pub(super) async fn show_search(
     etag::answer(&headers, &SearchView::of(job, Some(&Details { progress, duplicates })))
 }
 
-/// Withdraw a search whose files are not being read yet. It ends in `Error`; files that arrive later are not read.
+/// Withdraw a search whose files are not being read yet.
+///
+/// It ends in `Error`; files that arrive later are not read.
 #[utoipa::path(
     delete,
     path = "/projects/{project}/searches/{search}",
@@ -143,8 +147,9 @@ pub(super) struct SearchesQuery {
     text: Option<String>,
 }
 
-/// The searches of a project, the latest first. At most 1,000 of them are looked through for a page, so with a filter it
-/// may be short, or empty, although more follows.
+/// The searches of a project, the latest first.
+///
+/// At most 1,000 of them are looked through for a page, so with a filter it may be short, or empty, although more follows.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches",

@@ -26,40 +26,54 @@ pub(super) struct StudyView {
     /// The line of the file that it begins at, from 1.
     line: u64,
     /// Where it is in the file; null for studies that an earlier release stored.
+    #[schema(required)]
     bytes: Option<BytesView>,
     /// The title; empty where the record has none.
     title: String,
     /// The authors, each as `Family, Given`, in the order given.
     authors: Vec<String>,
     /// The year of publication.
+    #[schema(required)]
     year: Option<i32>,
     /// The date of publication where more than the year is known, as `2018-05` or `2018-05-17`.
+    #[schema(required)]
     date: Option<String>,
     /// The journal or book.
+    #[schema(required)]
     journal: Option<String>,
     /// The volume, as given.
+    #[schema(required)]
     volume: Option<String>,
     /// The issue, as given.
+    #[schema(required)]
     issue: Option<String>,
     /// The pages, as given.
+    #[schema(required)]
     pages: Option<String>,
     /// The pages in full where they are given otherwise: `123-129` for `123-9`.
+    #[schema(required)]
     pages_normalized: Option<String>,
     /// The DOI in lower case, without a resolver's address.
+    #[schema(required)]
     doi: Option<String>,
     /// The PubMed identifier.
+    #[schema(required)]
     pmid: Option<String>,
     /// The abstract.
+    #[schema(required)]
     r#abstract: Option<String>,
     /// The keywords and subject headings, in the order given.
     keywords: Vec<String>,
     /// The first link of the record.
+    #[schema(required)]
     url: Option<String>,
     /// The kind of work, as the format names it.
+    #[schema(required)]
     r#type: Option<String>,
     /// What the record says under tags that have no field here, by tag.
     extra: BTreeMap<String, Vec<String>>,
     /// The study that it repeats, if it does.
+    #[schema(required)]
     duplicate: Option<DuplicateView>,
     /// Whether its texts are cut, as all of them would be more than 1 MiB; the raw record has them.
     shortened: bool,
@@ -110,6 +124,7 @@ pub(super) struct StudyDetail {
 #[derive(Serialize, ToSchema)]
 pub(super) struct RawView {
     /// The record as it is in the uploaded file, decoded; null where it cannot be shown.
+    #[schema(required)]
     pub(super) raw: Option<String>,
     /// Whether `raw` is only the beginning: it has up to 256 KiB of the file.
     pub(super) truncated: bool,
@@ -124,6 +139,7 @@ pub(super) struct PairView {
     /// The later study, which is marked.
     pub(super) study: StudyView,
     /// The earlier study, which it repeats.
+    #[schema(required)]
     pub(super) original: Option<StudyView>,
 }
 
@@ -172,6 +188,7 @@ macro_rules! list {
             items: Vec<$item>,
             /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or
             /// empty, although more follows.
+            #[schema(required)]
             next: Option<String>,
         }
     )* };

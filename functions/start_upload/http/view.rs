@@ -50,10 +50,12 @@ pub(super) struct SearchView {
     /// The review that it is for.
     project_id: Uuid,
     /// Its name. Unknown while only files that nobody announced have arrived.
+    #[schema(required)]
     name: Option<String>,
     /// `Uploading`, `Uploaded`, `Parsing`, `Completed` or `Error`.
     state: String,
     /// Why it ended in `Error`.
+    #[schema(required)]
     reason: Option<String>,
     /// Studies stored so far, of files that were read to their end.
     studies: u64,
@@ -65,6 +67,7 @@ pub(super) struct SearchView {
     /// When it was announced, as RFC 3339 has it.
     created_at: String,
     /// When it ended.
+    #[schema(required)]
     completed_at: Option<String>,
 }
 
@@ -90,8 +93,10 @@ struct FileView {
     /// The file's id within the search.
     file_id: Uuid,
     /// Its name; unknown until it is announced or has arrived.
+    #[schema(required)]
     name: Option<String>,
     /// Its size in bytes, as announced until it arrives and as stored from then on.
+    #[schema(required)]
     size_bytes: Option<u64>,
     /// Whether it has arrived.
     received: bool,
@@ -102,8 +107,10 @@ struct FileView {
     #[serde(skip_serializing_if = "Option::is_none")]
     read_percent: Option<u8>,
     /// How far it has been read.
+    #[schema(required)]
     progress: Option<ProgressView>,
     /// What came of it.
+    #[schema(required)]
     outcome: Option<OutcomeView>,
 }
 
@@ -172,6 +179,7 @@ pub(super) struct SearchList {
     pub(super) items: Vec<SearchView>,
     /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or empty,
     /// although more follows.
+    #[schema(required)]
     pub(super) next: Option<String>,
 }
 

@@ -174,7 +174,7 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
 pub(crate) const IDENTITIES: &str = "SELECT record, study FROM study
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
-const QUARANTINED: &str = "SELECT quarantined FROM quarantine
+pub(crate) const QUARANTINED: &str = "SELECT quarantined FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
 pub(crate) const DUPLICATES: &str = "SELECT count(*) FROM mark

@@ -195,6 +195,10 @@ mod tests {
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
             (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),
             (rows::IDENTITIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (
+                rows::QUARANTINED,
+                "SEARCH quarantine USING INDEX sqlite_autoindex_quarantine_1 (source=? AND record>?)",
+            ),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {

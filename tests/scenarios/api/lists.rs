@@ -62,6 +62,7 @@ async fn what_makes_no_sense_is_refused_with_a_sentence() {
         (format!("{path}/studies?limit=0"), 400, "limit is from 1 to 1000"),
         (format!("{path}/studies?limit=1001"), 400, "limit is from 1 to 1000"),
         (format!("{path}/studies?limit=many"), 400, "limit"),
+        (format!("{path}/duplicates?limit=201"), 400, "limit is from 1 to 200"),
         (format!("{path}/studies?after=2"), 400, "after"),
         (format!("{path}/studies?duplicates=some"), 400, "duplicates"),
         (format!("{path}/studies?text="), 400, "text has 1 to 255 characters"),
