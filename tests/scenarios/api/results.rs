@@ -3,7 +3,8 @@
 use axum::http::StatusCode;
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
-use imports::{ProjectId, Study};
+use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
+use imports::{ProjectId, ReadStudies, Study};
 use references::Reference;
 use testing::sample::search::study;
 use uuid::Uuid;
@@ -84,8 +85,18 @@ async fn records_that_could_not_be_read_are_listed_with_their_reasons() {
 async fn nothing_is_listed_of_files_that_are_still_read() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
-    world.upload(&announced, 0, super::FIRST).await;
-    world.run().await;
+    for index in 0..2 {
+        world.upload(&announced, index, super::FIRST).await;
+    }
+    world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+    let commands = world.take(&PARSE).await;
+    world.deliver(&PARSE, &commands[..1]).await;
+    let (file, search) = (announced.files[0].file_id, announced.search_id);
+    assert_eq!(
+        world.store().studies(search, file, 0, 9).await.unwrap().len(),
+        2,
+        "it is read, and not said to be"
+    );
     let (api, path) = (api(&world), path_of(announced.search_id));
     for list in ["studies", "quarantine", "duplicates"] {
         assert_eq!(all(&api, &format!("{path}/{list}")).await, (Vec::new(), vec![0]));
@@ -94,8 +105,8 @@ async fn nothing_is_listed_of_files_that_are_still_read() {
     assert!(all(&api, &named).await.0.is_empty());
     assert_eq!(refusal(&api, &format!("{path}/studies/0-1")).await.0, 404);
     let shown = get(&api, &path).await;
-    let phases: Vec<_> = (0..2).map(|n| shown["files"][n]["phase"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(phases, ["waiting", "awaited"]);
+    let phases = [0, 1].map(|n| shown["files"][n]["phase"].as_str().unwrap());
+    assert_eq!(phases, ["marking_duplicates", "waiting"]);
 }
 
 fn long(bytes: usize) -> impl Fn(imports::SearchId, imports::FileId, u64) -> Study {
