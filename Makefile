@@ -60,6 +60,10 @@ test: ## Run every test, on real servers that are started for it unless they run
 		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast; \
 	fi
 
+.PHONY: openapi
+openapi: ## Write docs/openapi.json anew, from what the code says of the HTTP API
+	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copy_in_the_docs_is_what_the_code_says
+
 .PHONY: test-deploy
 test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
 	$(PROGRAMS_OF_TESTS)

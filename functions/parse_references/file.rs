@@ -323,6 +323,7 @@ impl<'a> Pending<'a> {
                     file_id,
                     record: record.number,
                     line: record.line,
+                    bytes: Some(record.bytes),
                     reference: record.reference,
                     duplicate: None,
                 }),

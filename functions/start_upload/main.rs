@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use functions::start_upload::{FUNCTION, StartUpload, authorizer, http};
+use functions::start_upload::http::{self, Answers};
+use functions::start_upload::{FUNCTION, StartUpload, authorizer};
 use messages::Observe;
 
 #[tokio::main(flavor = "current_thread")]
@@ -14,7 +15,9 @@ async fn main() -> anyhow::Result<()> {
     let backend = backend::for_function(&FUNCTION, observer).await?;
     let function = StartUpload::over(&backend.ports)?;
     let claim = backend.config.projects_claim;
-    let router = http::router_for(function, move |request| authorizer::caller(claim.as_deref(), request));
+    let router = http::router_for(function, Answers::Whole, move |request| {
+        authorizer::caller(claim.as_deref(), request)
+    });
     let router = router.layer(from_fn_with_state(backend.ports.engine.observer, flush));
     lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)
 }

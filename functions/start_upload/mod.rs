@@ -1,10 +1,11 @@
-//! The function in front: it announces a search and gives out one upload per file.
+//! The function in front: it announces a search, gives out one upload per file, and shows what came of it.
 //!
 //! There is no message whose redelivery would save a crashed request, so the job and the announcement are stored
 //! in one transactional session. Tokens are granted before that: a message may arrive the moment it is sent.
 //!
 //! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
 //!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
+//! - [`StartUpload::list`], [`StartUpload::stored`] and [`StartUpload::raw`] show what came of searches;
 //! - [`Caller`] is who asks, and which projects are theirs;
 //! - [`http`] is its HTTP API: a router, for Lambda and for the local server;
 //! - `authorizer`, with the feature `lambda`: the caller of a request that came through an API Gateway.
@@ -15,17 +16,19 @@ mod caller;
 pub mod http;
 mod keyed;
 mod list;
+mod raw;
 mod withdraw;
 
 use std::sync::Arc;
 
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
-use imports::ports::{Allowance, UPLOADS};
+use imports::ports::{Allowance, OBJECTS, UPLOADS};
 use imports::queues::{CONTROL, SAGA};
 use imports::{
     FileId, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports, PresignUpload,
-    PresignedPost, ProjectId, SearchEvent, SearchId, Settings, UploadGrant, UploadMetadata, ids,
+    PresignedPost, ProjectId, ReadObject, ReadStudies, SearchEvent, SearchId, Settings, UploadGrant,
+    UploadMetadata, ids,
 };
 use jiff::Timestamp;
 use messages::{Host, Reporter, StoreError, Token, Verdict};
@@ -38,6 +41,8 @@ use utoipa::ToSchema;
 
 pub use self::caller::Caller;
 pub use self::keyed::{FIRST_REQUEST, Keyed};
+pub use self::list::{Stored, Text, Wanted};
+pub use self::raw::{MAX_RAW_BYTES, Raw};
 pub use self::withdraw::Withdrawal;
 
 /// The function's name, in logs and in the messages it sends.
@@ -46,14 +51,14 @@ pub const NAME: &str = "start-upload";
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::LEDGER, UPLOADS],
+    services: &[Service::DATABASE, Service::LEDGER, OBJECTS, UPLOADS],
     source: Source::Requests,
     sends: &[CONTROL, SAGA],
     drains: &[],
     build: None,
 };
 
-/// Announces searches and withdraws them, over the ports that this takes.
+/// Announces searches, withdraws them and shows what came of them, over the ports that this takes.
 #[derive(Clone)]
 pub struct StartUpload {
     /// Opens sessions.
@@ -62,6 +67,10 @@ pub struct StartUpload {
     pub presign: Arc<dyn PresignUpload>,
     /// Reads how far searches are.
     pub jobs: Jobs,
+    /// Reads what was found in their files.
+    pub studies: Arc<dyn ReadStudies>,
+    /// Reads the files themselves.
+    pub objects: Arc<dyn ReadObject>,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -165,6 +174,8 @@ impl StartUpload {
             entry: ports.engine.entry_point(NAME)?,
             presign: ports.uploads.clone()?,
             jobs: ports.jobs()?,
+            studies: Arc::clone(&ports.library()?.read_studies),
+            objects: Arc::clone(&ports.objects),
             settings: ports.settings.clone(),
         })
     }

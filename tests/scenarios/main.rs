@@ -7,6 +7,7 @@
     reason = "a failed unwrap is a failed test with a line number"
 )]
 
+mod api;
 mod crashes;
 mod documents;
 mod failures;

@@ -125,8 +125,17 @@ impl World {
         self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
+    /// The same with a file that need not be UTF-8.
+    pub(crate) async fn upload_bytes(&self, announced: &Announced, index: usize, content: Vec<u8>) {
+        self.put_object(&announced.files[index].upload, announced.files.len(), content).await;
+    }
+
     /// The same with a form of a search of so many files.
     pub(crate) async fn upload_with(&self, form: &PresignedPost, files: usize, content: &str) {
+        self.put_object(form, files, content.as_bytes().to_vec()).await;
+    }
+
+    async fn put_object(&self, form: &PresignedPost, files: usize, content: Vec<u8>) {
         let metadata = UploadMetadata { search_name: "Gambling harms".into(), expected_files: files };
         let grant = UploadGrant {
             key: form.fields["key"].clone(),
@@ -135,7 +144,7 @@ impl World {
             expires_at: form.expires_at,
         };
         let form = self.store().presign(&grant).await.unwrap();
-        self.store().upload(&form, content.as_bytes()).await.unwrap();
+        self.store().upload(&form, &*content).await.unwrap();
     }
 
     /// Puts any text on the saga queue, as an outsider might.

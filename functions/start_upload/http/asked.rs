@@ -7,8 +7,9 @@ use imports::{ProjectId, SearchId};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::paging::{Place, RecordPlace};
 use super::problem::Problem;
-use crate::start_upload::Caller;
+use crate::start_upload::{Caller, StartUpload, Stored};
 
 /// The ids in a path.
 #[derive(Deserialize)]
@@ -55,6 +56,36 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
 pub(super) struct AskedSearch {
     pub(super) caller: Caller,
     pub(super) search: SearchId,
+}
+
+impl AskedSearch {
+    /// What is stored of the search.
+    pub(super) async fn stored(&self, function: &StartUpload) -> Result<Stored, Problem> {
+        function.stored(&self.caller, self.search).await?.ok_or_else(Problem::no_such_search)
+    }
+}
+
+/// A record of a search's file: a path has it as `study` or as `record`.
+pub(super) struct AskedRecord(pub(super) RecordPlace);
+
+#[derive(Deserialize)]
+struct RecordInPath {
+    study: Option<String>,
+    record: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedRecord {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<RecordInPath>::from_request_parts(parts, state).await;
+        let place = path.ok().and_then(|Path(path)| RecordPlace::read(path.study.or(path.record)?.as_str()));
+        let is_record = |place: &RecordPlace| place.record > 0;
+        place
+            .filter(is_record)
+            .map(Self)
+            .ok_or_else(|| Problem::bad("the id in the path is none, such as 0-17"))
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedSearch {

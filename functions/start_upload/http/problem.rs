@@ -4,12 +4,28 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use imports::manifest::ManifestFault;
+use messages::StoreError;
 use messages::store::chain;
 use outbox::session::CommitError;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 use crate::start_upload::Error;
+
+/// How a request may be refused that reads.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "it only describes answers")]
+pub(super) enum Refused {
+    /// The request cannot be read.
+    #[response(status = 400, content_type = "application/problem+json")]
+    Bad(#[to_schema] Problem),
+    /// What the path or the query names is not there, or it is not the caller's.
+    #[response(status = 404, content_type = "application/problem+json")]
+    Absent(#[to_schema] Problem),
+    /// Try again.
+    #[response(status = 503, content_type = "application/problem+json")]
+    Unavailable(#[to_schema] Problem),
+}
 
 /// What went wrong.
 #[derive(Debug, Serialize, ToSchema)]
@@ -88,6 +104,12 @@ impl Problem {
         let fault = |fault: &ManifestFault| Fault { detail: fault.to_string(), file: fault.file_index() };
         let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "the manifest is not valid");
         Self { errors: faults.iter().map(fault).collect(), ..problem }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::unavailable(&error)
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, JobFile, Outcome, SearchId};
-use imports::{PresignedPost, Progress};
-use jiff::Timestamp;
-use outbox::{Cursor, Page};
+use imports::{FileId, Job, JobFile, Outcome, PresignedPost, Progress};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -15,6 +12,7 @@ use crate::start_upload::{Announced, Upload};
 /// An announced search.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AnnouncedView {
+    /// The id under which the search can be read.
     search_id: Uuid,
     /// The files to upload, in the order of the request; in the answer to a repeated request those that have not
     /// arrived.
@@ -24,8 +22,11 @@ pub(super) struct AnnouncedView {
 /// A file to upload.
 #[derive(Serialize, ToSchema)]
 struct UploadView {
+    /// The file's id within the search.
     file_id: Uuid,
+    /// Its name as announced.
     name: String,
+    /// The form that uploads it.
     upload: FormView,
 }
 
@@ -33,7 +34,9 @@ struct UploadView {
 /// `file`.
 #[derive(Serialize, ToSchema)]
 struct FormView {
+    /// Where to send it.
     url: String,
+    /// The fields to send unchanged.
     fields: BTreeMap<String, String>,
     /// When the form ends, as RFC 3339 has it.
     expires_at: String,
@@ -42,40 +45,100 @@ struct FormView {
 /// A search.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchView {
+    /// The search's id.
     search_id: Uuid,
+    /// The review that it is for.
     project_id: Uuid,
-    /// Unknown while only files that nobody announced have arrived.
+    /// Its name. Unknown while only files that nobody announced have arrived.
+    #[schema(required)]
     name: Option<String>,
     /// `Uploading`, `Uploaded`, `Parsing`, `Completed` or `Error`.
     state: String,
     /// Why it ended in `Error`.
+    #[schema(required)]
     reason: Option<String>,
     /// Studies stored so far, of files that were read to their end.
     studies: u64,
+    /// What was found in all files that were read to their end; only where a search is asked for by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals: Option<TotalsView>,
+    /// Its files, in the order of the announcement.
     files: Vec<FileView>,
+    /// When it was announced, as RFC 3339 has it.
     created_at: String,
+    /// When it ended.
+    #[schema(required)]
     completed_at: Option<String>,
+}
+
+/// What was found in the files of a search. Each record is accounted for: `records` = `studies` + `unread`, and `studies`
+/// = `unique` + `duplicates`.
+#[derive(Default, Serialize, ToSchema)]
+struct TotalsView {
+    /// Records in the files.
+    records: u64,
+    /// Records that were read.
+    studies: u64,
+    /// Records that could not be read.
+    unread: u64,
+    /// Studies that repeat no earlier one.
+    unique: u64,
+    /// Studies that repeat an earlier one of the search.
+    duplicates: u64,
 }
 
 /// A file of a search.
 #[derive(Serialize, ToSchema)]
 struct FileView {
+    /// The file's id within the search.
     file_id: Uuid,
+    /// Its name; unknown until it is announced or has arrived.
+    #[schema(required)]
     name: Option<String>,
+    /// Its size in bytes, as announced until it arrives and as stored from then on.
+    #[schema(required)]
     size_bytes: Option<u64>,
     /// Whether it has arrived.
     received: bool,
+    /// What is happening to it; only where a search is asked for by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<PhaseView>,
+    /// How many per cent of its bytes are read, while it is being read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_percent: Option<u8>,
     /// How far it has been read.
+    #[schema(required)]
     progress: Option<ProgressView>,
     /// What came of it.
+    #[schema(required)]
     outcome: Option<OutcomeView>,
 }
 
 /// How far a file has been read.
 #[derive(Serialize, ToSchema)]
 struct ProgressView {
+    /// Records found so far.
     records: u64,
+    /// Bytes read so far.
     bytes: u64,
+}
+
+/// What is happening to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum PhaseView {
+    /// It has not arrived.
+    Awaited,
+    /// It has arrived, and is not being read yet.
+    Waiting,
+    /// It is being read.
+    Reading,
+    /// All of it is read; its duplicates are being looked for.
+    MarkingDuplicates,
+    /// It was read to its end.
+    Done,
+    /// It was refused, or the search ended without it.
+    Failed,
 }
 
 /// What came of a file.
@@ -83,17 +146,41 @@ struct ProgressView {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 enum OutcomeView {
     /// It was read to its end.
-    Completed { format: String, encoding: String, records: u64, studies: u64, quarantined: u64 },
+    Completed {
+        /// The format that was detected from its content, such as `RIS`.
+        format: String,
+        /// How certain the format is: `guess`, `likely` or `certain`; empty for files that an earlier release read.
+        format_certainty: String,
+        /// The encoding that was detected from its content, such as `UTF-8`.
+        encoding: String,
+        /// How certain the encoding is, as with the format.
+        encoding_certainty: String,
+        /// Records in the file: studies and those that could not be read.
+        records: u64,
+        /// Records that were read.
+        studies: u64,
+        /// Records that could not be read.
+        quarantined: u64,
+        /// Studies that repeat an earlier one of the search; only where a search is asked for by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duplicates: Option<u64>,
+    },
     /// It was refused or could not be read; nothing of it is stored.
-    Failed { reason: String },
+    Failed {
+        /// Why, in words for the reviewer.
+        reason: String,
+    },
 }
 
 /// Some of the searches of a project.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchList {
-    searches: Vec<SearchView>,
-    /// Where the page ends, for the next one's `after`; none when nothing follows.
-    next: Option<String>,
+    /// The searches, the latest first.
+    pub(super) items: Vec<SearchView>,
+    /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or empty,
+    /// although more follows.
+    #[schema(required)]
+    pub(super) next: Option<String>,
 }
 
 impl From<Announced> for AnnouncedView {
@@ -114,67 +201,184 @@ impl From<Upload> for UploadView {
     }
 }
 
+/// What is asked for of one search that is left out in lists, as it takes several reads.
+pub(super) struct Details {
+    /// How far its files are.
+    pub(super) progress: Vec<(FileId, Progress)>,
+    /// How many studies of its files are duplicates, for those that were read.
+    pub(super) duplicates: Vec<(FileId, u64)>,
+}
+
 impl SearchView {
-    pub(super) fn of(job: Job, progress: &[(FileId, Progress)]) -> Self {
+    pub(super) fn of(job: Job, details: Option<&Details>) -> Self {
+        let has_ended = job.state.has_ended();
         Self {
             search_id: job.search_id.as_uuid(),
             project_id: job.project_id.as_uuid(),
             studies: job.studies(),
+            totals: details.map(|details| TotalsView::of(&job, details)),
             name: job.name,
             state: job.state.to_string(),
             reason: job.reason,
-            files: job.files.into_iter().map(|file| FileView::of(file, progress)).collect(),
+            files: job.files.into_iter().map(|file| FileView::of(file, has_ended, details)).collect(),
             created_at: job.created_at.to_string(),
             completed_at: job.completed_at.map(|at| at.to_string()),
         }
     }
 }
 
+fn of_file<T: Copy>(known: &[(FileId, T)], file: FileId) -> Option<T> {
+    known.iter().find(|(id, _)| *id == file).map(|(_, value)| *value)
+}
+
+impl TotalsView {
+    fn of(job: &Job, details: &Details) -> Self {
+        let mut totals = Self::default();
+        for file in &job.files {
+            let Some(Outcome::Completed(counts)) = &file.outcome else { continue };
+            // A mark more than there are studies would be one of a study that is gone.
+            let duplicates =
+                of_file(&details.duplicates, file.file_id).unwrap_or_default().min(counts.studies);
+            totals.records += counts.records;
+            totals.studies += counts.studies;
+            totals.unread += counts.quarantined;
+            totals.unique += counts.studies - duplicates;
+            totals.duplicates += duplicates;
+        }
+        totals
+    }
+}
+
 impl FileView {
-    fn of(file: JobFile, progress: &[(FileId, Progress)]) -> Self {
-        let progress = progress.iter().find(|(id, _)| *id == file.file_id).map(|(_, progress)| progress);
+    fn of(file: JobFile, has_ended: bool, details: Option<&Details>) -> Self {
+        let progress = details.and_then(|details| of_file(&details.progress, file.file_id));
+        let phase = details.map(|_| PhaseView::of(&file, has_ended, progress));
+        let percent = |Progress { bytes, .. }: Progress| {
+            let size = file.size_bytes.unwrap_or_default().max(1);
+            u8::try_from(u128::from(bytes.min(size)) * 100 / u128::from(size)).unwrap_or(100)
+        };
+        let duplicates = details.and_then(|details| of_file(&details.duplicates, file.file_id));
         Self {
             file_id: file.file_id.as_uuid(),
             name: file.name,
             size_bytes: file.size_bytes,
             received: file.received,
-            progress: progress
-                .map(|Progress { records, bytes }| ProgressView { records: *records, bytes: *bytes }),
-            outcome: file.outcome.map(OutcomeView::from),
+            phase,
+            read_percent: progress.filter(|_| phase == Some(PhaseView::Reading)).map(percent),
+            progress: progress.map(|Progress { records, bytes }| ProgressView { records, bytes }),
+            outcome: file.outcome.map(|outcome| OutcomeView::of(outcome, duplicates)),
         }
     }
 }
 
-impl From<Outcome> for OutcomeView {
-    fn from(outcome: Outcome) -> Self {
+impl PhaseView {
+    fn of(file: &JobFile, has_ended: bool, progress: Option<Progress>) -> Self {
+        match (&file.outcome, progress) {
+            (Some(Outcome::Completed(_)), _) => Self::Done,
+            (Some(Outcome::Failed { .. }), _) => Self::Failed,
+            (None, _) if has_ended => Self::Failed,
+            (None, _) if !file.received => Self::Awaited,
+            (None, None) => Self::Waiting,
+            (None, Some(progress)) if file.size_bytes.is_some_and(|size| progress.bytes >= size) => {
+                Self::MarkingDuplicates
+            }
+            (None, Some(_)) => Self::Reading,
+        }
+    }
+}
+
+impl OutcomeView {
+    fn of(outcome: Outcome, duplicates: Option<u64>) -> Self {
         match outcome {
             Outcome::Completed(counts) => Self::Completed {
                 format: counts.format,
+                format_certainty: counts.format_certainty,
                 encoding: counts.encoding,
+                encoding_certainty: counts.encoding_certainty,
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
+                duplicates,
             },
             Outcome::Failed { reason } => Self::Failed { reason },
         }
     }
 }
 
-impl From<Page<Job>> for SearchList {
-    fn from(page: Page<Job>) -> Self {
-        Self {
-            searches: page.items.into_iter().map(|job| SearchView::of(job, &[])).collect(),
-            next: page.next.map(|next| format!("{}.{}", next.created_at.as_nanosecond(), next.partition)),
+#[cfg(test)]
+mod tests {
+    use imports::ids::SearchId;
+    use imports::{Counts, JobState, ProjectId};
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const FILE: FileId = FileId::from_uuid(Uuid::nil());
+
+    fn file(received: bool, outcome: Option<Outcome>) -> JobFile {
+        let (name, size_bytes) = (Some("a.ris".to_owned()), Some(200));
+        JobFile { file_id: FILE, name, size_bytes, announced_bytes: None, received, outcome }
+    }
+
+    fn completed() -> Option<Outcome> {
+        let counts = Counts { records: 10, studies: 8, quarantined: 2, ..Counts::default() };
+        Some(Outcome::Completed(counts))
+    }
+
+    fn shown(state: JobState, file: JobFile, details: Option<&Details>) -> serde_json::Value {
+        let job = Job {
+            search_id: SearchId::from_uuid(Uuid::nil()),
+            project_id: ProjectId::from_uuid(Uuid::nil()),
+            name: None,
+            state,
+            reason: None,
+            files: vec![file],
+            created_at: Timestamp::UNIX_EPOCH,
+            completed_at: None,
+            revision: 1,
+        };
+        serde_json::to_value(SearchView::of(job, details)).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_in_the_phase_that_follows_from_what_is_known_of_it() {
+        let failed = Some(Outcome::Failed { reason: "no text".into() });
+        let parsing = JobState::Parsing;
+        for (state, file, bytes, phase, percent) in [
+            (JobState::Uploading, file(false, None), None, "awaited", None),
+            (parsing, file(true, None), None, "waiting", None),
+            (parsing, file(true, None), Some(0), "reading", Some(0)),
+            (parsing, file(true, None), Some(199), "reading", Some(99)),
+            (parsing, file(true, None), Some(200), "marking_duplicates", None),
+            (parsing, file(true, completed()), Some(200), "done", None),
+            (parsing, file(true, failed), Some(20), "failed", None),
+            (JobState::Error, file(false, None), None, "failed", None),
+        ] {
+            let progress = bytes.map(|bytes| (FILE, Progress { records: 1, bytes })).into_iter().collect();
+            let shown = shown(state, file, Some(&Details { progress, duplicates: Vec::new() }));
+            let shown = &shown["files"][0];
+            assert_eq!((&shown["phase"], shown["read_percent"].as_u64()), (&phase.into(), percent));
         }
     }
-}
 
-/// Reads the `next` of a page.
-pub(super) fn parse_cursor(text: &str) -> Result<Cursor, ()> {
-    let (created_at, search_id) = text.split_once('.').ok_or(())?;
-    let nanoseconds = created_at.parse().map_err(|_| ())?;
-    Ok(Cursor {
-        created_at: Timestamp::from_nanosecond(nanoseconds).map_err(|_| ())?,
-        partition: search_id.parse::<SearchId>().map_err(|_| ())?,
-    })
+    #[test]
+    fn every_record_is_accounted_for() {
+        for duplicates in [0, 3, 8, 9] {
+            let details = Details { progress: Vec::new(), duplicates: vec![(FILE, duplicates)] };
+            let shown = shown(JobState::Completed, file(true, completed()), Some(&details));
+            let total = |name: &str| shown["totals"][name].as_u64().unwrap();
+            assert_eq!(total("records"), total("studies") + total("unread"));
+            assert_eq!(total("studies"), total("unique") + total("duplicates"));
+            assert_eq!(total("duplicates"), duplicates.min(8));
+        }
+    }
+
+    #[test]
+    fn a_list_says_nothing_that_was_not_read_for_it() {
+        let shown = shown(JobState::Parsing, file(true, completed()), None);
+        assert_eq!(shown.get("totals"), None);
+        assert_eq!(shown["files"][0].get("phase"), None);
+        assert_eq!(shown["files"][0]["outcome"].get("duplicates"), None);
+    }
 }

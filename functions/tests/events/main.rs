@@ -5,6 +5,7 @@
 mod dispatch_outbox;
 mod frames;
 mod notify_upload;
+mod openapi;
 mod parse_references;
 mod report_faults;
 mod run_saga;

@@ -1,8 +1,16 @@
 //! Every operation that the HTTP API describes, asked for by callers whose project it is and by others.
 
+use embedded::Store;
 use events::{Installation, event};
 use functions::start_upload::{NewFile, NewSearch, StartUpload};
-use imports::{JobState, ProjectId};
+use imports::messages::ObjectRef;
+use imports::{
+    Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, Quarantined, SearchId,
+    Study, StudyId, TrackReading, WriteStudies,
+};
+use jiff::Timestamp;
+use outbox::{View, WriteViews};
+use references::{Quarantine, Reference};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -49,8 +57,50 @@ async fn operations(function: &StartUpload) -> Vec<(String, String)> {
             operations.push((method.to_uppercase(), path.clone()));
         }
     }
-    assert!(operations.len() >= 6, "{operations:?}");
+    assert!(operations.len() >= 13, "{operations:?}");
     operations
+}
+
+/// A search of ours with one file that was read: a study, and a record that could not be.
+async fn imported(store: &Store) -> SearchId {
+    let (search_id, file_id) =
+        (SearchId::from_uuid(Uuid::from_u128(1)), FileId::from_uuid(Uuid::from_u128(2)));
+    let fence = store.begin(search_id, file_id, 1).await.unwrap().fence;
+    let study = Study {
+        id: StudyId::of(search_id, file_id, 1),
+        project_id: of(OURS),
+        search_id,
+        file_id,
+        record: 1,
+        line: 1,
+        bytes: None,
+        reference: Reference { title: "secret".into(), ..Reference::default() },
+        duplicate: None,
+    };
+    let (reason, excerpt) = ("no title".to_owned(), "secret".to_owned());
+    let record = Quarantine { number: 2, line: 2, bytes: 0..1, reason, excerpt };
+    let unread = Quarantined { search_id, file_id, record };
+    store.store(&Fenced { search_id, file_id, fence }, &[study], &[unread]).await.unwrap();
+    let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
+    let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };
+    let name = "secret.ris".to_owned();
+    store.finish(&ParsedFile { search_id, file_id, position: 0, name: name.clone(), object }).await.unwrap();
+    let counts = Counts { records: 2, studies: 1, quarantined: 1, ..Counts::default() };
+    let outcome = Some(Outcome::Completed(counts));
+    let (size_bytes, announced_bytes, received) = (Some(1), None, true);
+    let job = Job {
+        search_id,
+        project_id: of(OURS),
+        name: Some("ours".to_owned()),
+        state: JobState::Completed,
+        reason: None,
+        files: vec![JobFile { file_id, name: Some(name), size_bytes, announced_bytes, received, outcome }],
+        created_at: Timestamp::UNIX_EPOCH,
+        completed_at: None,
+        revision: 1,
+    };
+    store.write(&[View::from(&job)]).await.unwrap();
+    search_id
 }
 
 /// The status of the answer to an operation on our project and a search in it.
@@ -62,6 +112,7 @@ async fn status(
 ) -> u64 {
     let (method, path) = operation;
     let path = path.replace("{project}", OURS).replace("{search}", search);
+    let path = path.replace("{study}", "0-1").replace("{record}", "0-2");
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
     let body = json!(manifest("asked for by somebody"));
     let asked = request(method, &path, projects, (method == "POST").then_some(&body));
@@ -79,12 +130,16 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     let installation = Installation::new();
     let function = StartUpload::over(&installation.backend().ports).unwrap();
     let announced = function.create(of(OURS), &manifest("ours")).await.unwrap();
-    let search = announced.search_id.to_string();
-    let operations = operations(&function).await;
+    let (announced, imported) = (announced.search_id, imported(&installation.store).await);
+    // What is about no project is for everybody.
+    let mut operations = operations(&function).await;
+    operations.retain(|(_, path)| path.contains('{'));
+    // One is withdrawn, and the other is read.
+    let search = |method: &str| if method == "DELETE" { announced } else { imported }.to_string();
     for operation in &operations {
         for foreign in [Some(THEIRS), Some(""), Some("[]"), None] {
             assert_eq!(
-                status(&function, operation, &search, foreign).await,
+                status(&function, operation, &search(&operation.0), foreign).await,
                 404,
                 "{operation:?} for {foreign:?}"
             );
@@ -92,11 +147,11 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     }
     let jobs = installation.backend().ports.jobs().unwrap();
     let listed = jobs.of_project(of(OURS), None, 10).await.unwrap().items;
-    assert_eq!(listed.len(), 1, "nothing was announced");
+    assert_eq!(listed.len(), 2, "nothing was announced");
     assert_eq!(listed[0].state, JobState::Uploading, "nothing was withdrawn");
     for operation in &operations {
         for ours in [&format!("[{THEIRS} {OURS}]"), "*"] {
-            let status = status(&function, operation, &search, Some(ours)).await;
+            let status = status(&function, operation, &search(&operation.0), Some(ours)).await;
             assert!((200..300).contains(&status), "{operation:?} for {ours:?}: {status}");
         }
     }

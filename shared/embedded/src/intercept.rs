@@ -106,7 +106,7 @@ pub enum Call {
     StudiesFinish,
     /// [`imports::WriteStudies::mark`].
     StudiesMark,
-    /// [`imports::ReadStudies::studies`].
+    /// [`imports::ReadStudies::select`].
     StudiesRead,
     /// [`imports::ReadStudies::quarantined`].
     StudiesQuarantined,

@@ -3,9 +3,11 @@
 //! What is the same for all records of a file is said once, in a row of `source`; what follows from the place of a study,
 //! such as its id, is not said at all. So what a record takes is bounded by what it says, and a few dozen bytes.
 
+use std::ops::Range;
+
 use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId};
 use references::{Quarantine, Reference, Sparse};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,7 @@ pub(crate) struct New {
     project: Option<ProjectId>,
     record: i64,
     text: String,
+    bytes: Option<Range<u64>>,
 }
 
 /// What the text of a study says.
@@ -44,6 +47,7 @@ impl New {
             project: Some(study.project_id),
             record: int(study.record),
             text: json(&said)?,
+            bytes: study.bytes.clone(),
         })
     }
 
@@ -54,29 +58,42 @@ impl New {
             project: None,
             record: int(quarantined.record.number),
             text: json(&quarantined.record)?,
+            bytes: None,
         })
     }
 }
 
-const STUDY: &str = "INSERT INTO study (source, record, study) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+const STUDY: &str = "INSERT INTO study (source, record, study, start, length) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT DO NOTHING";
 const QUARANTINE: &str =
     "INSERT INTO quarantine (source, record, quarantined) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 pub(crate) fn insert_studies(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, STUDY, rows)
+    insert(db, STUDY, rows, |statement, source, New { record, text, bytes, .. }| {
+        let start = bytes.as_ref().map(|bytes| int(bytes.start));
+        let length = bytes.as_ref().map(|bytes| int(bytes.end.saturating_sub(bytes.start)));
+        statement.execute(params![source, record, text, start, length])
+    })
 }
 
 pub(crate) fn insert_quarantined(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, QUARANTINE, rows)
+    insert(db, QUARANTINE, rows, |statement, source, New { record, text, .. }| {
+        statement.execute(params![source, record, text])
+    })
 }
 
-fn insert(db: &Connection, sql: &str, rows: &[New]) -> Result<(), Fault> {
+fn insert(
+    db: &Connection,
+    sql: &str,
+    rows: &[New],
+    put: impl Fn(&mut Statement<'_>, i64, &New) -> rusqlite::Result<usize>,
+) -> Result<(), Fault> {
     let mut statement = db.prepare_cached(sql)?;
     for of_file in rows.chunk_by(|one, next| (one.search, one.file) == (next.search, next.file)) {
         let Some(first) = of_file.first() else { continue };
         let source = source(db, first.search, first.file, first.project)?;
         for row in of_file {
-            statement.execute(params![source, row.record, row.text])?;
+            put(&mut statement, source, row)?;
         }
     }
     Ok(())
@@ -140,16 +157,24 @@ pub(crate) fn mark(db: &Connection, marks: &[Mark]) -> Result<(), Fault> {
 }
 
 pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length
     FROM source
     JOIN study ON study.source = source.seq
     LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record
     LEFT JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
+/// The order of the tables is said, as SQLite cannot know that marks are rare.
+pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length
+    FROM source
+    CROSS JOIN mark ON mark.source = source.seq
+    CROSS JOIN study ON study.source = mark.source AND study.record = mark.record
+    JOIN source AS original ON original.seq = mark.original
+    WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 ORDER BY mark.record LIMIT ?4";
 pub(crate) const IDENTITIES: &str = "SELECT record, study FROM study
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
-const QUARANTINED: &str = "SELECT quarantined FROM quarantine
+pub(crate) const QUARANTINED: &str = "SELECT quarantined FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
 pub(crate) const DUPLICATES: &str = "SELECT count(*) FROM mark
@@ -169,37 +194,52 @@ fn said<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     from_json(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
 }
 
+/// Where a study is in its file, unless a release before stored it.
+fn bytes(row: &Row<'_>) -> Result<Option<Range<u64>>, Fault> {
+    let Some((start, length)) = row.get::<_, Option<i64>>(7)?.zip(row.get::<_, Option<i64>>(8)?) else {
+        return Ok(None);
+    };
+    Ok(Some(uint(start)..uint(start).saturating_add(uint(length))))
+}
+
 impl Page {
+    /// The rows of a query, while the texts in one of its columns take fewer than so many bytes.
     fn rows<T>(
         self,
         db: &Connection,
         sql: &str,
+        text: usize,
+        most_bytes: usize,
         decode: impl Fn(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
         let Self { search, file, after, limit: count } = self;
         let mut statement = db.prepare_cached(sql)?;
         let mut rows =
             statement.query(params![search.to_string(), file.to_string(), int(after), limit(count)])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
+        let (mut found, mut bytes) = (Vec::new(), 0_usize);
+        while bytes < most_bytes
+            && let Some(row) = rows.next()?
+        {
+            bytes = bytes.saturating_add(row.get_ref(text)?.as_bytes().map_err(rusqlite::Error::from)?.len());
             found.push(decode(row)?);
         }
         Ok(found)
     }
 
-    pub(crate) fn studies(self, db: &Connection) -> Result<Vec<Study>, Fault> {
-        self.rows(db, STUDIES, |row| self.study(row))
+    /// Those that take so many bytes at most, or one more; only the marked ones, if no others are wanted.
+    pub(crate) fn studies(self, db: &Connection, marked: bool, bytes: usize) -> Result<Vec<Study>, Fault> {
+        self.rows(db, if marked { MARKED } else { STUDIES }, 1, bytes, |row| self.study(row))
     }
 
     pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
-        self.rows(db, IDENTITIES, |row| {
+        self.rows(db, IDENTITIES, 1, usize::MAX, |row| {
             let Read { reference, .. } = said(row, 1)?;
             Ok(Identity::of(uint(row.get(0)?), reference))
         })
     }
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
-        self.rows(db, QUARANTINED, |row| {
+        self.rows(db, QUARANTINED, 0, usize::MAX, |row| {
             let record: Quarantine = said(row, 0)?;
             Ok(Quarantined { search_id: self.search, file_id: self.file, record })
         })
@@ -216,6 +256,7 @@ impl Page {
             file_id: self.file,
             record,
             line,
+            bytes: bytes(row)?,
             reference,
             duplicate: self.duplicate(row)?,
         })

@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -44,6 +44,7 @@ const MIGRATIONS: [&str; 11] = [
     include_str!("fences.sql"),
     include_str!("open_by_project.sql"),
     include_str!("compact.sql"),
+    include_str!("bytes.sql"),
     include_str!("failures.sql"),
 ];
 
@@ -196,7 +197,13 @@ mod tests {
             (views::LIST, "USING INDEX job_by_project"),
             (rows::DUPLICATES, "SEARCH mark USING PRIMARY KEY (source=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
+            (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),
             (rows::IDENTITIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (
+                rows::QUARANTINED,
+                "SEARCH quarantine USING INDEX sqlite_autoindex_quarantine_1 (source=? AND record>?)",
+            ),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use imports::{Fenced, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
-use imports::{FileId, SearchId};
+use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
 use rusqlite::{Connection, params};
 
@@ -80,16 +80,15 @@ impl WriteStudies for Store {
 
 #[async_trait]
 impl ReadStudies for Store {
-    async fn studies(
+    async fn select(
         &self,
         search: SearchId,
         file: FileId,
-        after: u64,
-        limit: usize,
+        Selection { marked, after, limit, bytes }: Selection,
     ) -> Result<Vec<Study>, StoreError> {
         let doing = format!("reading the studies of file {file} of search {search}");
         let page = Page { search, file, after, limit };
-        self.look(Call::StudiesRead, doing, move |db| page.studies(db)).await
+        self.look(Call::StudiesRead, doing, move |db| page.studies(db, marked, bytes)).await
     }
 
     async fn quarantined(

@@ -12,6 +12,11 @@ use crate::ids::{FileId, ProjectId, SearchId};
 use crate::job::Job;
 use crate::saga::SearchImport;
 
+/// The most jobs that are looked at for one page.
+pub const MOST_SCANNED: usize = 1_000;
+/// How many of them are read at once when few are wanted.
+const AT_ONCE: usize = 200;
+
 /// Reads jobs.
 #[derive(Clone)]
 pub struct Jobs {
@@ -66,8 +71,44 @@ impl Jobs {
         after: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<Job>, StoreError> {
-        let Page { items, next } = self.views.list(project.as_uuid(), after, limit).await?;
-        Ok(Page { items: items.into_iter().map(read).collect::<Result<_, _>>()?, next })
+        self.matching(project, after, limit, |_| true).await
+    }
+
+    /// The same for those that are wanted, as they are now. So that a request stays bounded, at most [`MOST_SCANNED`] jobs
+    /// are looked at: a page may be short, or empty, although more follows after its `next`.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn matching(
+        &self,
+        project: ProjectId,
+        after: Option<Cursor>,
+        limit: usize,
+        is_wanted: impl Fn(&Job) -> bool + Send + Sync,
+    ) -> Result<Page<Job>, StoreError> {
+        let (mut items, mut place, mut left, mut at_once) = (Vec::new(), after, MOST_SCANNED, limit);
+        loop {
+            let found = self.views.written.list(project.as_uuid(), place, at_once.min(left)).await?;
+            // A view as it is now need not say where in the list it was written.
+            let places: Vec<Cursor> = found.items.iter().map(View::place).collect();
+            left = left.saturating_sub(places.len());
+            let mut views = places.into_iter().zip(self.views.refresh(found.items).await?).peekable();
+            while let Some((at, view)) = views.next() {
+                place = Some(at);
+                let job = read(view)?;
+                if is_wanted(&job) {
+                    items.push(job);
+                }
+                if items.len() == limit {
+                    let is_last = found.next.is_none() && views.peek().is_none();
+                    return Ok(Page { items, next: place.filter(|_| !is_last) });
+                }
+            }
+            if found.next.is_none() || left == 0 {
+                return Ok(Page { items, next: found.next });
+            }
+            at_once = AT_ONCE;
+        }
     }
 
     /// How far the files of a search are, for those that have reported at all.

@@ -40,7 +40,7 @@ pub use objects::{
 pub use ports::{Library, Ports, Settings};
 pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
-pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Study, StudyId, WriteStudies};
+pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId, WriteStudies};
 
 /// The application's name, in the types and sources of its messages.
 pub const SYSTEM: &str = "search-import";

@@ -1,5 +1,7 @@
 //! Studies, and the records that could not be read.
 
+use std::ops::Range;
+
 use async_trait::async_trait;
 use messages::StoreError;
 use references::{Quarantine, Reference};
@@ -44,6 +46,9 @@ pub struct Study {
     pub record: u64,
     /// The line it begins at, from 1.
     pub line: u64,
+    /// Where its bytes are in the file as it was uploaded; none in what releases before stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Range<u64>>,
     /// What it says.
     pub reference: Reference,
     /// The study that it repeats, if it does. Not stored with a study, but by [`WriteStudies::mark`].
@@ -131,20 +136,47 @@ pub trait WriteStudies: Send + Sync {
     async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError>;
 }
 
+/// Which studies of a file to read, and how many at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    /// Only those that are marked as duplicates.
+    pub marked: bool,
+    /// Those after this record number; 0 for the first page.
+    pub after: u64,
+    /// The most studies.
+    pub limit: usize,
+    /// The most bytes that they take in the store: the study that reaches it is the last one of the page.
+    pub bytes: usize,
+}
+
 /// Reads what was stored.
 #[async_trait]
 pub trait ReadStudies: Send + Sync {
-    /// Up to `limit` studies of a file in record order, after record number `after` (0 for the first page).
+    /// Some studies of a file in record order; none when there are no more.
     ///
     /// # Errors
     /// When the store does not answer, or holds something that is not a study.
+    async fn select(
+        &self,
+        search: SearchId,
+        file: FileId,
+        selection: Selection,
+    ) -> Result<Vec<Study>, StoreError>;
+
+    /// Up to `limit` studies of a file in record order, after record number `after` (0 for the first page), however
+    /// large they are.
+    ///
+    /// # Errors
+    /// As [`ReadStudies::select`].
     async fn studies(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Study>, StoreError>;
+    ) -> Result<Vec<Study>, StoreError> {
+        self.select(search, file, Selection { marked: false, after, limit, bytes: usize::MAX }).await
+    }
 
     /// Up to `limit` quarantined records of a file in record order, after record number `after`.
     ///

@@ -79,11 +79,12 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
-        // Only marked studies are in it, and they are rare.
+        // Only marked studies are in it, and they are rare. It is read from its end, in the order of records: two indexes
+        // on the same fields in the same direction would count as one.
         index(
             collections::STUDY,
-            "duplicates",
-            doc! { studies::SEARCH: 1, studies::FILE: 1 },
+            "marked",
+            doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: -1 },
             doc! { "partialFilterExpression": { studies::DUPLICATE: { "$exists": true } } },
         ),
         // Records with something poisoned: few, of many that wait.

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Study, StudyId,
-    WriteStudies,
+    Fenced, FileId, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Selection, Study,
+    StudyId, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
@@ -26,13 +26,15 @@ pub(crate) const FILE: &str = "FileId";
 pub(crate) const RECORD: &str = "Record";
 const PROJECT: &str = "ProjectId";
 const LINE: &str = "Line";
+/// Where the record is in its file; there is no such field in what releases before stored.
+const BYTES: &str = "Bytes";
 const REFERENCE: &str = "Reference";
 /// The mark of a study that repeats another; there is no such field in others.
 pub(crate) const DUPLICATE: &str = "Duplicate";
 const QUARANTINE: &str = "Quarantine";
 
 fn encode_study(study: &Study) -> Result<Document, Fault> {
-    Ok(doc! {
+    let mut document = doc! {
         ID: study.id.key(),
         PROJECT: study.project_id.as_uuid().key(),
         SEARCH: study.search_id.key(),
@@ -40,7 +42,11 @@ fn encode_study(study: &Study) -> Result<Document, Fault> {
         RECORD: int(study.record),
         LINE: int(study.line),
         REFERENCE: to_bson(&study.reference)?,
-    })
+    };
+    if let Some(bytes) = &study.bytes {
+        document.insert(BYTES, to_bson(bytes)?);
+    }
+    Ok(document)
 }
 
 fn decode_study(stored: &Document) -> Result<Study, String> {
@@ -53,6 +59,7 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
         file_id,
         record,
         line: count_field(stored, LINE)?,
+        bytes: stored.get(BYTES).cloned().map(crate::value::from_bson).transpose()?,
         reference: serde_field(stored, REFERENCE)?,
         duplicate: stored.get(DUPLICATE).cloned().map(crate::value::from_bson).transpose()?,
     })
@@ -195,14 +202,14 @@ fn is_only_repetition(error: &Error) -> bool {
 
 #[async_trait]
 impl ReadStudies for Mongo {
-    async fn studies(
+    async fn select(
         &self,
         search: SearchId,
         file: FileId,
-        after: u64,
-        limit: usize,
+        Selection { marked, after, limit, bytes }: Selection,
     ) -> Result<Vec<Study>, StoreError> {
-        let work = page(self, &STUDIES, (search, file), (after, limit));
+        let shelf = if marked { &MARKED } else { &STUDIES };
+        let work = page(self, shelf, (search, file), Room { after, limit, bytes });
         self.call(format!("reading the studies of file {file} of search {search}"), work).await
     }
 
@@ -213,7 +220,7 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
-        let work = page(self, &QUARANTINED, (search, file), (after, limit));
+        let work = page(self, &QUARANTINED, (search, file), Room { after, limit, bytes: usize::MAX });
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
     }
 
@@ -224,7 +231,7 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Identity>, StoreError> {
-        let work = page(self, &IDENTITIES, (search, file), (after, limit));
+        let work = page(self, &IDENTITIES, (search, file), Room { after, limit, bytes: usize::MAX });
         let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
         self.call(doing, work).await
     }
@@ -248,31 +255,48 @@ impl ReadStudies for Mongo {
 struct Shelf<T> {
     collection: &'static str,
     what: &'static str,
+    /// Only those that are marked as duplicates.
+    marked: bool,
     /// All of them when there are none.
     fields: fn() -> Document,
     decode: fn(&Document) -> Result<T, String>,
 }
 
-const STUDIES: Shelf<Study> =
-    Shelf { collection: collections::STUDY, what: "a study", fields: Document::new, decode: decode_study };
+const STUDIES: Shelf<Study> = Shelf {
+    collection: collections::STUDY,
+    what: "a study",
+    marked: false,
+    fields: Document::new,
+    decode: decode_study,
+};
+const MARKED: Shelf<Study> = Shelf { marked: true, ..STUDIES };
 const IDENTITIES: Shelf<Identity> = Shelf {
     collection: collections::STUDY,
     what: "a study",
+    marked: false,
     fields: identity_fields,
     decode: decode_identity,
 };
 const QUARANTINED: Shelf<Quarantined> = Shelf {
     collection: collections::QUARANTINE,
     what: "a quarantined record",
+    marked: false,
     fields: Document::new,
     decode: decode_quarantined,
 };
+
+/// Where a page begins, and what it may come to.
+struct Room {
+    after: u64,
+    limit: usize,
+    bytes: usize,
+}
 
 async fn page<T>(
     mongo: &Mongo,
     shelf: &Shelf<T>,
     (search, file): (SearchId, FileId),
-    (after, limit): (u64, usize),
+    Room { after, limit, bytes: most_bytes }: Room,
 ) -> Result<Vec<T>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
@@ -280,14 +304,20 @@ async fn page<T>(
     }
     let mut filter = of_file(search, file);
     filter.insert(RECORD, doc! { "$gt": int(after) });
-    let collection = mongo.collection(shelf.collection);
-    let found = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });
-    let found = found.limit(int(limit)).await?;
-    let foreign =
-        |stored: &Document, why: &str| Fault::foreign(shelf.collection, stored.get(ID), shelf.what, why);
-    found
-        .map_err(Fault::from)
-        .and_then(async |stored| (shelf.decode)(&stored).map_err(|why| foreign(&stored, &why)))
-        .try_collect()
-        .await
+    if shelf.marked {
+        filter.insert(DUPLICATE, doc! { "$exists": true });
+    }
+    let collection = mongo.collection(shelf.collection).clone_with_type::<RawDocumentBuf>();
+    let find = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });
+    let mut cursor = find.limit(int(limit)).await?;
+    let (mut found, mut bytes) = (Vec::new(), 0_usize);
+    while bytes < most_bytes
+        && let Some(stored) = cursor.try_next().await?
+    {
+        bytes = bytes.saturating_add(stored.as_bytes().len());
+        let stored = Document::try_from(stored.as_ref()).map_err(Fault::encode)?;
+        let foreign = |why: String| Fault::foreign(shelf.collection, stored.get(ID), shelf.what, &why);
+        found.push((shelf.decode)(&stored).map_err(foreign)?);
+    }
+    Ok(found)
 }

@@ -65,6 +65,40 @@ impl fmt::Display for Certainty {
 }
 
 impl Encoding {
+    /// The text of one record of a file in this encoding, by the rule by which records are read, and as much
+    /// as can be shown of bytes that are no text. With `is_cut` the bytes end somewhere in the record, and a character of which
+    /// only the beginning is there is left out.
+    #[must_use]
+    pub fn text(self, record: &[u8], is_cut: bool) -> String {
+        if self.is_utf16() {
+            let (mut utf16, mut text) = (Utf16::new(self), Vec::new());
+            utf16.push(record, &mut text);
+            if !is_cut {
+                utf16.finish(&mut text);
+            }
+            return String::from_utf8_lossy(&text).into_owned();
+        }
+        let whole = match std::str::from_utf8(record) {
+            Err(error) if is_cut && error.error_len().is_none() => record.get(..error.valid_up_to()),
+            _ => None,
+        };
+        decode_for_display(whole.unwrap_or(record), self.legacy()).into_owned()
+    }
+
+    /// What a record is read by that is not UTF-8.
+    fn legacy(self) -> &'static encoding_rs::Encoding {
+        match self {
+            Self::MacRoman => encoding_rs::MACINTOSH,
+            Self::Other(OtherEncoding(encoding)) => encoding,
+            Self::Utf8
+            | Self::Utf8Bom
+            | Self::Utf16Le
+            | Self::Utf16Be
+            | Self::Windows1252
+            | Self::Iso8859_1 => encoding_rs::WINDOWS_1252,
+        }
+    }
+
     pub(crate) fn is_utf16(self) -> bool {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
@@ -188,6 +222,25 @@ mod tests {
         assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap(), "Müller – café");
         assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
         assert!(decode(b"a\0b", WINDOWS_1252).is_err());
+    }
+
+    #[test]
+    fn a_record_is_shown_as_it_was_read() {
+        let utf16: Vec<u8> = "é𝄞".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (name, bytes, is_cut, text) in [
+            ("UTF-8", "Müller".as_bytes(), false, "Müller"),
+            ("UTF-8", &"Mü".as_bytes()[..2], true, "M"),
+            ("ISO-8859-1", b"M\xFCller caf\xE9", false, "Müller café"),
+            // Files merged from two databases.
+            ("Windows-1252", "Müller".as_bytes(), false, "Müller"),
+            ("MacRoman", b"M\x9Fller", false, "Müller"),
+            ("Shift_JIS", b"\x83\x89", false, "ラ"),
+            ("UTF-16 (little-endian)", &utf16, false, "é𝄞"),
+            ("UTF-16 (little-endian)", &utf16[..5], true, "é"),
+            ("UTF-8", b"a\0b\xFF", false, "a\0b\u{FFFD}"),
+        ] {
+            assert_eq!(Encoding::named(name).unwrap().text(bytes, is_cut), text, "{name}");
+        }
     }
 
     #[test]

@@ -68,7 +68,11 @@ impl<S: Saga> Views<S> {
         Ok(Page { items: self.refresh(items).await?, next })
     }
 
-    async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
+    /// Each of these views as it is now, in their order.
+    ///
+    /// # Errors
+    /// When a store does not answer.
+    pub async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
         let partitions: Vec<PartitionKey> = written.iter().map(|view| view.partition).collect();
         let mut shown = self.shown(&partitions).await?;
         let latest = written.into_iter().filter_map(|view| {

@@ -1,8 +1,8 @@
 //! What [`WriteStudies`] and [`ReadStudies`] promise.
 
 use imports::{
-    Duplicate, Fenced, FileId, Identity, Mark, Place, ReadStudies, Reason, SearchId, Study, StudyId,
-    TrackReading, WriteStudies,
+    Duplicate, Fenced, FileId, Identity, Mark, Place, ReadStudies, Reason, SearchId, Selection, Study,
+    StudyId, TrackReading, WriteStudies,
 };
 use messages::Host;
 use references::Reference;
@@ -66,6 +66,9 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
     a_mark_replaces_only_that_of_a_later_study(ports).await?;
+    marked_studies_are_listed_by_themselves(ports).await?;
+    a_page_ends_with_the_study_that_fills_it(ports).await?;
+    a_study_says_where_it_was_if_that_was_known(ports).await?;
     discarding_a_file_leaves_its_neighbours(ports).await?;
     whoever_began_before_a_file_was_discarded_stores_nothing_more(ports).await?;
     a_file_that_was_read_to_its_end_is_not_discarded(ports).await?;
@@ -219,6 +222,83 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
     assert_eq!(marks().await?[2], Some(duplicate(first, 0, 4)));
     let count = async |file| ports.read.duplicates(search, file).await;
     assert_eq!((count(second).await?, count(first).await?), (2, 0));
+    Ok(())
+}
+
+/// Which of a file's studies are marked, each mark with the first study of the file as its original.
+async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> Checked {
+    let of = StudyId::of(search_id, file_id, 1);
+    let duplicate = Duplicate { of, file_id, position: 0, record: 1, reason: Reason::Pmid };
+    let mark = |record: &u64| Mark { search_id, file_id, record: *record, duplicate };
+    Ok(ports.write.mark(&records.iter().map(mark).collect::<Vec<_>>()).await?)
+}
+
+/// In pages, in the order of records whatever the order of marking, with their marks; no other file's are among them.
+///
+/// # Errors
+/// When a port fails.
+pub async fn marked_studies_are_listed_by_themselves(ports: &Ports<'_>) -> Checked {
+    let (search, file, other) =
+        (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
+    let studies = |file| (1..=20).map(|record| search::study(search, file, record)).collect::<Vec<_>>();
+    ports.begin_with(search, file, &studies(file)).await?;
+    ports.begin_with(search, other, &studies(other)).await?;
+    let page = async |after, limit| {
+        let selection = Selection { marked: true, after, limit, bytes: usize::MAX };
+        let found = ports.read.select(search, file, selection).await?;
+        Ok::<_, messages::StoreError>(found.iter().map(|study| study.record).collect::<Vec<_>>())
+    };
+    assert!(page(0, 10).await?.is_empty());
+    mark_some(ports, search, other, &[2, 3]).await?;
+    mark_some(ports, search, file, &[17, 4, 9]).await?;
+    for (after, limit, records) in
+        [(0, 10, &[4, 9, 17][..]), (0, 2, &[4, 9]), (9, 2, &[17]), (17, 2, &[]), (0, 0, &[])]
+    {
+        assert_eq!(page(after, limit).await?, records, "{limit} after {after}");
+    }
+    let selection = Selection { marked: true, after: 9, limit: 1, bytes: usize::MAX };
+    let marked = ports.read.select(search, file, selection).await?;
+    assert_eq!(marked, ports.read.studies(search, file, 16, 1).await?, "with all that they say");
+    Ok(())
+}
+
+/// However many more were asked for: studies may be as large as a record of a file.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_page_ends_with_the_study_that_fills_it(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let long = |record| {
+        let study = search::study(search, file, record);
+        let reference = Reference { r#abstract: Some("x".repeat(10_000)), ..study.reference };
+        Study { reference, ..study }
+    };
+    ports.begin_with(search, file, &(1..=9).map(long).collect::<Vec<_>>()).await?;
+    mark_some(ports, search, file, &[2, 3, 4, 5]).await?;
+    for (marked, after, bytes, count) in [
+        (false, 0, usize::MAX, 9),
+        (false, 0, 25_000, 3),
+        (false, 7, 25_000, 2),
+        (false, 0, 1, 1),
+        (true, 0, 15_000, 2),
+        (true, 4, 15_000, 1),
+    ] {
+        let selection = Selection { marked, after, limit: 100, bytes };
+        assert_eq!(ports.read.select(search, file, selection).await?.len(), count, "{selection:?}");
+    }
+    Ok(())
+}
+
+/// Releases before did not store it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_study_says_where_it_was_if_that_was_known(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let at = |record, bytes| Study { bytes, ..search::study(search, file, record) };
+    let studies = [at(1, Some(0..2)), at(2, None), at(3, Some(5_000_000_000..5_000_000_000))];
+    ports.begin_with(search, file, &studies).await?;
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?, studies);
     Ok(())
 }
 

@@ -323,7 +323,7 @@ async fn a_hundred_attacks_are_refused_with_a_line_each() -> Tested {
     // The form was not used up, and nothing else was stored.
     assert_eq!(server.upload(upload, &psycinfo()).await?.status(), StatusCode::NO_CONTENT);
     let listed = json_of(server.get(&format!("/projects/{PROJECT}/searches")).await?).await?;
-    assert_eq!(listed["searches"].as_array().map(Vec::len), Some(1));
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
     assert_eq!(server.stop(), Some(0));
     Ok(())
 }

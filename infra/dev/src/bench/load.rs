@@ -233,7 +233,7 @@ impl Load {
         loop {
             let url = self.url(&format!("/projects/{}/searches?limit={PAGE}{after}", self.project));
             let page: Value = serde_json::from_slice(&self.client.get(url).send().await?.bytes().await?)?;
-            for search in page["searches"].as_array().context("no list")? {
+            for search in page["items"].as_array().context("no list")? {
                 listed.insert(id(&search["search_id"])?, search.clone());
             }
             match page["next"].as_str() {

@@ -31,6 +31,16 @@ const NAMES: [(Encoding, &str); 7] = [
     (Encoding::MacRoman, "macintosh"),
 ];
 
+impl Encoding {
+    /// The encoding that is shown under this name.
+    #[must_use]
+    pub fn named(shown: &str) -> Option<Self> {
+        let known = NAMES.iter().map(|(encoding, _)| *encoding).find(|known| known.to_string() == shown);
+        let other = || encoding_rs::Encoding::for_label(shown.as_bytes());
+        known.or_else(|| other().map(|encoding| Self::Other(OtherEncoding(encoding))))
+    }
+}
+
 impl Serialize for Encoding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match (NAMES.iter().find(|(encoding, _)| encoding == self), self) {
@@ -67,7 +77,9 @@ mod tests {
             let json = serde_json::to_string(&encoding).unwrap();
             assert_eq!(json, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
+            assert_eq!(Encoding::named(&encoding.to_string()), Some(encoding));
         }
         assert!(serde_json::from_str::<Encoding>("\"rot13\"").is_err());
+        assert_eq!(Encoding::named("rot13"), None);
     }
 }

@@ -39,6 +39,7 @@ pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
         file_id,
         record,
         line: record * 10,
+        bytes: Some(record * 100..record * 100 + 90),
         reference: Reference { title: format!("Study {record}: Ärzte"), ..Reference::default() },
         duplicate: None,
     }

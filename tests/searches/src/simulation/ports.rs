@@ -9,7 +9,7 @@ use imports::objects::ObjectStream;
 use imports::{
     Fenced, FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, Place, PresignUpload,
     PresignedPost, Progress, Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReportProgress,
-    SearchId, Study, TrackReading, UploadGrant, WriteStudies,
+    SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -325,7 +325,7 @@ impl WriteStudies for Own {
 #[async_trait]
 impl ReadStudies for Own {
     /// For readers, of which there are none here.
-    async fn studies(&self, _: SearchId, _: FileId, _: u64, _: usize) -> Result<Vec<Study>, StoreError> {
+    async fn select(&self, _: SearchId, _: FileId, _: Selection) -> Result<Vec<Study>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -2,6 +2,7 @@
 
 use backend::SystemHost;
 use futures::TryStreamExt;
+use imports::{Duplicate, Fenced, Mark, ReadStudies, Reason, Selection, StudyId, TrackReading, WriteStudies};
 use jiff::Timestamp;
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
@@ -105,6 +106,27 @@ async fn the_planner_takes_the_index_of_what_waits() -> Tested {
         assert_eq!((int(stats, "totalDocsExamined"), int(stats, "nReturned")), (0, 0), "{stats}");
         assert!(int(stats, "totalKeysExamined") <= 1, "{stats}");
     }
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn listing_marked_studies_does_not_read_the_others() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
+    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
+    let studies: Vec<_> =
+        (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
+    scratch.mongo.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
+    let of = StudyId::of(search_id, file_id, 1);
+    let duplicate = Duplicate { of, file_id, position: 0, record: 1, reason: Reason::Doi };
+    let marks = [500, 1_000, 1_900].map(|record| Mark { search_id, file_id, record, duplicate });
+    scratch.mongo.mark(&marks).await?;
+    scratch.profile().await?;
+    let selection = Selection { marked: true, after: 500, limit: 100, bytes: usize::MAX };
+    assert_eq!(scratch.mongo.select(search_id, file_id, selection).await?.len(), 2);
+    let operation = executed(&scratch, collections::STUDY, "query").await?;
+    assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (2, 2));
+    assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
     scratch.end().await
 }
 

@@ -1,0 +1,326 @@
+//! What the API shows of studies and of records that could not be read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use imports::{Duplicate, Quarantined, Reason, Study};
+use messages::StoreError;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::paging::{Place, RecordPlace};
+use super::walk::shown;
+use crate::start_upload::Raw;
+
+/// A study: one bibliographic record as it was read.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StudyView {
+    /// What the study is addressed by within its search, such as `0-17`.
+    id: String,
+    /// The file that it was in.
+    file_id: Uuid,
+    /// Its place among the records of the file, from 1.
+    record: u64,
+    /// The line of the file that it begins at, from 1.
+    line: u64,
+    /// Where it is in the file; null for studies that an earlier release stored.
+    #[schema(required)]
+    bytes: Option<BytesView>,
+    /// The title; empty where the record has none.
+    title: String,
+    /// The authors, each as `Family, Given`, in the order given.
+    authors: Vec<String>,
+    /// The year of publication.
+    #[schema(required)]
+    year: Option<i32>,
+    /// The date of publication where more than the year is known, as `2018-05` or `2018-05-17`.
+    #[schema(required)]
+    date: Option<String>,
+    /// The journal or book.
+    #[schema(required)]
+    journal: Option<String>,
+    /// The volume, as given.
+    #[schema(required)]
+    volume: Option<String>,
+    /// The issue, as given.
+    #[schema(required)]
+    issue: Option<String>,
+    /// The pages, as given.
+    #[schema(required)]
+    pages: Option<String>,
+    /// The pages in full where they are given otherwise: `123-129` for `123-9`.
+    #[schema(required)]
+    pages_normalized: Option<String>,
+    /// The DOI in lower case, without a resolver's address.
+    #[schema(required)]
+    doi: Option<String>,
+    /// The PubMed identifier.
+    #[schema(required)]
+    pmid: Option<String>,
+    /// The abstract.
+    #[schema(required)]
+    r#abstract: Option<String>,
+    /// The keywords and subject headings, in the order given.
+    keywords: Vec<String>,
+    /// The first link of the record.
+    #[schema(required)]
+    url: Option<String>,
+    /// The kind of work, as the format names it.
+    #[schema(required)]
+    r#type: Option<String>,
+    /// What the record says under tags that have no field here, by tag.
+    extra: BTreeMap<String, Vec<String>>,
+    /// The study that it repeats, if it does.
+    #[schema(required)]
+    duplicate: Option<DuplicateView>,
+    /// Whether its texts are cut, as all of them would be more than 1 MiB; the raw record has them.
+    shortened: bool,
+}
+
+/// Where a record is in its file as it was uploaded.
+#[derive(Serialize, ToSchema)]
+pub(super) struct BytesView {
+    /// The first byte, from 0.
+    start: u64,
+    /// The byte after the last one.
+    end: u64,
+}
+
+/// The mark of a study that repeats an earlier one.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DuplicateView {
+    /// The `id` of the study that it repeats.
+    of: String,
+    /// The file of that study.
+    file_id: Uuid,
+    /// Why the two count as the same work.
+    reason: ReasonView,
+}
+
+/// Why two studies count as the same work, the most reliable first.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ReasonView {
+    /// The same DOI.
+    Doi,
+    /// The same PubMed identifier.
+    Pmid,
+    /// The same title, year and first author.
+    TitleYearAuthor,
+}
+
+/// A study, and what it was read from.
+#[derive(Serialize, ToSchema)]
+pub(super) struct StudyDetail {
+    /// The study.
+    pub(super) study: StudyView,
+    #[serde(flatten)]
+    pub(super) raw: RawView,
+}
+
+/// The text that a record was read from.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RawView {
+    /// The record as it is in the uploaded file, decoded; null where it cannot be shown.
+    #[schema(required)]
+    pub(super) raw: Option<String>,
+    /// Whether `raw` is only the beginning: it has up to 256 KiB of the file.
+    pub(super) truncated: bool,
+    /// Why `raw` is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) raw_missing: Option<&'static str>,
+}
+
+/// A study that repeats another one, beside that one.
+#[derive(Serialize, ToSchema)]
+pub(super) struct PairView {
+    /// The later study, which is marked.
+    pub(super) study: StudyView,
+    /// The earlier study, which it repeats.
+    #[schema(required)]
+    pub(super) original: Option<StudyView>,
+}
+
+/// A record that could not be read.
+#[derive(Serialize, ToSchema)]
+pub(super) struct UnreadView {
+    /// What the record is addressed by within its search, such as `0-18`.
+    id: String,
+    /// The file that it is in.
+    file_id: Uuid,
+    /// Its place among the records of the file, from 1.
+    record: u64,
+    /// The line of the file that it begins at, from 1.
+    line: u64,
+    /// Where it is in the file.
+    bytes: BytesView,
+    /// Why it could not be read, in words for the reviewer.
+    reason: String,
+    /// How it begins: its first 200 characters.
+    excerpt: String,
+}
+
+/// A record that could not be read, and its text.
+#[derive(Serialize, ToSchema)]
+pub(super) struct UnreadDetail {
+    /// The record.
+    pub(super) unread: UnreadView,
+    #[serde(flatten)]
+    pub(super) raw: RawView,
+}
+
+/// A page as it is written.
+#[derive(Serialize)]
+pub(super) struct PageBody {
+    pub(super) items: Vec<Box<RawValue>>,
+    pub(super) next: Option<String>,
+}
+
+macro_rules! list {
+    ($(#[$what:meta] $list:ident of $item:ty;)*) => { $(
+        #[$what]
+        #[derive(ToSchema)]
+        #[allow(dead_code, reason = "it only describes what a page has")]
+        pub(super) struct $list {
+            /// What the page has, in the order of files and records.
+            items: Vec<$item>,
+            /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or
+            /// empty, although more follows.
+            #[schema(required)]
+            next: Option<String>,
+        }
+    )* };
+}
+list! {
+    /// Some of the studies of a search.
+    StudyList of StudyView;
+    /// Some of the records of a search that could not be read.
+    UnreadList of UnreadView;
+    /// Some of the studies of a search that repeat another one.
+    PairList of PairView;
+}
+
+/// The most JSON of a study where there is room for several, in bytes.
+const MAX_STUDY_BYTES: usize = 1 << 20;
+/// What is left of each text, in characters, and of each list, in a study that would be larger: 1.3 MB, if all of it has
+/// to be escaped.
+const CUT_CHARS: usize = 1_000;
+const CUT_ITEMS: usize = 100;
+
+fn cut(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(CUT_CHARS) {
+        text.truncate(end);
+    }
+}
+
+fn id(position: u32, record: u64) -> String {
+    RecordPlace { position, record }.written()
+}
+
+impl From<Range<u64>> for BytesView {
+    fn from(Range { start, end }: Range<u64>) -> Self {
+        Self { start, end }
+    }
+}
+
+impl From<Duplicate> for DuplicateView {
+    fn from(duplicate: Duplicate) -> Self {
+        Self {
+            of: id(duplicate.position, duplicate.record),
+            file_id: duplicate.file_id.as_uuid(),
+            reason: match duplicate.reason {
+                Reason::Doi => ReasonView::Doi,
+                Reason::Pmid => ReasonView::Pmid,
+                Reason::TitleYearAuthor => ReasonView::TitleYearAuthor,
+            },
+        }
+    }
+}
+
+impl From<Raw> for RawView {
+    fn from(raw: Raw) -> Self {
+        match raw {
+            Raw::Text { text, truncated } => Self { raw: Some(text), truncated, raw_missing: None },
+            Raw::Missing(why) => Self { raw: None, truncated: false, raw_missing: Some(why) },
+        }
+    }
+}
+
+impl StudyView {
+    /// A study of the file at a position.
+    pub(super) fn of(position: u32, study: Study) -> Self {
+        let reference = study.reference;
+        Self {
+            id: id(position, study.record),
+            file_id: study.file_id.as_uuid(),
+            record: study.record,
+            line: study.line,
+            bytes: study.bytes.map(BytesView::from),
+            title: reference.title,
+            authors: reference.authors,
+            year: reference.year,
+            date: reference.date,
+            journal: reference.journal,
+            volume: reference.volume,
+            issue: reference.issue,
+            pages: reference.pages,
+            pages_normalized: reference.pages_normalized,
+            doi: reference.doi,
+            pmid: reference.pmid,
+            r#abstract: reference.r#abstract,
+            keywords: reference.keywords,
+            url: reference.url,
+            r#type: reference.r#type,
+            extra: reference.extra,
+            duplicate: study.duplicate.map(DuplicateView::from),
+            shortened: false,
+        }
+    }
+
+    /// The same for where there is not room for everything that a file may say: more than [`MAX_STUDY_BYTES`] are shortened.
+    pub(super) fn bounded(self) -> Result<Self, StoreError> {
+        Ok(if shown(&self)?.get().len() > MAX_STUDY_BYTES { self.shortened() } else { self })
+    }
+
+    fn shortened(mut self) -> Self {
+        let texts = [
+            &mut self.date,
+            &mut self.journal,
+            &mut self.volume,
+            &mut self.issue,
+            &mut self.pages,
+            &mut self.pages_normalized,
+            &mut self.doi,
+            &mut self.pmid,
+            &mut self.r#abstract,
+            &mut self.url,
+            &mut self.r#type,
+        ];
+        let lists = [&mut self.authors, &mut self.keywords];
+        let listed = lists.into_iter().flat_map(|list| {
+            list.truncate(CUT_ITEMS);
+            list.iter_mut()
+        });
+        texts.into_iter().flatten().chain(listed).chain([&mut self.title]).for_each(cut);
+        self.extra.clear();
+        self.shortened = true;
+        self
+    }
+}
+
+impl UnreadView {
+    /// A record of the file at a position.
+    pub(super) fn of(position: u32, Quarantined { file_id, record, .. }: Quarantined) -> Self {
+        Self {
+            id: id(position, record.number),
+            file_id: file_id.as_uuid(),
+            record: record.number,
+            line: record.line,
+            bytes: record.bytes.into(),
+            reason: record.reason,
+            excerpt: record.excerpt,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the HTTP API shows of searches and of what was found in them.
+
+mod lists;
+mod raw;
+mod results;
+mod searches;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use functions::start_upload::Announced;
+use functions::start_upload::http::router;
+use imports::messages::ObjectRef;
+use imports::{
+    Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, SearchId, Study,
+    TrackReading, WriteStudies,
+};
+use outbox::{View, WriteViews};
+use references::READER_VERSION;
+use serde_json::Value;
+use testing::sample;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+use crate::world::World;
+
+/// Two studies, and a record that is no text.
+const FIRST: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nDO  - 10.5555/a\nER  - \n\n\
+                     TY  - JOUR\nTI  - Zweite Ärztestudie\nJO  - Gambling\nER  - \n\n\
+                     TY  - JOUR\nTI  - Bad \u{1} title\nER  - \n";
+/// The first study again, and another one.
+const SECOND: &str = "TY  - JOUR\nTI  - The first one\nDO  - 10.5555/A\nER  - \n\n\
+                      TY  - JOUR\nTI  - Third\nER  - \n";
+
+/// A world in which a search of both files was imported, and where its results are.
+async fn imported() -> (World, Announced, String) {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    for (index, content) in [FIRST, SECOND].into_iter().enumerate() {
+        world.upload(&announced, index, content).await;
+    }
+    world.run().await;
+    let path = path_of(announced.search_id);
+    (world, announced, path)
+}
+
+fn path_of(search: SearchId) -> String {
+    format!("/projects/{}/searches/{search}", Uuid::nil())
+}
+
+fn api(world: &World) -> Router {
+    router(world.functions.start_upload.clone())
+}
+
+/// Status, headers and body of an answer.
+async fn ask(api: &Router, path: &str, tag: Option<&str>) -> (StatusCode, HeaderMap, Vec<u8>) {
+    let request = Request::get(path.replace(' ', "%20"));
+    let request = tag.into_iter().fold(request, |request, tag| request.header("If-None-Match", tag));
+    let (parts, body) = api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap().into_parts();
+    (parts.status, parts.headers, to_bytes(body, usize::MAX).await.unwrap().into())
+}
+
+async fn get(api: &Router, path: &str) -> Value {
+    let (status, _, body) = ask(api, path, None).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
+
+/// The status of a refusal, and what it says.
+async fn refusal(api: &Router, path: &str) -> (u16, String) {
+    let (status, headers, body) = ask(api, path, None).await;
+    assert_eq!(headers["content-type"], "application/problem+json", "{path}: {status}");
+    let problem: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(problem["status"], status.as_u16());
+    (status.as_u16(), problem["detail"].as_str().unwrap().to_owned())
+}
+
+/// All items of a list, page by page, and how many each page had.
+async fn all(api: &Router, path: &str) -> (Vec<Value>, Vec<usize>) {
+    let (mut items, mut sizes, mut after) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let page = get(api, &format!("{path}{after}")).await;
+        let found = page["items"].as_array().unwrap();
+        sizes.push(found.len());
+        items.extend(found.iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => after = format!("{}after={next}", if path.contains('?') { "&" } else { "?" }),
+            None => return (items, sizes),
+        }
+    }
+}
+
+fn titles(items: &[Value]) -> Vec<&str> {
+    items.iter().map(|item| item["title"].as_str().unwrap()).collect()
+}
+
+/// A search of one file with these studies, stored as if they had been read.
+async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, count: u64) -> SearchId {
+    let (search_id, file_id) = (sample::partition(&*world.host), sample::search::file(&*world.host));
+    let fence = world.store().begin(search_id, file_id, READER_VERSION).await.unwrap().fence;
+    let held = Fenced { search_id, file_id, fence };
+    let studies: Vec<Study> = (1..=count).map(|record| study(search_id, file_id, record)).collect();
+    for batch in studies.chunks(1_000) {
+        world.store().store(&held, batch, &[]).await.unwrap();
+    }
+    let object = ObjectRef {
+        bucket: "uploads".to_owned(),
+        key: "uploads/none.ris".to_owned(),
+        version: None,
+        size_bytes: u64::MAX,
+    };
+    let name = "none.ris".to_owned();
+    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object };
+    world.store().finish(&file).await.unwrap();
+    let counts = Counts { records: count, studies: count, encoding: "UTF-8".to_owned(), ..Counts::default() };
+    let file = JobFile {
+        file_id,
+        name: Some(name),
+        size_bytes: Some(1),
+        announced_bytes: None,
+        received: true,
+        outcome: Some(Outcome::Completed(counts)),
+    };
+    let job = Job {
+        project_id: ProjectId::from_uuid(Uuid::nil()),
+        files: vec![file],
+        ..sample::search::job(&*world.host, search_id, 1, JobState::Completed)
+    };
+    world.store().write(&[View::from(&job)]).await.unwrap();
+    search_id
+}
