@@ -3,12 +3,13 @@
 use axum::http::Extensions;
 use lambda_http::request::RequestContext;
 
-use super::Caller;
+use super::{Caller, Operator, Whoever};
 
-/// The caller of a request that `lambda_http` has read: `claim` names the claim of their token that lists their projects;
-/// none where callers have no tokens.
-pub fn caller(claim: Option<&str>, request: &Extensions) -> Caller {
+/// Who made a request that `lambda_http` has read: `claim` names the claim of their token that lists their projects;
+/// none where callers have no tokens. `scope` is the scope of operators.
+pub fn caller(claim: Option<&str>, scope: &str, request: &Extensions) -> Whoever {
     let authorizer = request.get::<RequestContext>().and_then(RequestContext::authorizer);
     let token = authorizer.and_then(|authorizer| authorizer.jwt.as_ref());
-    Caller::of(claim, token.map(|token| &token.claims))
+    let claims = token.map(|token| &token.claims);
+    Whoever { caller: Caller::of(claim, claims), operator: Operator::of(claim, scope, claims) }
 }

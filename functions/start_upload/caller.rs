@@ -59,6 +59,45 @@ impl Caller {
     }
 }
 
+/// Somebody who may operate the deployment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Who that is, for the record of what was done.
+    pub name: String,
+}
+
+impl Operator {
+    /// The operator who made a request, by the claims of its token: one of the scopes in it is `scope`. As with
+    /// [`Caller::of`], where there are no tokens everybody who is let in is one.
+    pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
+        let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
+        let scopes = claims.get("scope").map_or("", String::as_str);
+        let name = claims.get("sub").cloned().unwrap_or_else(|| Self::unnamed().name);
+        scopes.split_whitespace().any(|granted| granted == scope).then_some(Self { name })
+    }
+
+    fn unnamed() -> Self {
+        Self { name: "somebody".to_owned() }
+    }
+}
+
+/// Whoever made a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whoever {
+    /// Which projects they may see and change.
+    pub caller: Caller,
+    /// Whether they may operate the deployment.
+    pub operator: Option<Operator>,
+}
+
+impl From<Caller> for Whoever {
+    /// Somebody whom another door has let in everywhere may operate what is behind it too.
+    fn from(caller: Caller) -> Self {
+        let operator = (caller == Caller::Everywhere).then(Operator::unnamed);
+        Self { caller, operator }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +142,23 @@ mod tests {
         assert_eq!(Caller::of(None, Some(&token)), Caller::In(BTreeSet::new()));
         assert_eq!(Caller::of(Some("projects"), None), Caller::In(BTreeSet::new()));
         assert_eq!(Caller::of(None, None), Caller::Everywhere);
+    }
+
+    #[test]
+    fn a_scope_makes_an_operator_and_a_project_does_not() {
+        let token = |scope: &str| {
+            let claims = [("sub", "ann"), ("projects", "*"), ("scope", scope)];
+            HashMap::from(claims.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        };
+        let of = |scope| Operator::of(Some("projects"), "searches:operate", Some(&token(scope)));
+        for scope in ["searches:operate", "openid searches:operate email"] {
+            assert_eq!(of(scope), Some(Operator { name: "ann".to_owned() }), "{scope}");
+        }
+        for scope in ["", "openid", "searches:read searches:write", "searches:operated"] {
+            assert_eq!(of(scope), None, "{scope}");
+        }
+        assert_eq!(Operator::of(Some("projects"), "x", None), None, "something is set up wrongly");
+        assert!(Operator::of(None, "x", None).is_some());
     }
 
     #[test]

@@ -14,9 +14,9 @@ async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
     let backend = backend::for_function(&FUNCTION, observer).await?;
     let function = StartUpload::over(&backend.ports)?;
-    let claim = backend.config.projects_claim;
+    let (claim, scope) = (backend.config.projects_claim, backend.config.operator_scope);
     let router = http::router_for(function, Answers::Whole, move |request| {
-        authorizer::caller(claim.as_deref(), request)
+        authorizer::caller(claim.as_deref(), &scope, request)
     });
     let router = router.layer(from_fn_with_state(backend.ports.engine.observer, flush));
     lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)

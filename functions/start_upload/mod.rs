@@ -35,11 +35,11 @@ use messages::{Host, Reporter, StoreError, Token, Verdict};
 use outbox::session::CommitError;
 use outbox::{StageError, View, Write};
 use saga::engine::Opened;
-use saga::{EntryPoint, Function, Missing, Service, Source};
+use saga::{EntryPoint, Failures, Function, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::caller::Caller;
+pub use self::caller::{Caller, Operator, Whoever};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
 pub use self::raw::{MAX_RAW_BYTES, Raw};
@@ -71,6 +71,8 @@ pub struct StartUpload {
     pub studies: Arc<dyn ReadStudies>,
     /// Reads the files themselves.
     pub objects: Arc<dyn ReadObject>,
+    /// What was given up.
+    pub failures: Failures,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -176,6 +178,7 @@ impl StartUpload {
             jobs: ports.jobs()?,
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
+            failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
             settings: ports.settings.clone(),
         })
     }

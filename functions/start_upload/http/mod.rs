@@ -1,5 +1,6 @@
 //! The function's face: JSON in and out, errors as problem details (RFC 9457), and its own description (OpenAPI).
 
+mod admin;
 mod aliases;
 mod asked;
 mod config;
@@ -20,13 +21,14 @@ use axum::middleware::map_request;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
+use saga::Failures;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::problem::Problem;
 use self::searches::{show_search, withdraw_search};
-use crate::start_upload::{Caller, StartUpload};
+use crate::start_upload::{Caller, StartUpload, Whoever};
 
 /// The largest request body read, in bytes: 50 names of 255 characters fit several times.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
@@ -46,6 +48,7 @@ pub enum Answers {
 /// What requests are answered with.
 struct Api {
     function: StartUpload,
+    failures: Failures,
     answers: Answers,
 }
 
@@ -62,22 +65,26 @@ pub fn router(function: StartUpload) -> Router {
     router_for(function, Answers::Streamed, |_| Caller::Everywhere)
 }
 
-/// The same for callers who may see some projects: `identify` says who made a request, by what its host has put into the
-/// request's extensions.
-pub fn router_for<I>(function: StartUpload, answers: Answers, identify: I) -> Router
+/// The same for callers who may see some projects, or operate the deployment: `identify` says who made a request, by what
+/// its host has put into the request's extensions.
+pub fn router_for<I, W>(function: StartUpload, answers: Answers, identify: I) -> Router
 where
-    I: Fn(&Extensions) -> Caller + Clone + Send + Sync + 'static,
+    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
+    W: Into<Whoever>,
 {
     let identified = move |mut request: Request| {
-        let caller = identify(request.extensions());
+        let Whoever { caller, operator } = identify(request.extensions()).into();
         request.extensions_mut().insert(caller);
+        if let Some(operator) = operator {
+            request.extensions_mut().insert(operator);
+        }
         std::future::ready(request)
     };
     let (router, description) = operations().split_for_parts();
-    let description = finished(description);
+    let (description, failures) = (finished(description), function.failures.clone());
     router
         .route(aliases::SEARCH, get(show_search).delete(withdraw_search))
-        .with_state(Arc::new(Api { function, answers }))
+        .with_state(Arc::new(Api { failures, function, answers }))
         .route("/openapi.json", get(async move || Json(description)))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
@@ -103,6 +110,15 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_duplicates))
         .routes(routes!(results::export_studies))
         .routes(routes!(config::show_config))
+        .routes(routes!(admin::list_failures))
+        .routes(routes!(admin::list_failure_groups))
+        .routes(routes!(admin::show_failure, admin::delete_failure))
+        .routes(routes!(admin::archive_failure))
+        .routes(routes!(admin::retry_failures))
+        .routes(routes!(admin::list_operations))
+        .routes(routes!(admin::show_operation))
+        .routes(routes!(admin::stop_operation))
+        .routes(routes!(admin::list_acts))
 }
 
 fn finished(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {

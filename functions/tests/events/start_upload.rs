@@ -44,8 +44,9 @@ async fn the_library_answers_every_request() {
 
 /// What the library answers to an event.
 pub(crate) async fn ask(function: StartUpload, claim: Option<&'static str>, event: Value) -> Value {
-    let router =
-        http::router_for(function, http::Answers::Whole, move |request| authorizer::caller(claim, request));
+    let router = http::router_for(function, http::Answers::Whole, move |request| {
+        authorizer::caller(claim, "searches:operate", request)
+    });
     let request = serde_json::from_value(event).unwrap();
     let answer = Adapter::from(router).call(LambdaEvent::new(request, Context::default())).await.unwrap();
     serde_json::to_value(answer).unwrap()

@@ -126,6 +126,9 @@ impl Default for Services {
     }
 }
 
+/// The scope of operators where no other is named.
+const OPERATOR_SCOPE: &str = "searches:operate";
+
 /// The settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -168,6 +171,8 @@ pub struct Config {
     /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the projects that are theirs; none, for
     /// callers without tokens, who may see all projects.
     pub projects_claim: Option<String>,
+    /// `SEARCH_IMPORT_OPERATOR_SCOPE`: the scope of a caller's token that lets them operate the deployment.
+    pub operator_scope: String,
     /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
     pub concurrency: usize,
     /// The outbox:
@@ -215,6 +220,7 @@ impl Default for Config {
             allowance: Allowance::default(),
             admit_untokened: false,
             projects_claim: None,
+            operator_scope: OPERATOR_SCOPE.to_owned(),
             concurrency: 10,
             outbox: Policy::default(),
             session_max_commit: Duration::from_secs(15),
@@ -333,6 +339,9 @@ impl Config {
                 "true or false",
             ),
             projects_claim: reader.text("SEARCH_IMPORT_PROJECTS_CLAIM"),
+            operator_scope: reader
+                .text("SEARCH_IMPORT_OPERATOR_SCOPE")
+                .unwrap_or_else(|| OPERATOR_SCOPE.to_owned()),
             concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
             outbox: reader.outbox(default.outbox),
             session_max_commit,
