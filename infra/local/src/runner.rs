@@ -11,7 +11,8 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Host, Queue, QueueSpec, ReceiveMessages, Received, StoreError,
+    Backoff, Consumer, Delivery, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages, Received,
+    StoreError,
 };
 use outbox::DispatchOutbox;
 use rand::SeedableRng;
@@ -71,6 +72,17 @@ pub struct Runner<P: 'static> {
     visibility: Option<Duration>,
     notified: Vec<Queue>,
     turn: Duration,
+}
+
+/// Why a sweep was broken off.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// No database is configured.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// A store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The consumers of an application, each with what is agreed about its queue.
@@ -163,6 +175,16 @@ where
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
         let mut worked = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(worked.all(is_empty)))
+    }
+
+    /// Performs what is due in the outboxes now, as the workers do from time to time. Once everything is done that a
+    /// program waits for, this leaves nothing over that only the next program would perform.
+    ///
+    /// # Errors
+    /// When no database is configured, or a store does not answer; then the next sweep does the rest.
+    pub async fn sweep(&self) -> Result<(), SweepError> {
+        self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep().await?;
+        Ok(())
     }
 
     fn with_copies(&self, mut ports: P) -> P {
@@ -337,11 +359,25 @@ impl Pump {
             let handled = AssertUnwindSafe(consumed).catch_unwind().await;
             said = handled.unwrap_or_else(|_| deliveries.iter().map(panicked).collect());
         }
+        batch.iter().zip(&said).for_each(|(received, said)| tell_last(behind.spec, &received.delivery, said));
         let answered = batch
             .iter()
             .zip(&said)
             .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
         join_all(answered).await.into_iter().collect()
+    }
+}
+
+/// Says so when a message has failed for the last time, since its queue moves it to the dead letters in silence. What is
+/// wrong in itself is a decision, which whoever observes them is told of.
+fn tell_last(spec: &QueueSpec, delivery: &Delivery, said: &Disposition) {
+    let (Disposition::Retry { reason, .. }, Some(dead)) = (said, &spec.dead_letters) else { return };
+    if spec.receive_limit.is_some_and(|limit| delivery.receive_count >= limit) {
+        let message = Message::decode(&delivery.body).ok();
+        let message_id = message.as_ref().map(|message| message.id.to_string());
+        let correlation_id = message.as_ref().map(|message| message.partition.to_string());
+        let (queue, attempts) = (dead.name(), delivery.receive_count);
+        tracing::error!(queue, correlation_id, message_id, attempts, why = reason, "a message was given up");
     }
 }
 
