@@ -31,8 +31,7 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
             anyhow::bail!("there is no search {text} in {}", workspace.name())
         }
         Err(none) if none.is_empty() => anyhow::bail!(
-            "there is no search \"{text}\" in project {project} of {}: neither an id begins like this, with at least \
-             {FEWEST_DIGITS} digits, nor is it a whole name (`search-import searches` lists them)",
+            "there is no search \"{text}\" in project {project} of {}; `search-import searches` lists those there are",
             workspace.name()
         ),
         Err(several) => anyhow::bail!("\"{text}\" could be {} searches: {}", several.len(), named(&several)),

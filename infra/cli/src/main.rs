@@ -85,7 +85,7 @@ async fn main() -> ExitCode {
                 // What is still under way is not waited for: the next start repeats it.
                 std::process::exit(interrupt::CODE);
             }
-            ExitCode::from(FAILED)
+            ExitCode::from(if error.is::<stdin::Misuse>() { MISUSED } else { FAILED })
         }
     }
 }

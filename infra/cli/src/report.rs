@@ -13,6 +13,19 @@ use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::Workspace;
 
+/// The outcome of a file that was read to its end.
+const COMPLETED: &str = "completed";
+/// The columns of the table; the last one says nothing when all went well.
+const COLUMNS: [Column; 7] = [
+    Column::Text("file"),
+    Column::Text("format"),
+    Column::Number("records"),
+    Column::Number("studies"),
+    Column::Number("duplicates"),
+    Column::Number("unread"),
+    Column::Whole("outcome"),
+];
+
 /// The report of one search; as JSON, the object that scripts read.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
@@ -134,16 +147,11 @@ impl Report {
             output::line("nothing was imported")?;
             return Ok(());
         };
-        let columns = [
-            Column::Text("file"),
-            Column::Text("format"),
-            Column::Number("records"),
-            Column::Number("studies"),
-            Column::Number("duplicates"),
-            Column::Number("unread"),
-            Column::Whole("outcome"),
-        ];
-        output::block(&table(&columns, self.files.iter().map(FileReport::row)))?;
+        // When every file was read, the line below says so, and there is more room for names.
+        let with_outcome = self.files.iter().any(|file| file.outcome != COMPLETED);
+        let columns = if with_outcome { &COLUMNS[..] } else { &COLUMNS[..COLUMNS.len() - 1] };
+        let row = |file: &FileReport| file.row().into_iter().take(columns.len()).collect();
+        output::block(&table(columns, self.files.iter().map(row)))?;
         let studies = counted(self.studies, "study", "studies");
         let duplicates = match self.duplicates {
             0 => String::new(),
@@ -167,7 +175,7 @@ impl FileReport {
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
-                ..Self::without_counts(name, "completed", None)
+                ..Self::without_counts(name, COMPLETED, None)
             },
             Some(Outcome::Failed { reason }) => Self::without_counts(name, "failed", Some(reason.clone())),
             None => Self::without_counts(name, "pending", None),

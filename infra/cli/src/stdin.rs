@@ -23,20 +23,32 @@ pub(crate) fn is_meant(path: &Path) -> bool {
     path == Path::new(MARK)
 }
 
+/// Why it cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Misuse {
+    /// Nobody would know that something is to be typed, and nobody types a reference file.
+    #[error(
+        "- reads a file from standard input, which is a terminal; write `search-import import - < FILE`, or the file's \
+         name instead of -"
+    )]
+    Terminal,
+    #[error("standard input can be read once, and - is given several times")]
+    Repeated,
+    #[error("--name is for the file from standard input, and none of the files is -")]
+    Name,
+}
+
 /// Whether it can come from there, for these files.
 ///
 /// # Errors
 /// When it cannot.
-pub(crate) fn check(files: &[PathBuf], name: Option<&str>) -> anyhow::Result<()> {
+pub(crate) fn check(files: &[PathBuf], name: Option<&str>) -> Result<(), Misuse> {
     match files.iter().filter(|path| is_meant(path)).count() {
-        0 if name.is_some() => anyhow::bail!("--name is for the file from standard input, and none is -"),
+        0 if name.is_some() => Err(Misuse::Name),
         0 => Ok(()),
-        1 if io::stdin().is_terminal() => anyhow::bail!(
-            "- reads a file from standard input, which is a terminal; write `search-import import - < FILE`, or the \
-             file's name instead of -"
-        ),
+        1 if io::stdin().is_terminal() => Err(Misuse::Terminal),
         1 => Ok(()),
-        _ => anyhow::bail!("standard input can be read once, and - is given twice"),
+        _ => Err(Misuse::Repeated),
     }
 }
 

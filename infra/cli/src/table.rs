@@ -6,8 +6,8 @@ use local::output;
 
 /// How wide tables are where there is no terminal.
 const WITHOUT_TERMINAL: u16 = 80;
-/// Between two columns. Lines between them would leave too little room for names.
-const GAP: u16 = 2;
+/// What is beside a column, besides the space that is always there. Lines would leave too little room for names.
+const GAP: u16 = 1;
 
 /// A column by its heading.
 #[derive(Debug, Clone, Copy)]

@@ -129,17 +129,20 @@ impl Bars {
 
     fn draw_file(&mut self, file: &JobFile, name: &str, progress: Option<Progress>) {
         let (phase, size) = (Phase::of(file, progress), file.size_bytes.unwrap_or(0));
-        let new = || self.all.add(bar(size, name));
+        let new = || self.all.add(bar(name));
         let (drawn, bar) = self.files.entry(file.file_id).or_insert_with(|| (Phase::Uploading, new()));
         let records = match &file.outcome {
             Some(Outcome::Completed(counts)) => counts.records,
             Some(Outcome::Failed { .. }) | None => progress.unwrap_or_default().records,
         };
         let bytes = if phase == Phase::Done { size } else { progress.unwrap_or_default().bytes };
-        if self.all.is_hidden() && phase != *drawn {
-            output::remark(&format!("{name}: {}", told(phase, None, records)));
+        // Nobody reads a log to learn that nothing happens.
+        if self.all.is_hidden() && phase != *drawn && phase != Phase::Waiting {
+            let so_far = if phase == Phase::Reading { 0 } else { records };
+            output::remark(&format!("{name}: {}", told(phase, None, so_far)));
         }
         *drawn = phase;
+        bar.set_length(size);
         bar.set_position(bytes);
         bar.set_message(told(phase, percent(bytes, size), records));
         if file.outcome.is_some() {
@@ -161,9 +164,9 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
 }
 
 /// A bar of at most 79 columns, so that no terminal of 80 breaks it into two lines; what has no room is cut off.
-fn bar(bytes: u64, name: &str) -> ProgressBar {
+fn bar(name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:24!} {bar:16} {msg:37!}");
-    let bar = ProgressBar::new(bytes).with_prefix(output::cell(name));
+    let bar = ProgressBar::new(0).with_prefix(output::cell(name));
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

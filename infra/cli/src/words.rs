@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn what_is_long_ago_has_a_date() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let told = |seconds| ago(at(1_000_000_000), at(1_000_000_000 + seconds));
-        let days = 86_400;
+        let told = |seconds: i64| ago(at(1_000_000_000), at(1_000_000_000 + seconds));
+        let days = 86_400_i64;
         assert_eq!(
             [-5, 59, 60, 3_599, 3_600, days - 1, days].map(told),
             ["just now", "just now", "1 min ago", "59 min ago", "1 h ago", "23 h ago", "2001-09-09"]
