@@ -54,7 +54,8 @@ async fn a_server_says_which_effect_and_which_message_it_gives_up() -> Tested {
         Ok::<_, std::io::Error>(effect && line(&["rejected", "run-saga"]))
     })
     .await;
-    server.kill()?;
+    let killed = server.kill();
     server.wait()?;
+    killed?;
     Ok(told?)
 }
