@@ -19,11 +19,13 @@ pub(crate) async fn unless_interrupted<T>(
     then: impl FnOnce() -> String,
 ) -> anyhow::Result<T> {
     tokio::select! {
-        done = work => done,
+        // First, so that it is heard before anything is begun.
+        biased;
         _ = tokio::signal::ctrl_c() => {
             stop::at_once_when_asked_again();
             Err(Interrupted(then()).into())
         }
+        done = work => done,
     }
 }
 

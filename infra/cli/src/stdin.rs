@@ -3,6 +3,7 @@
 //! In a data directory it stays there while its upload is pending, so that `resume` finds it after an interruption;
 //! elsewhere it goes with the program.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -65,9 +66,11 @@ pub(crate) struct Spooled {
 /// When it cannot be read or written.
 pub(crate) async fn spool(dir: Option<&Path>, max_bytes: u64) -> anyhow::Result<Spooled> {
     let file = create(dir).context("no file can be created for what comes from standard input")?;
-    let path = file.path().display().to_string();
+    // Whoever breaks this off removes the file, whatever is still being written to it.
+    let (file, path) = file.into_parts();
     let copied = tokio::task::spawn_blocking(move || copy(file, max_bytes.saturating_add(1))).await?;
-    copied.with_context(|| format!("writing what comes from standard input to {path} failed"))
+    let failed = || format!("writing what comes from standard input to {} failed", path.display());
+    Ok(Spooled { size_bytes: copied.with_context(failed)?, path })
 }
 
 fn create(dir: Option<&Path>) -> io::Result<NamedTempFile> {
@@ -80,9 +83,8 @@ fn create(dir: Option<&Path>) -> io::Result<NamedTempFile> {
     }
 }
 
-fn copy(mut file: NamedTempFile, max_bytes: u64) -> io::Result<Spooled> {
-    let size_bytes = io::copy(&mut io::stdin().lock().take(max_bytes), &mut file)?;
-    Ok(Spooled { path: file.into_temp_path(), size_bytes })
+fn copy(mut file: File, max_bytes: u64) -> io::Result<u64> {
+    io::copy(&mut io::stdin().lock().take(max_bytes), &mut file)
 }
 
 /// Removes the files in a data directory that wait for no upload: it was made, or never announced.

@@ -97,9 +97,7 @@ impl Workspace {
 
     /// Opens it for an operator, beside programs that may be working in it.
     pub(crate) async fn operate(config: Config) -> anyhow::Result<Self> {
-        if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
-            anyhow::bail!("there is no data directory {}", config.data_dir.display());
-        }
+        has_folder(&config)?;
         #[cfg(feature = "services")]
         complete(&config, &[Service::DATABASE, Service::LEDGER]).await?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -108,6 +106,7 @@ impl Workspace {
 
     /// Opens it to look into it, beside programs that may be working in it.
     pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
+        has_folder(&config)?;
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         match config.backend {
             BackendKind::Embedded => {
@@ -192,6 +191,14 @@ impl Workspace {
             BackendKind::Aws => format!("database {}", config.services.mongodb_database),
         }
     }
+}
+
+/// Whether there is a data directory to look into, if it is one that is asked for.
+fn has_folder(config: &Config) -> anyhow::Result<()> {
+    if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
+        anyhow::bail!("there is no data directory {}", config.data_dir.display());
+    }
+    Ok(())
 }
 
 /// Whether everything is set that leads to these services, if they are those of AWS.

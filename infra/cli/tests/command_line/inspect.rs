@@ -97,6 +97,26 @@ fn what_is_told_to_people_fits_a_terminal_of_80_columns() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_bars_fit_a_terminal_of_80_columns() {
+    let program = Program::new();
+    let name = format!("{}.ris", "a very long name ".repeat(5));
+    let content = std::fs::read(bundled("psycinfo.ris")).unwrap();
+    let file = program.file(&name, &content);
+    let run = program.run_at_terminal(&["import", file.to_str().unwrap()]);
+    let shown = console::strip_ansi_codes(&run.stdout).into_owned();
+    let mut bars =
+        shown.split(['\r', '\n']).filter(|line| line.contains('█') || line.contains('░')).peekable();
+    assert!(bars.peek().is_some(), "{shown}");
+    assert!(bars.clone().any(|bar| bar.contains(" done, 3 records")), "{shown}");
+    for bar in bars {
+        // The last bar fills its line, so the table begins on the next one.
+        let beyond: String = bar.chars().skip(80).collect();
+        assert!(beyond.is_empty() || beyond.starts_with("file "), "{bar}");
+    }
+}
+
 #[test]
 fn one_is_told_as_one_and_names_end_with_one_full_stop() {
     let program = Program::new();

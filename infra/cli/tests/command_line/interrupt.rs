@@ -65,3 +65,28 @@ fn a_resume_without_anything_to_resume_says_so() {
     let said = format!("nothing was interrupted in {}\n", program.data().display());
     assert_eq!((run.code, run.stdout), (Some(0), said));
 }
+
+#[test]
+fn what_standard_input_has_brought_so_far_goes_when_it_is_interrupted() {
+    let program = Program::new();
+    let mut child = program.start_with_open_input(&["import", "-"], b"TY  - JOUR\n");
+    let kept = || {
+        let entries = std::fs::read_dir(program.data()).into_iter().flatten();
+        entries
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("stdin"))
+            .count()
+    };
+    // It is read by the time that its file is there, or as soon as the signal is heard.
+    while kept() == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for more");
+        std::thread::yield_now();
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let input = child.stdin.take();
+    let ended = child.wait_with_output().unwrap();
+    drop(input);
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), kept()), (Some(130), 0), "{said}");
+    assert!(said.contains("interrupted; nothing was imported"), "{said}");
+}

@@ -99,6 +99,15 @@ impl Program {
         child
     }
 
+    /// Starts it with this on standard input, which does not end before whoever has the child ends it.
+    pub(crate) fn start_with_open_input(&self, args: &[&str], input: &[u8]) -> Child {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input).unwrap();
+        child
+    }
+
     /// Starts it as if the disk had room for files of so many bytes only: whatever would make one longer fails, as on a
     /// full disk, until the limit is raised.
     #[cfg(target_os = "linux")]
