@@ -77,18 +77,21 @@ services: ## Start the servers that tests need, and leave them running
 services-stop: ## Stop them
 	@$(SERVICES) down
 
+# The settings of an environment on those servers. A command that fails ends the recipe, which `eval "$$(…)"` would not.
+PROVISIONED = services=$$($(SERVICES) env) && eval "$$services" && made=$$($(DEV) provision) && eval "$$made"
+
 # cargo lambda, installed unless it is there already.
 LAMBDA := $(TOOLS) run cargo-lambda -- $(CARGO) lambda
 
 .PHONY: watch
 watch: ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
 	$(PROGRAMS_OF_TESTS)
-	@eval "$$($(SERVICES) env)" && eval "$$($(DEV) provision)" && \
+	@$(PROVISIONED) && \
 		$(LAMBDA) watch --ignore-changes --invoke-address 127.0.0.1 --invoke-port 9000
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
-	@eval "$$($(SERVICES) env)" && eval "$$($(DEV) provision)" && $(DEV) pump
+	@$(PROVISIONED) && $(DEV) pump
 
 .PHONY: invoke
 invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use imports::{ProjectId, SearchId};
+use imports::{JobState, ProjectId};
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Run the functions until they are stopped
     Serve(Serve),
+    /// List the searches of a project, the latest first
+    Searches(Searches),
     /// Show a search: its state, its files, and what was decided about each message
     Show(Inspect),
     /// List the studies of a search
@@ -33,16 +35,24 @@ pub(crate) enum Command {
     Migrate(Migrate),
     /// Inspect effects that are stored and not performed yet, and requeue those that were given up
     Outbox(Outbox),
+    /// See what was given up, and put it back to work
+    Failures(Failures),
+    /// Print what a shell completes this program's commands with
+    Completions(Completions),
+    /// Print the manual page, or write the pages of all commands to a folder
+    Man(Man),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
-    /// The files; format and encoding are detected from their content
+    /// The files, - for one from standard input; format and encoding are detected from their content
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The review that the studies are for [default: one project for everything]
-    #[arg(long, value_name = "ID")]
-    pub(crate) project: Option<ProjectId>,
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// What to call the file from standard input [default: stdin]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// The search's name [default: that of the first file]
     #[arg(long, value_name = "NAME")]
     pub(crate) search_name: Option<String>,
@@ -58,25 +68,90 @@ pub(crate) struct Resume {
     pub(crate) output: Output,
 }
 
+/// The review that searches are for.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Project {
+    /// The review: its id, or a name, which always stands for the same project [default: $SEARCH_IMPORT_PROJECT, else one
+    /// project for everything]
+    #[arg(long, value_name = "PROJECT", value_parser = project)]
+    pub(crate) project: Option<ProjectId>,
+}
+
+fn project(text: &str) -> Result<ProjectId, String> {
+    ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))
+}
+
+/// One search of a project.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
+    /// The search: its id, the beginning of it (4 digits at least), or its name
+    #[arg(value_name = "SEARCH")]
+    pub(crate) search: String,
+    #[command(flatten)]
+    pub(crate) project: Project,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Searches {
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// Only searches in this state
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<State>,
+    /// Only searches with this text in their name, in capitals or not
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// The most searches to list
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum State {
+    /// Files are expected
+    Uploading,
+    /// Files are here, the announcement is not
+    Uploaded,
+    /// The files are being read
+    Parsing,
+    /// Every file was read
+    Completed,
+    /// Something failed for good
+    Error,
+}
+
+impl From<State> for JobState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Uploading => Self::Uploading,
+            State::Uploaded => Self::Uploaded,
+            State::Parsing => Self::Parsing,
+            State::Completed => Self::Completed,
+            State::Error => Self::Error,
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
-    /// The search
-    #[arg(value_name = "SEARCH_ID")]
-    pub(crate) search: SearchId,
+    #[command(flatten)]
+    pub(crate) search: Search,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Quarantine {
-    /// The search
-    #[arg(value_name = "SEARCH_ID")]
-    pub(crate) search: SearchId,
+    #[command(flatten)]
+    pub(crate) search: Search,
     /// Where to write them; with several files to choose from, a folder that is there takes one for each
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The reference file whose records are wanted [default: the only one that has any]
-    #[arg(long, value_name = "NAME")]
+    /// The reference file whose records are wanted: its name as `show` has it, its id, or its place, counted from 1
+    /// [default: the only one that has any]
+    #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
@@ -175,6 +250,9 @@ pub(crate) enum EntryState {
     Claimed,
     /// Given up
     Poisoned,
+    /// Not there any more
+    #[value(skip)]
+    Deleted,
 }
 
 #[derive(Debug, clap::Args)]
@@ -213,6 +291,20 @@ pub(crate) struct OutboxRequeue {
     pub(crate) per_second: u32,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// Write a page for each command to this folder, which is made if need be
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 #[cfg(feature = "services")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Migrate {
@@ -234,4 +326,156 @@ pub(crate) struct Trial {
     /// Tear the workers down at steps drawn from this seed, and start them again
     #[arg(long, value_name = "SEED")]
     pub(crate) crash: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Failures {
+    #[command(subcommand)]
+    pub(crate) command: FailuresCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FailuresCommand {
+    /// List failures, those seen last first
+    List(FailuresList),
+    /// Count failures by their cause, the most frequent first
+    Groups(FailuresGroups),
+    /// Show one failure with its message
+    Show(FailuresShow),
+    /// Put failures back to work
+    Retry(FailuresRetry),
+    /// Put failures aside
+    Archive(FailuresEnd),
+    /// Delete failures for good
+    Delete(FailuresEnd),
+    /// List retries, the latest first
+    Operations(FailuresOperations),
+    /// Stop a retry
+    Stop(FailuresStop),
+    /// List who did what, the latest first
+    Audit(FailuresOperations),
+}
+
+/// Which failures are meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Selected {
+    /// Only those of this cause, as `groups` names it
+    #[arg(long, value_name = "CAUSE")]
+    pub(crate) cause: Option<String>,
+    /// Only those from this dead-letter queue, such as saga-dead, or from the outbox
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) from: Option<String>,
+    /// Only those of this search, by its whole id
+    #[arg(long, value_name = "SEARCH_ID")]
+    pub(crate) of_search: Option<imports::SearchId>,
+    /// Only those that were seen last before this, such as 2026-01-08T16:53:06Z
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<jiff::Timestamp>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresList {
+    #[command(flatten)]
+    pub(crate) selected: Selected,
+    /// Only those in this state
+    #[arg(long, value_enum, default_value = "open")]
+    pub(crate) state: FailureState,
+    /// The most failures to list
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresGroups {
+    #[command(flatten)]
+    pub(crate) selected: Selected,
+    /// Only those in this state
+    #[arg(long, value_enum, default_value = "open")]
+    pub(crate) state: FailureState,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailureState {
+    /// Nobody has done anything about it
+    Open,
+    /// A retry is putting it back to work
+    Retrying,
+    /// It was put back to work, and has not failed since
+    Retried,
+    /// There is nothing to be done about it here
+    Closed,
+    /// Somebody has put it aside
+    Archived,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresShow {
+    /// The failure: its id, or the beginning of it (4 digits at least)
+    #[arg(value_name = "FAILURE")]
+    pub(crate) failure: String,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresRetry {
+    /// The failures: their ids, or the beginnings of them
+    #[arg(value_name = "FAILURE", required_unless_present_any = ["all", "cause", "from", "of_search"])]
+    pub(crate) failures: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selected: Selected,
+    /// All that are open
+    #[arg(long, conflicts_with_all = ["failures", "cause", "from", "of_search"])]
+    pub(crate) all: bool,
+    /// The most failures to put back
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+    /// The most failures to put back in a second
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) per_second: u32,
+    /// So many go ahead; if one of them fails again within a minute, the others stay
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10))]
+    pub(crate) canary: u32,
+    /// Show what would be put back, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Begin, and leave the steps to whoever runs the functions
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresEnd {
+    /// The failures: their ids, or the beginnings of them
+    #[arg(value_name = "FAILURE", required = true)]
+    pub(crate) failures: Vec<String>,
+    /// Why, for whoever looks later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresOperations {
+    /// The most to list
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresStop {
+    /// The retry, as `operations` names it [default: the one that is running]
+    #[arg(value_name = "OPERATION_ID")]
+    pub(crate) operation: Option<saga::failures::OperationId>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }

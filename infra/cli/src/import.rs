@@ -10,57 +10,103 @@ use functions::start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
 use imports::ProjectId;
 use imports::manifest::ManifestFault;
 use local::output;
-use uuid::Uuid;
+use tempfile::TempPath;
 
-use crate::args;
 use crate::report::{FileReport, Report};
-use crate::watch;
 use crate::workspace::{self, Workspace};
+use crate::{args, interrupt, stdin, watch};
 
-/// The project of imports that name none.
-const DEFAULT_PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
+/// A file to import.
+struct Given {
+    name: String,
+    /// None until what comes from standard input is on the disk.
+    path: Option<PathBuf>,
+}
 
 /// Imports files as one search. `true` when the search completed.
 pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.place)?;
-    let files = match examine(&args.files) {
+    stdin::check(&args.files, args.name.as_deref())?;
+    let given: Vec<Given> = args.files.iter().map(|path| Given::of(path, &args)).collect();
+    let mut files = match examine(&given) {
         Ok(files) => files,
-        Err(errors) => return refuse(&args, errors, None, began),
+        Err(errors) => return refuse(&args, &given, errors, None, began),
     };
     let workspace = Workspace::open(config).await?;
+    let (paths, spooled) = spool(&workspace, &given, &mut files).await?;
     let runner = workspace.runner(&args.trial)?;
     let start = StartUpload::over(&runner.ports())?;
+    let project = workspace.project(args.project);
     let request = NewSearch { name: search_name(&args, &files), files };
-    let prepared = match start.prepare(args.project.unwrap_or(DEFAULT_PROJECT), &request).await {
+    let prepared = match start.prepare(project, &request).await {
         Ok(prepared) => prepared,
         Err(Error::Invalid(faults)) => {
             let (errors, general) = by_file(&faults);
-            return refuse(&args, errors, general, began);
+            return refuse(&args, &given, errors, general, began);
         }
         Err(error) => return Err(error.into()),
     };
     let search = prepared.announced.search_id;
     if let Some(home) = workspace.home() {
         // Before the search is announced: from here on `resume` finishes what is interrupted.
-        remember(&home.store, &prepared, &args).await?;
+        remember(&home.store, &prepared, project, &paths).await?;
     }
+    // Elsewhere nobody could resume the upload, and the file goes when this value ends.
+    let _spooled = match (workspace.home(), spooled) {
+        (Some(_), Some(path)) => path.keep().map(|_| None)?,
+        (_, spooled) => spooled,
+    };
     let work = async {
-        announce_and_upload(&start, &workspace, &prepared, &args.files).await?;
-        watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
+        let uploaded = async {
+            announce_and_upload(&start, &workspace, &prepared, &paths).await?;
+            watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
+        };
+        runner.run_until(uploaded).await?
     };
-    let ended = tokio::select! {
-        ended = runner.run_until(work) => ended??,
-        _ = tokio::signal::ctrl_c() => {
-            anyhow::bail!("interrupted; `search-import resume` finishes search {search}");
-        }
-    };
+    let resume = || format!("`{}` finishes search {search}", interrupt::resume_command(&args.output.place));
+    let ended = interrupt::unless_interrupted(work, resume).await?;
     if !ended {
         output::remark("the search waits for something that is not here");
     }
     let report = Report::of(&workspace, search, began.elapsed()).await?;
     report.print(args.output.json)?;
     Ok(report.is_completed())
+}
+
+impl Given {
+    fn of(path: &Path, args: &args::Import) -> Self {
+        if stdin::is_meant(path) {
+            let name = args.name.clone().unwrap_or_else(|| stdin::NAME.to_owned());
+            Self { name, path: None }
+        } else {
+            Self { name: name_of(path), path: Some(path.to_owned()) }
+        }
+    }
+}
+
+/// Where the files are, once what comes from standard input is on the disk too, with its size from then on. It goes with
+/// the second value.
+async fn spool(
+    workspace: &Workspace,
+    given: &[Given],
+    files: &mut [NewFile],
+) -> anyhow::Result<(Vec<PathBuf>, Option<TempPath>)> {
+    let (mut paths, mut temporary) = (Vec::new(), None);
+    for (given, file) in given.iter().zip(files) {
+        if let Some(path) = &given.path {
+            paths.push(path.clone());
+            continue;
+        }
+        let config = &workspace.backend.config;
+        let dir = workspace.home().map(|_| config.data_dir.as_path());
+        let spooled = stdin::spool(dir, config.max_file_bytes);
+        let spooled = interrupt::unless_interrupted(spooled, || "nothing was imported".to_owned()).await?;
+        file.size_bytes = spooled.size_bytes;
+        paths.push(spooled.path.to_path_buf());
+        temporary = Some(spooled.path);
+    }
+    Ok((paths, temporary))
 }
 
 #[cfg_attr(
@@ -80,7 +126,7 @@ async fn announce_and_upload(
         for pending in pending.into_iter().filter(|pending| pending.search_id == announced.search_id) {
             upload(&home.store, &pending).await?;
         }
-        return Ok(());
+        return stdin::tidy(&home.store, &workspace.backend.config.data_dir).await;
     }
     #[cfg(feature = "services")]
     for (file, path) in announced.files.iter().zip(paths) {
@@ -103,19 +149,23 @@ pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Re
     Ok(store.upload_done(pending.search_id, pending.upload.file_id).await?)
 }
 
-async fn remember(store: &Store, prepared: &Prepared, args: &args::Import) -> anyhow::Result<()> {
+async fn remember(
+    store: &Store,
+    prepared: &Prepared,
+    project: ProjectId,
+    paths: &[PathBuf],
+) -> anyhow::Result<()> {
     let announced = &prepared.announced;
     let uploads = announced
         .files
         .iter()
-        .zip(&args.files)
+        .zip(paths)
         .map(|(file, path)| {
             let path = fs::canonicalize(path)?;
             Ok(LocalUpload { file_id: file.file_id, path, form: file.upload.clone() })
         })
         .collect::<std::io::Result<Vec<_>>>()?;
-    store.remember_uploads(announced.search_id, args.project.unwrap_or(DEFAULT_PROJECT), uploads).await?;
-    Ok(())
+    Ok(store.remember_uploads(announced.search_id, project, uploads).await?)
 }
 
 fn search_name(args: &args::Import, files: &[NewFile]) -> String {
@@ -127,12 +177,12 @@ fn search_name(args: &args::Import, files: &[NewFile]) -> String {
 type FileErrors = BTreeMap<usize, String>;
 
 /// Looks at the files without reading them.
-fn examine(paths: &[PathBuf]) -> Result<Vec<NewFile>, FileErrors> {
+fn examine(given: &[Given]) -> Result<Vec<NewFile>, FileErrors> {
     let mut errors = FileErrors::new();
     let mut files = Vec::new();
-    for (index, path) in paths.iter().enumerate() {
-        match examine_one(path) {
-            Ok(file) => files.push(file),
+    for (index, Given { name, path }) in given.iter().enumerate() {
+        match path.as_deref().map_or(Ok(0), examine_one) {
+            Ok(size_bytes) => files.push(NewFile { name: name.clone(), size_bytes }),
             Err(error) => {
                 errors.insert(index, error);
             }
@@ -141,7 +191,8 @@ fn examine(paths: &[PathBuf]) -> Result<Vec<NewFile>, FileErrors> {
     if errors.is_empty() { Ok(files) } else { Err(errors) }
 }
 
-fn examine_one(path: &Path) -> Result<NewFile, String> {
+/// The file's size.
+fn examine_one(path: &Path) -> Result<u64, String> {
     let file = fs::File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => format!("the file cannot be opened: {error}"),
@@ -153,7 +204,7 @@ fn examine_one(path: &Path) -> Result<NewFile, String> {
     if !facts.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    Ok(NewFile { name: name_of(path), size_bytes: facts.len() })
+    Ok(facts.len())
 }
 
 fn name_of(path: &Path) -> String {
@@ -176,13 +227,14 @@ fn by_file(faults: &[ManifestFault]) -> (FileErrors, Option<String>) {
 
 fn refuse(
     args: &args::Import,
+    given: &[Given],
     mut errors: FileErrors,
     general: Option<String>,
     began: Instant,
 ) -> anyhow::Result<bool> {
-    let files = args.files.iter().enumerate().map(|(index, path)| match errors.remove(&index) {
-        Some(error) => FileReport::without_counts(name_of(path), "refused", Some(error)),
-        None => FileReport::without_counts(name_of(path), "not imported", None),
+    let files = given.iter().enumerate().map(|(index, file)| match errors.remove(&index) {
+        Some(error) => FileReport::without_counts(file.name.clone(), "refused", Some(error)),
+        None => FileReport::without_counts(file.name.clone(), "not imported", None),
     });
     Report::refused(files.collect(), general, began.elapsed()).print(args.output.json)?;
     Ok(false)

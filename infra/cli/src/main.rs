@@ -3,27 +3,38 @@
 //! - `args`: what can be asked for;
 //! - `import`, `resume`, `serve`: run the whole pipeline in this process; `upload`: with files sent over HTTP;
 //! - `watch`: waits for a search to end, with a bar for each file;
+//! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and what to type then;
 //! - `report`: what came of an import, as a table and as JSON;
-//! - `show`, `studies`: look at what is stored;
+//! - `searches`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
-//! - `workspace`: what is worked on.
+//! - `manual`: completions for shells, and manual pages;
+//! - `workspace`: what is worked on;
+//! - `table`, `words`: how it is put.
 
 mod args;
+mod failures;
+mod find;
 mod import;
+mod interrupt;
+mod manual;
 #[cfg(feature = "services")]
 mod migrate;
 mod outbox;
 mod quarantine;
 mod report;
 mod resume;
+mod searches;
 mod serve;
 mod show;
+mod stdin;
 mod studies;
+mod table;
 #[cfg(feature = "services")]
 mod upload;
 mod watch;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -33,6 +44,7 @@ use local::output;
 use messages::store::chain;
 
 use crate::args::{Args, Command};
+use crate::interrupt::Interrupted;
 
 /// The exit code when the command is none.
 const MISUSED: u8 = 2;
@@ -58,16 +70,24 @@ async fn main() -> ExitCode {
         #[cfg(feature = "services")]
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
+        Command::Failures(args) => failures::run(args.command).await,
+        Command::Searches(args) => searches::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FAILED),
         Err(error) => {
             output::complain(&chain(error.as_ref()));
-            ExitCode::from(FAILED)
+            if error.is::<Interrupted>() {
+                // What is still under way is not waited for: the next start repeats it.
+                std::process::exit(interrupt::CODE);
+            }
+            ExitCode::from(if error.is::<stdin::Misuse>() { MISUSED } else { FAILED })
         }
     }
 }

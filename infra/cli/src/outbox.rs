@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use comfy_table::Table;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
@@ -13,12 +11,12 @@ use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement, Stored, Treatment, U
 use serde::Serialize;
 
 use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
+use crate::table::{Column, table};
+use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
 /// How many records are read at a time.
 const PAGE: usize = 200;
-/// How much of an error a table shows.
-const MAX_SHOWN: usize = 60;
 
 /// An entry, and where it is.
 struct Found {
@@ -26,6 +24,8 @@ struct Found {
     owner: Option<Owner>,
     stored: Stored,
     outbox: Arc<dyn InspectOutbox>,
+    /// Its state once it has been changed here.
+    changed: Option<EntryState>,
 }
 
 /// An entry as scripts see it.
@@ -65,25 +65,11 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
         }
         return Ok(true);
     }
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["entry", "of", "kind", "state", "due", "attempts", "requeued", "error"]);
-    for found in &found {
-        let shown = found.shown(now, false);
-        let row = [
-            shown.id,
-            shown.owner.unwrap_or_default(),
-            shown.kind,
-            format!("{:?}", shown.state).to_lowercase(),
-            shown.due_at.map(|at| format!("{at:.0}")).unwrap_or_default(),
-            shown.attempts.to_string(),
-            shown.requeued.to_string(),
-            shown.error.unwrap_or_default().chars().take(MAX_SHOWN).collect(),
-        ];
-        table.add_row(row.map(|cell: String| output::cell(&cell)));
+    let rows = found.iter().flat_map(|found| found.shown(now, false).rows());
+    if !found.is_empty() {
+        output::block(&table(&[Column::Whole("entry"), Column::Text("what")], rows))?;
     }
-    output::block(&table.to_string())?;
-    output::line(&format!("{} entries", found.len()))?;
+    output::line(&counted(found.len() as u64, "entry", "entries"))?;
     Ok(true)
 }
 
@@ -122,7 +108,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let mut found = all(&workspace).await?;
     found.retain(|found| found.state(now) == EntryState::Poisoned && found.is_from_before(before));
     found.retain(|found| args.all || args.entries.contains(&found.id()));
-    for found in &found {
+    for found in &mut found {
         if !args.dry_run {
             found.change(&workspace, change, now).await?;
             if let Change::Requeue(pause) = change {
@@ -137,7 +123,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
         output::complain(&format!("no such entry was given up: {}", missing.join(", ")));
     }
     let done = if args.dry_run { "would be changed" } else { "changed" };
-    output::remark(&format!("{} entries {done}", found.len()));
+    output::remark(&format!("{} {done}", counted(found.len() as u64, "entry", "entries")));
     Ok(missing.is_empty())
 }
 
@@ -151,7 +137,8 @@ async fn all(workspace: &Workspace) -> anyhow::Result<Vec<Found>> {
             let Some(last) = page.last() else { break };
             after = Some(last.id.clone());
             for record in page {
-                let found_in = |stored| Found { owner: record.owner, stored, outbox: Arc::clone(outbox) };
+                let found_in =
+                    |stored| Found { owner: record.owner, stored, outbox: Arc::clone(outbox), changed: None };
                 found.extend(record.entries.into_iter().map(found_in));
             }
         }
@@ -180,6 +167,9 @@ impl Found {
 
     /// One that cannot be read waits for an operator, as the poisoned ones do.
     fn state(&self, now: Timestamp) -> EntryState {
+        if let Some(state) = self.changed {
+            return state;
+        }
         match &self.stored {
             Ok(entry) if entry.claimed_until.is_some_and(|until| until > now) && !entry.poisoned => {
                 EntryState::Claimed
@@ -193,11 +183,12 @@ impl Found {
         self.stored.as_ref().map_or(true, |entry| entry.due_at <= before)
     }
 
-    /// Changes it if it is still as it was seen.
-    async fn change(&self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
+    /// Changes it if it is still as it was seen. From then on it is as that has left it.
+    async fn change(&mut self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
         match (&self.stored, self.owner, change) {
             (Ok(entry), Some(owner), Change::Requeue(_)) => {
                 workspace.ports().engine.operator()?.requeue(owner, entry).await?;
+                self.stored = Ok(entry.requeued(now));
             }
             (Ok(entry), Some(owner), Change::Delete) => {
                 let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
@@ -206,6 +197,10 @@ impl Found {
             (_, _, Change::Requeue(_)) => self.outbox.treat(&self.id(), &Treatment::Requeue(now)).await?,
             (_, _, Change::Delete) => self.outbox.treat(&self.id(), &Treatment::Delete).await?,
         }
+        self.changed = Some(match change {
+            Change::Requeue(_) => EntryState::Waiting,
+            Change::Delete => EntryState::Deleted,
+        });
         Ok(())
     }
 
@@ -233,6 +228,23 @@ impl Found {
 }
 
 impl<'a> Shown<'a> {
+    /// The rows of a table, with one more for each thing that there is to say about the entry.
+    fn rows(self) -> Vec<Vec<String>> {
+        let state = format!("{:?}", self.state).to_lowercase();
+        let mut said = vec![format!("{}, {state}", self.kind)];
+        said.extend(self.owner.map(|owner| format!("of {owner}")));
+        let mut times = self.due_at.map(|at| format!("due {at:.0}")).into_iter().collect::<Vec<_>>();
+        let number = |count: u32, what: &str| {
+            (count > 0).then(|| format!("{what} {}", counted(count.into(), "time", "times")))
+        };
+        times.extend(number(self.attempts, "tried"));
+        times.extend(number(self.requeued, "put back"));
+        said.extend((!times.is_empty()).then(|| times.join(", ")));
+        said.extend(self.error.map(str::to_owned));
+        let ids = std::iter::once(self.id).chain(std::iter::repeat(String::new()));
+        ids.zip(said).map(|(id, said)| vec![id, said]).collect()
+    }
+
     fn of(self, entry: &'a Entry, with_payload: bool) -> Self {
         Self {
             kind: match &entry.kind {

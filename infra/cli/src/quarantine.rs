@@ -8,19 +8,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures::StreamExt;
-use imports::{FileId, Job, Outcome, ParsedFile, Ports, SearchId};
+use imports::{FileId, Job, Outcome, ParsedFile, Ports};
 use local::output;
 use references::{Cutting, Limits};
 use serde::Serialize;
 
-use crate::args;
 use crate::workspace::{self, Workspace};
+use crate::{args, find, words};
 
 /// How many records are asked for at a time.
 const PAGE: usize = 1_000;
 
 /// A reference file with records that could not be read.
 struct Unread {
+    /// What it is called, and its place among the files of the search, from 1.
+    name: String,
+    number: usize,
     file: ParsedFile,
     records: Vec<Range<u64>>,
 }
@@ -39,16 +42,14 @@ struct Written {
 /// Writes the unreadable records of one reference file to a file, or those of each to a folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let Some(job) = workspace.jobs()?.job(args.search).await? else {
-        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
-    };
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let mut written = Vec::new();
-    for (unread, out) in choose(unread(workspace.ports(), args.search).await?, args)? {
+    for (unread, out) in choose(unread(workspace.ports(), &job).await?, args)? {
         export(workspace.ports(), &unread, &out).await?;
         let records = unread.records.len();
         let more = unreadable(&job, unread.file.file_id).saturating_sub(records as u64);
         let more = NonZeroU64::new(more);
-        written.push(Written { name: unread.file.name, records, more, out });
+        written.push(Written { name: unread.name, records, more, out });
     }
     if args.output.json {
         output::json(&written)?;
@@ -60,7 +61,8 @@ pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
             None => String::new(),
             Some(more) => format!(" ({more} more could not be read, and are not kept)"),
         };
-        output::line(&format!("{records} records of {name} written to {}{more}", out.display()))?;
+        let records = words::records(*records as u64);
+        output::line(&format!("{records} of {name} written to {}{more}", out.display()))?;
     }
     Ok(true)
 }
@@ -74,9 +76,9 @@ fn unreadable(job: &Job, file: FileId) -> u64 {
     }
 }
 
-async fn unread(ports: &Ports, search: SearchId) -> anyhow::Result<Vec<Unread>> {
+async fn unread(ports: &Ports, job: &Job) -> anyhow::Result<Vec<Unread>> {
     let studies = &ports.library()?.read_studies;
-    let mut found = Vec::new();
+    let (search, mut found) = (job.search_id, Vec::new());
     for file in studies.parsed(search).await? {
         let (mut records, mut after) = (Vec::new(), 0);
         loop {
@@ -86,24 +88,35 @@ async fn unread(ports: &Ports, search: SearchId) -> anyhow::Result<Vec<Unread>> 
             records.extend(page.into_iter().map(|quarantined| quarantined.record.bytes));
         }
         if !records.is_empty() {
-            found.push(Unread { file, records });
+            let place = job.files.iter().position(|known| known.file_id == file.file_id);
+            let name = job.file_name(file.file_id);
+            found.push(Unread { name, number: place.map_or(0, |place| place + 1), file, records });
         }
     }
+    found.sort_by_key(|unread| unread.number);
     Ok(found)
 }
 
 /// Which of them are wanted, and where to.
 fn choose(found: Vec<Unread>, args: &args::Quarantine) -> anyhow::Result<Vec<(Unread, PathBuf)>> {
-    let names = found.iter().map(|unread| unread.file.name.clone()).collect::<Vec<_>>().join(", ");
-    let is_wanted = |unread: &Unread| args.file.as_ref().is_none_or(|name| *name == unread.file.name);
-    let wanted: Vec<Unread> = found.into_iter().filter(is_wanted).collect();
-    if let (Some(name), true) = (&args.file, wanted.is_empty()) {
-        anyhow::bail!("{name} has no records that could not be read; those that have: {names}");
-    }
+    let names = found.iter().map(|unread| unread.name.as_str()).collect::<Vec<_>>().join(", ");
+    let wanted: Vec<Unread> = match &args.file {
+        None => found,
+        Some(file) => {
+            let wanted = named(found, file);
+            if wanted.is_empty() {
+                anyhow::bail!("{file} has no records that could not be read; those that have: {names}");
+            }
+            if wanted.len() > 1 {
+                let names = wanted.iter().map(|unread| unread.name.as_str()).collect::<Vec<_>>().join(", ");
+                anyhow::bail!("there are {} files called {file}: {names}; choose one of these", wanted.len());
+            }
+            wanted
+        }
+    };
     if args.out.is_dir() {
-        // Names of reference files have no folder in them.
         let within = |unread: Unread| {
-            let out = args.out.join(&unread.file.name);
+            let out = args.out.join(unread.file_name());
             (unread, out)
         };
         return Ok(wanted.into_iter().map(within).collect());
@@ -117,9 +130,40 @@ fn choose(found: Vec<Unread>, args: &args::Quarantine) -> anyhow::Result<Vec<(Un
     Ok(wanted.into_iter().map(|unread| (unread, args.out.clone())).collect())
 }
 
+/// Those that a user calls like this: by what the program calls them, else by their id, by their own name, or by their
+/// number.
+fn named(mut found: Vec<Unread>, text: &str) -> Vec<Unread> {
+    let ways: [&dyn Fn(&Unread) -> bool; 4] = [
+        &|unread| unread.name == text,
+        &|unread| unread.file.file_id.to_string() == text,
+        &|unread| unread.file.name == text,
+        &|unread| unread.number.to_string() == text,
+    ];
+    match ways.into_iter().find(|is_meant| found.iter().any(is_meant)) {
+        Some(is_meant) => {
+            found.retain(is_meant);
+            found
+        }
+        None => Vec::new(),
+    }
+}
+
+impl Unread {
+    /// The name of a file for its records, with what tells it apart before the ending: `x (2).ris`. Names of reference
+    /// files have no folder in them.
+    fn file_name(&self) -> PathBuf {
+        let own = Path::new(&self.file.name);
+        let apart = self.name.strip_prefix(&self.file.name).unwrap_or_default();
+        match (own.file_stem().and_then(|stem| stem.to_str()), own.extension().and_then(|end| end.to_str())) {
+            (Some(stem), Some(end)) => PathBuf::from(format!("{stem}{apart}.{end}")),
+            _ => PathBuf::from(&self.name),
+        }
+    }
+}
+
 /// Writes a file that was not there before; one that cannot be finished is not left behind.
 async fn export(ports: &Ports, unread: &Unread, out: &Path) -> anyhow::Result<()> {
-    let name = &unread.file.name;
+    let name = &unread.name;
     let file = OpenOptions::new().write(true).create_new(true).open(out);
     let mut file = file.with_context(|| format!("{} cannot be created", out.display()))?;
     let copied = copy(ports, unread, &mut file).await;

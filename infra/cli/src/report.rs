@@ -4,14 +4,27 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use comfy_table::Table;
-use comfy_table::presets::UTF8_FULL_CONDENSED;
 use imports::{Job, JobFile, JobState, Outcome, SearchId};
 use local::output;
 use messages::{Observation, Verdict};
 use serde::Serialize;
 
+use crate::table::{Column, table};
+use crate::words::counted;
 use crate::workspace::Workspace;
+
+/// The outcome of a file that was read to its end.
+const COMPLETED: &str = "completed";
+/// The columns of the table; the last one says nothing when all went well.
+const COLUMNS: [Column; 7] = [
+    Column::Text("file"),
+    Column::Text("format"),
+    Column::Number("records"),
+    Column::Number("studies"),
+    Column::Number("duplicates"),
+    Column::Number("unread"),
+    Column::Whole("outcome"),
+];
 
 /// The report of one search; as JSON, the object that scripts read.
 #[derive(Debug, Clone, Serialize)]
@@ -71,12 +84,13 @@ impl Report {
         let studies = &workspace.library()?.read_studies;
         let job = workspace.jobs()?.job(search).await?;
         let mut files: Vec<FileReport> = Vec::new();
-        for file in job.iter().flat_map(|job| &job.files) {
+        let names = job.as_ref().map(Job::file_names).unwrap_or_default();
+        for (file, name) in job.iter().flat_map(|job| &job.files).zip(names) {
             let duplicates = match file.outcome {
                 Some(Outcome::Completed(_)) => studies.duplicates(search, file.file_id).await?,
                 Some(Outcome::Failed { .. }) | None => 0,
             };
-            files.push(FileReport { duplicates, ..FileReport::of(file) });
+            files.push(FileReport { duplicates, ..FileReport::of(file, name) });
         }
         let decisions = workspace.decisions(search).await?;
         let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
@@ -129,50 +143,29 @@ impl Report {
     }
 
     fn print_table(&self) -> anyhow::Result<()> {
-        let mut table = Table::new();
-        table.load_style(UTF8_FULL_CONDENSED);
-        table.set_header([
-            "file",
-            "format",
-            "encoding",
-            "records",
-            "studies",
-            "duplicates",
-            "quarantined",
-            "outcome",
-        ]);
-        for file in &self.files {
-            table.add_row([
-                output::cell(&file.name),
-                with_certainty(file.format.as_deref(), file.format_certainty.as_deref()),
-                with_certainty(file.encoding.as_deref(), file.encoding_certainty.as_deref()),
-                file.records.to_string(),
-                file.studies.to_string(),
-                file.duplicates.to_string(),
-                file.quarantined.to_string(),
-                file.outcome.to_owned(),
-            ]);
-        }
-        output::block(&table.to_string())?;
-        match self.search_id {
-            Some(id) => {
-                let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
-                let duplicates = match self.duplicates {
-                    0 => String::new(),
-                    count => format!(", {count} of them duplicates"),
-                };
-                let (state, studies) = (&self.state, self.studies);
-                output::line(&format!("search {id}: {state}, {studies} studies{duplicates}{messages}"))?;
-            }
-            None => output::line("nothing was imported")?,
-        }
+        let Some(id) = self.search_id else {
+            output::line("nothing was imported")?;
+            return Ok(());
+        };
+        // When every file was read, the line below says so, and there is more room for names.
+        let with_outcome = self.files.iter().any(|file| file.outcome != COMPLETED);
+        let columns = if with_outcome { &COLUMNS[..] } else { &COLUMNS[..COLUMNS.len() - 1] };
+        let row = |file: &FileReport| file.row().into_iter().take(columns.len()).collect();
+        output::block(&table(columns, self.files.iter().map(row)))?;
+        let studies = counted(self.studies, "study", "studies");
+        let duplicates = match self.duplicates {
+            0 => String::new(),
+            1 => ", 1 of them a duplicate".to_owned(),
+            count => format!(", {count} of them duplicates"),
+        };
+        let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
+        output::line(&format!("search {id}: {}, {studies}{duplicates}{messages}", self.state))?;
         Ok(())
     }
 }
 
 impl FileReport {
-    fn of(file: &JobFile) -> Self {
-        let name = file.name.clone().unwrap_or_else(|| file.file_id.to_string());
+    fn of(file: &JobFile, name: String) -> Self {
         match &file.outcome {
             Some(Outcome::Completed(counts)) => Self {
                 format: told(&counts.format),
@@ -182,11 +175,22 @@ impl FileReport {
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
-                ..Self::without_counts(name, "completed", None)
+                ..Self::without_counts(name, COMPLETED, None)
             },
             Some(Outcome::Failed { reason }) => Self::without_counts(name, "failed", Some(reason.clone())),
             None => Self::without_counts(name, "pending", None),
         }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let format = with_certainty(self.format.as_deref(), self.format_certainty.as_deref());
+        let encoding = with_certainty(self.encoding.as_deref(), self.encoding_certainty.as_deref());
+        let form = [format, encoding].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let counts = [self.records, self.studies, self.duplicates, self.quarantined];
+        let mut row = vec![self.name.clone(), form];
+        row.extend(counts.map(|count| count.to_string()));
+        row.push(self.outcome.to_owned());
+        row
     }
 
     /// A file of which nothing was read.
@@ -212,21 +216,19 @@ fn told(text: &str) -> Option<String> {
 }
 
 /// What was detected, and how sure that is unless it is certain.
-fn with_certainty(what: Option<&str>, certainty: Option<&str>) -> String {
-    output::cell(&match (what, certainty) {
-        (Some(what), None | Some("certain")) => what.to_owned(),
-        (Some(what), Some(certainty)) => format!("{what} ({certainty})"),
-        (None, _) => String::new(),
+fn with_certainty(what: Option<&str>, certainty: Option<&str>) -> Option<String> {
+    what.map(|what| match certainty {
+        None | Some("certain") => what.to_owned(),
+        Some(certainty) => format!("{what} ({certainty})"),
     })
 }
 
 impl fmt::Display for Messages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { received, duplicates_dropped, ignored, .. } = self;
-        write!(
-            f,
-            "; {received} messages received, {duplicates_dropped} duplicates dropped, {ignored} ignored"
-        )
+        let received = counted(*received as u64, "message", "messages");
+        let dropped = counted(*duplicates_dropped as u64, "duplicate", "duplicates");
+        write!(f, "; {received} received, {dropped} dropped, {ignored} ignored")
     }
 }
 

@@ -11,34 +11,34 @@ use local::output;
 use crate::args;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
-use crate::{import, watch};
+use crate::{import, interrupt, stdin, watch};
 
 /// Finishes every unfinished import. `true` when each of them completed.
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.place)?;
     if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
-        return Ok(true);
+        return nothing(args, &config.data_dir.display().to_string());
     }
     let workspace = Workspace::open(config).await?;
     let searches = unfinished(&workspace).await?;
     if searches.is_empty() {
-        return Ok(true);
+        return nothing(args, &workspace.name());
     }
     let runner = workspace.runner(&args::Trial::default())?;
     let work = async {
         if let Some(home) = workspace.home() {
             upload_rest(&home.store).await?;
+            stdin::tidy(&home.store, &workspace.backend.config.data_dir).await?;
         }
         for search in &searches {
             watch::until_ended(&runner, &workspace.jobs()?, *search, !args.output.json).await?;
         }
         anyhow::Ok(())
     };
-    tokio::select! {
-        done = runner.run_until(work) => done??,
-        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; `search-import resume` goes on from here"),
-    }
+    let all = async { runner.run_until(work).await? };
+    let again = || format!("`{}` goes on from here", interrupt::resume_command(&args.output.place));
+    interrupt::unless_interrupted(all, again).await?;
     let mut completed = true;
     for search in searches {
         let report = Report::of(&workspace, search, began.elapsed()).await?;
@@ -46,6 +46,14 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
         completed &= report.is_completed();
     }
     Ok(completed)
+}
+
+/// Says that there is nothing to do; scripts see that nothing is printed.
+fn nothing(args: &args::Resume, place: &str) -> anyhow::Result<bool> {
+    if !args.output.json {
+        output::line(&format!("nothing was interrupted in {place}"))?;
+    }
+    Ok(true)
 }
 
 /// The searches that have not ended: those with a job, and those whose files were never uploaded.

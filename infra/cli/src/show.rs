@@ -7,9 +7,9 @@ use local::output;
 use messages::Observation;
 use serde::Serialize;
 
-use crate::args;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
+use crate::{args, find, words};
 
 /// How many unreadable records of a file are shown.
 const MAX_QUARANTINED: usize = 100;
@@ -28,12 +28,10 @@ struct Shown {
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let Some(job) = workspace.jobs()?.job(args.search).await? else {
-        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
-    };
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let quarantined = quarantined(workspace.library()?, &job).await?;
-    let report = Report::of(&workspace, args.search, Duration::ZERO).await?;
-    let decisions = workspace.decisions(args.search).await?;
+    let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
+    let decisions = workspace.decisions(job.search_id).await?;
     let shown = Shown { job, duplicates: report.duplicates, quarantined, decisions };
     if args.output.json {
         output::json(&shown)?;
@@ -61,16 +59,24 @@ fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     ))?;
     report.print(false)?;
     for Quarantined { file_id, record, .. } in &shown.quarantined {
-        let file = job.files.iter().find(|file| file.file_id == *file_id);
-        let name = file.and_then(|file| file.name.clone()).unwrap_or_else(|| file_id.to_string());
+        let name = job.file_name(*file_id);
         output::line(&format!(
             "not read: {name}, record {}, line {}, bytes {}-{}: {}",
             record.number, record.line, record.bytes.start, record.bytes.end, record.reason
         ))?;
         output::line(&format!("  {}", in_one_line(&record.excerpt)))?;
     }
-    let Some(decisions) = &shown.decisions else { return Ok(()) };
+    let more = job.quarantined().saturating_sub(shown.quarantined.len() as u64);
+    if more > 0 {
+        output::line(&format!("{} more not read; `quarantine` exports them", words::records(more)))?;
+    }
     output::line("")?;
+    let Some(decisions) = &shown.decisions else {
+        output::line(
+            "what was decided about each message is in the logs of the deployment, not in its database",
+        )?;
+        return Ok(());
+    };
     for decision in decisions {
         output::line(&format!(
             "{:.3}  {:<16} {:<30} {}: {}",

@@ -1,11 +1,14 @@
 //! Listing the studies of a search.
 
+use std::collections::BTreeMap;
+
 use imports::{Duplicate, FileId, Job, JobFile, Outcome, ReadStudies, Study};
 use local::output;
 use serde_json::{Value, json};
 
-use crate::args;
+use crate::words::sentence;
 use crate::workspace::{self, Workspace};
+use crate::{args, find};
 
 /// How many studies are read at a time.
 const PAGE: usize = 1_000;
@@ -13,9 +16,7 @@ const PAGE: usize = 1_000;
 /// Lists the studies of every file that was read to its end, in the order of files and records.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let Some(job) = workspace.jobs()?.job(args.search).await? else {
-        anyhow::bail!("there is no search {} in {}", args.search, workspace.name());
-    };
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     // What a file under way has stored so far may yet be taken back.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
         list(workspace.library()?.read_studies.as_ref(), &job, file, args.output.json).await?;
@@ -24,14 +25,15 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
 }
 
 async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: bool) -> anyhow::Result<()> {
+    let names = Names::of_files(job);
     let mut after = 0;
     loop {
         let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
         for study in &page {
             if as_json {
-                output::json(&object(study, job)?)?;
+                output::json(&object(study, &names)?)?;
             } else {
-                output::line(&in_one_line(study, job))?;
+                output::line(&in_one_line(study, &names))?;
             }
         }
         match page.last() {
@@ -41,34 +43,47 @@ async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: boo
     }
 }
 
-fn name_of(job: &Job, file: FileId) -> String {
-    let file_name = job.files.iter().find(|known| known.file_id == file).and_then(|file| file.name.clone());
-    file_name.unwrap_or_else(|| file.to_string())
+/// What the files of a search are called.
+struct Names(BTreeMap<FileId, String>);
+
+impl Names {
+    fn of_files(job: &Job) -> Self {
+        Self(job.files.iter().map(|file| file.file_id).zip(job.file_names()).collect())
+    }
+
+    fn of(&self, file: FileId) -> String {
+        self.0.get(&file).cloned().unwrap_or_else(|| file.to_string())
+    }
 }
 
 /// The study's own fields, where it came from, and which earlier study it repeats.
-fn object(study: &Study, job: &Job) -> serde_json::Result<Value> {
+fn object(study: &Study, names: &Names) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(&study.reference)?;
-    let file = name_of(job, study.file_id);
+    let file = names.of(study.file_id);
     value["source"] = json!({ "file": file, "record": study.record, "line": study.line });
     if let Some(Duplicate { file_id, record, reason, .. }) = study.duplicate {
-        value["duplicate"] = json!({ "file": name_of(job, file_id), "record": record, "reason": reason });
+        value["duplicate"] = json!({ "file": names.of(file_id), "record": record, "reason": reason });
     }
     Ok(value)
 }
 
-fn in_one_line(study: &Study, job: &Job) -> String {
+fn in_one_line(study: &Study, names: &Names) -> String {
     let reference = &study.reference;
     let authors = match reference.authors.as_slice() {
-        [] => String::new(),
-        [one] => format!("{one}. "),
-        [first, ..] => format!("{first} et al. "),
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, ..] => Some(format!("{first} et al.")),
     };
     let year = reference.year.map_or_else(String::new, |year| format!(" ({year})"));
-    let journal = reference.journal.as_ref().map_or_else(String::new, |journal| format!(". {journal}"));
+    let title = format!("{}{year}", reference.title);
+    let mut said = authors.iter().map(|authors| sentence(authors)).collect::<Vec<_>>();
+    match &reference.journal {
+        Some(journal) => said.extend([sentence(&title), journal.to_string()]),
+        None => said.push(title),
+    }
     let duplicate =
         study.duplicate.map_or_else(String::new, |Duplicate { file_id, record, reason, .. }| {
-            format!(" [duplicate of record {record} of {}: {reason}]", name_of(job, file_id))
+            format!(" [duplicate of record {record} of {}: {reason}]", names.of(file_id))
         });
-    format!("{:>6}  {authors}{}{year}{journal}{duplicate}", study.record, reference.title)
+    format!("{:>6}  {}{duplicate}", study.record, said.join(" "))
 }

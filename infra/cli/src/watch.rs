@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use imports::{FileId, Job, Jobs, Ports, Progress, SearchId};
+use imports::{FileId, Job, JobFile, Jobs, Outcome, Ports, Progress, SearchId};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::{Runner, output};
+use messages::store::chain;
+
+use crate::words;
 
 /// How often the search is looked at, here and in a database elsewhere.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -15,10 +18,24 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// How long nothing may be left to do before a search that has not ended counts as waiting for the outside.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 
-/// Waits until the search has ended and all its messages are delivered. `false` when it waits for something from
+/// Waits until the search has ended, all its messages are delivered, and nothing of it is left in an outbox. `false` when it waits for something from
 /// outside instead, such as a file that was never uploaded; where other processes work on the search too, this process
 /// cannot detect that, and waits without a limit.
 pub(crate) async fn until_ended(
+    runner: &Runner<Ports>,
+    jobs: &Jobs,
+    search: SearchId,
+    draw: bool,
+) -> anyhow::Result<bool> {
+    let ended = until_delivered(runner, jobs, search, draw).await?;
+    // The last view is due by now, and the next sweep of the workers may be a while away.
+    if let Err(error) = runner.sweep().await {
+        output::complain(&chain(&error));
+    }
+    Ok(ended)
+}
+
+async fn until_delivered(
     runner: &Runner<Ports>,
     jobs: &Jobs,
     search: SearchId,
@@ -46,10 +63,48 @@ pub(crate) async fn until_ended(
     }
 }
 
-/// The bars, one for each file that has arrived.
+/// What a file is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Uploading,
+    /// It is here; others are not, or have their turn.
+    Waiting,
+    Reading,
+    /// Everything was read, and what repeats an earlier study is found out.
+    MarkingDuplicates,
+    Done,
+    Failed,
+}
+
+impl Phase {
+    fn of(file: &JobFile, progress: Option<Progress>) -> Self {
+        let size = file.size_bytes.unwrap_or(0);
+        match (&file.outcome, progress) {
+            (Some(Outcome::Completed(_)), _) => Self::Done,
+            (Some(Outcome::Failed { .. }), _) => Self::Failed,
+            (None, Some(progress)) if progress.bytes >= size => Self::MarkingDuplicates,
+            (None, Some(_)) => Self::Reading,
+            (None, None) if file.received => Self::Waiting,
+            (None, None) => Self::Uploading,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Uploading => "uploading",
+            Self::Waiting => "waiting",
+            Self::Reading => "reading",
+            Self::MarkingDuplicates => "marking duplicates",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How far the files are: a bar for each at a terminal, elsewhere a line whenever one is at something else.
 struct Bars {
     all: MultiProgress,
-    files: BTreeMap<FileId, ProgressBar>,
+    files: BTreeMap<FileId, (Phase, ProgressBar)>,
     drawn_at: Option<Instant>,
 }
 
@@ -65,27 +120,96 @@ impl Bars {
         }
         self.drawn_at = Some(Instant::now());
         let progress: BTreeMap<FileId, Progress> = jobs.progress(job.search_id).await?.into_iter().collect();
-        for file in job.files.iter().filter(|file| file.received) {
-            let bar = self.files.entry(file.file_id).or_insert_with(|| {
-                let name = file.name.as_deref().unwrap_or_default();
-                self.all.add(bar(file.size_bytes.unwrap_or(0), name))
-            });
-            let progress = progress.get(&file.file_id).copied().unwrap_or_default();
-            bar.set_position(progress.bytes);
-            bar.set_message(format!("{} records", progress.records));
-            if file.outcome.is_some() {
-                bar.abandon();
-            }
+        for (file, name) in job.files.iter().zip(job.file_names()) {
+            let progress = progress.get(&file.file_id).copied();
+            self.draw_file(file, &name, progress);
         }
         Ok(())
     }
+
+    fn draw_file(&mut self, file: &JobFile, name: &str, progress: Option<Progress>) {
+        let (phase, size) = (Phase::of(file, progress), file.size_bytes.unwrap_or(0));
+        let new = || self.all.add(bar(name));
+        let (drawn, bar) = self.files.entry(file.file_id).or_insert_with(|| (Phase::Uploading, new()));
+        let records = match &file.outcome {
+            Some(Outcome::Completed(counts)) => counts.records,
+            Some(Outcome::Failed { .. }) | None => progress.unwrap_or_default().records,
+        };
+        let bytes = if phase == Phase::Done { size } else { progress.unwrap_or_default().bytes };
+        // Nobody reads a log to learn that nothing happens.
+        if self.all.is_hidden() && phase != *drawn && phase != Phase::Waiting {
+            let so_far = if phase == Phase::Reading { 0 } else { records };
+            output::remark(&format!("{name}: {}", told(phase, None, so_far)));
+        }
+        *drawn = phase;
+        bar.set_length(size);
+        bar.set_position(bytes);
+        bar.set_message(told(phase, percent(bytes, size), records));
+        if file.outcome.is_some() {
+            bar.abandon();
+        }
+    }
 }
 
-fn bar(bytes: u64, name: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix:30!} {bar:30} {bytes:>10}/{total_bytes:10} {msg}");
-    let bar = ProgressBar::new(bytes).with_prefix(output::cell(name));
+/// What a file is at, and how many of its records are known.
+fn told(phase: Phase, percent: Option<u64>, records: u64) -> String {
+    let percent = percent.filter(|_| phase == Phase::Reading);
+    let percent = percent.map_or_else(String::new, |percent| format!(" {percent} %"));
+    let records = if records == 0 { String::new() } else { format!(", {}", words::records(records)) };
+    format!("{}{percent}{records}", phase.name())
+}
+
+fn percent(part: u64, whole: u64) -> Option<u64> {
+    (u128::from(part) * 100).checked_div(u128::from(whole)).and_then(|percent| u64::try_from(percent).ok())
+}
+
+/// A bar of at most 79 columns, so that no terminal of 80 breaks it into two lines; what has no room is cut off.
+fn bar(name: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:24!} {bar:16} {msg:37!}");
+    let bar = ProgressBar::new(0).with_prefix(output::cell(name));
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use imports::Counts;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn file(received: bool, outcome: Option<Outcome>) -> JobFile {
+        JobFile {
+            file_id: FileId::from_uuid(Uuid::nil()),
+            name: None,
+            size_bytes: Some(200),
+            announced_bytes: None,
+            received,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_read_and_has_no_outcome_has_its_duplicates_marked() {
+        let read = |bytes| Some(Progress { records: 3, bytes });
+        assert_eq!(Phase::of(&file(false, None), None), Phase::Uploading);
+        assert_eq!(Phase::of(&file(true, None), None), Phase::Waiting);
+        assert_eq!(Phase::of(&file(true, None), read(199)), Phase::Reading);
+        assert_eq!(Phase::of(&file(true, None), read(200)), Phase::MarkingDuplicates);
+        let ended = |outcome| Phase::of(&file(true, Some(outcome)), read(200));
+        assert_eq!(ended(Outcome::Completed(Counts::default())), Phase::Done);
+        assert_eq!(ended(Outcome::Failed { reason: String::new() }), Phase::Failed);
+    }
+
+    #[test]
+    fn what_is_told_has_room_in_a_bar() {
+        assert_eq!(told(Phase::Reading, percent(90, 200), 1), "reading 45 %, 1 record");
+        assert_eq!(told(Phase::Waiting, percent(0, 200), 0), "waiting");
+        let longest = told(Phase::MarkingDuplicates, percent(200, 200), 2_000_000);
+        assert_eq!(longest, "marking duplicates, 2000000 records");
+        assert!(longest.len() <= 37, "{longest}");
+        assert_eq!(percent(1, 0), None);
     }
 }

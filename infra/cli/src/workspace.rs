@@ -7,9 +7,11 @@ use backend::{Backend, BackendKind, Config, SystemHost, queue_setting};
 use embedded::{Settings, Store};
 use functions::SYSTEM;
 use imports::queues::{QUEUES, UPLOADS};
-use imports::{Jobs, Library, Ports, SearchId};
+use imports::{Jobs, Library, Ports, ProjectId, SearchId};
 use local::{Home, Runner, Trial};
-use messages::{Host, Observation, Observe, Queue, QueueSpec};
+use messages::{Host, Observation, Observe, Queue, QueueSpec, Verdict};
+#[cfg(feature = "services")]
+use saga::Service;
 use telemetry::LogDecisions;
 
 use crate::args;
@@ -75,8 +77,9 @@ impl Workspace {
                     Settings::with_retention(&PATIENT, config.saga_retention, config.outbox.retention);
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
                 store.recover(&lock).await?;
-                let backend = backend::embedded(&store, Arc::clone(&host), store.clone(), config);
-                let (observer, config) = (Arc::clone(&store), backend.config.clone());
+                let observer = Arc::new(TellRejected(Arc::clone(&store)));
+                let backend = backend::embedded(&store, Arc::clone(&host), observer.clone(), config);
+                let config = backend.config.clone();
                 let ports = move |store: &Arc<Store>| {
                     backend::embedded(store, Arc::clone(&host), observer.clone(), config.clone()).ports
                 };
@@ -94,15 +97,16 @@ impl Workspace {
 
     /// Opens it for an operator, beside programs that may be working in it.
     pub(crate) async fn operate(config: Config) -> anyhow::Result<Self> {
-        if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
-            anyhow::bail!("there is no data directory {}", config.data_dir.display());
-        }
+        has_folder(&config)?;
+        #[cfg(feature = "services")]
+        complete(&config, &[Service::DATABASE, Service::LEDGER]).await?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         Ok(Self { backend, log: Log::Elsewhere })
     }
 
     /// Opens it to look into it, beside programs that may be working in it.
     pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
+        has_folder(&config)?;
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         match config.backend {
             BackendKind::Embedded => {
@@ -114,6 +118,8 @@ impl Workspace {
                 Ok(Self { backend, log: Log::Store(store) })
             }
             BackendKind::Aws => {
+                #[cfg(feature = "services")]
+                complete(&config, &[Service::DATABASE]).await?;
                 let backend = backend::open(config, host, Arc::new(())).await?;
                 Ok(Self { backend, log: Log::Elsewhere })
             }
@@ -172,6 +178,11 @@ impl Workspace {
         }
     }
 
+    /// The project that a command is about: the one that it names, or that of the settings.
+    pub(crate) fn project(&self, named: args::Project) -> ProjectId {
+        named.project.unwrap_or(self.backend.config.project)
+    }
+
     /// Where it is, in a message.
     pub(crate) fn name(&self) -> String {
         let config = &self.backend.config;
@@ -179,6 +190,35 @@ impl Workspace {
             BackendKind::Embedded => config.data_dir.display().to_string(),
             BackendKind::Aws => format!("database {}", config.services.mongodb_database),
         }
+    }
+}
+
+/// Whether there is a data directory to look into, if it is one that is asked for.
+fn has_folder(config: &Config) -> anyhow::Result<()> {
+    if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
+        anyhow::bail!("there is no data directory {}", config.data_dir.display());
+    }
+    Ok(())
+}
+
+/// Whether everything is set that leads to these services, if they are those of AWS.
+#[cfg(feature = "services")]
+async fn complete(config: &Config, services: &[Service]) -> Result<(), backend::OpenError> {
+    match config.backend {
+        BackendKind::Embedded => Ok(()),
+        BackendKind::Aws => backend::complete(config, services, &[]).await,
+    }
+}
+
+/// Has the decisions kept in the data directory, and logs those that give a message up.
+struct TellRejected(Arc<Store>);
+
+impl Observe for TellRejected {
+    fn observe(&self, observation: Observation) {
+        if observation.verdict == Verdict::Rejected {
+            LogDecisions.observe(observation.clone());
+        }
+        self.0.observe(observation);
     }
 }
 

@@ -11,7 +11,8 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Host, Queue, QueueSpec, ReceiveMessages, Received, StoreError,
+    Backoff, Consumer, Delivery, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages, Received,
+    StoreError,
 };
 use outbox::DispatchOutbox;
 use rand::SeedableRng;
@@ -73,6 +74,17 @@ pub struct Runner<P: 'static> {
     visibility: Option<Duration>,
     notified: Vec<Queue>,
     turn: Duration,
+}
+
+/// Why a sweep was broken off.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// No database is configured.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// A store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// The consumers of an application, each with what is agreed about its queue.
@@ -165,6 +177,16 @@ where
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
         let mut worked = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(worked.all(is_empty)))
+    }
+
+    /// Performs what is due in the outboxes now, as the workers do from time to time. Once everything is done that a
+    /// program waits for, this leaves nothing over that only the next program would perform.
+    ///
+    /// # Errors
+    /// When no database is configured, or a store does not answer; then the next sweep does the rest.
+    pub async fn sweep(&self) -> Result<(), SweepError> {
+        self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep().await?;
+        Ok(())
     }
 
     fn with_copies(&self, mut ports: P) -> P {
@@ -344,12 +366,35 @@ impl Pump {
             let handled = AssertUnwindSafe(consumed).catch_unwind().await;
             said = handled.unwrap_or_else(|_| deliveries.iter().map(panicked).collect());
         }
+        batch.iter().zip(&said).for_each(|(received, said)| tell_last(behind.spec, &received.delivery, said));
         let answered = batch
             .iter()
             .zip(&said)
             .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
         join_all(answered).await.into_iter().collect()
     }
+}
+
+/// Says so when a message has failed for the last time, since its queue moves it to the dead letters in silence. What is
+/// wrong in itself is a decision, which whoever observes them is told of.
+fn tell_last(spec: &QueueSpec, delivery: &Delivery, said: &Disposition) {
+    let Some((dead, why)) = gives_up(spec, delivery, said) else { return };
+    let message = Message::decode(&delivery.body).ok();
+    let message_id = message.as_ref().map(|message| message.id.to_string());
+    let correlation_id = message.as_ref().map(|message| message.partition.to_string());
+    let (queue, attempts) = (dead.name(), delivery.receive_count);
+    tracing::error!(queue, correlation_id, message_id, attempts, why, "a message was given up");
+}
+
+/// Where a message goes that was not handled this time either, if it is not delivered again; and why.
+fn gives_up<'a>(
+    spec: &'a QueueSpec,
+    delivery: &Delivery,
+    said: &'a Disposition,
+) -> Option<(&'a Queue, &'a str)> {
+    let Disposition::Retry { reason, .. } = said else { return None };
+    let is_last = spec.receive_limit.is_some_and(|limit| delivery.receive_count >= limit);
+    spec.dead_letters.as_ref().filter(|_| is_last).map(|dead| (dead, reason.as_str()))
 }
 
 /// How long this process hides what it has received. Lambda's factor of six leaves room for retries of its own, which
@@ -376,5 +421,19 @@ mod tests {
     fn a_turn_that_was_too_short_is_followed_by_one_that_is_twice_as_long() {
         let turns = [1, 2, 3, 11, 12, u32::MAX].map(|received| turn(TURN, received).as_secs());
         assert_eq!(turns, [2, 4, 8, 2_048, 2_048, 2_048]);
+    }
+
+    #[test]
+    fn what_fails_as_often_as_its_queue_delivers_it_is_given_up() {
+        let (queue, dead) = (Queue::named("work"), Queue::named("work-dead"));
+        let worked = QueueSpec::worked(queue, dead.clone(), 3, 30, 1, 1);
+        let kept = QueueSpec::kept(dead.clone());
+        let delivery =
+            |receive_count| Delivery { record_id: String::new(), body: String::new(), receive_count };
+        let retry = Disposition::Retry { after: Duration::ZERO, reason: "away".to_owned() };
+        let given_up = [2, 3].map(|received| gives_up(&worked, &delivery(received), &retry));
+        assert_eq!(given_up, [None, Some((&dead, "away"))]);
+        assert_eq!(gives_up(&kept, &delivery(3), &retry), None);
+        assert_eq!(gives_up(&worked, &delivery(3), &Disposition::Acknowledge), None);
     }
 }

@@ -18,6 +18,11 @@ pub fn stop_in_time() {
         output::remark("stopped before everything that had begun was finished; the next start does the rest");
         exit(0);
     });
+    at_once_when_asked_again();
+}
+
+/// Ends the process as soon as it is asked to stop once more.
+pub fn at_once_when_asked_again() {
     tokio::spawn(async {
         asked_to_stop().await;
         exit(INTERRUPTED);

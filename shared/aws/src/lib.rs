@@ -17,6 +17,7 @@ mod trust;
 
 use std::time::Duration;
 
+use aws_config::meta::region::ProvideRegion;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_types::retry::RetryConfig;
@@ -37,6 +38,9 @@ pub const MAX_ATTEMPTS: u32 = 3;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
+/// The environment variable that names the region.
+pub const REGION: &str = "AWS_REGION";
+
 /// The configuration of all clients: from the environment, within the limits above.
 pub async fn config() -> SdkConfig {
     let loader = aws_config::defaults(BehaviorVersion::latest());
@@ -45,6 +49,13 @@ pub async fn config() -> SdkConfig {
         None => loader,
     };
     limited(loader).load().await
+}
+
+/// The region that all clients are in, as [`config()`] finds it: in the environment, in a profile, or by asking the
+/// machine, which only some of those at AWS can tell.
+pub async fn region() -> Option<String> {
+    let found = aws_config::default_provider::region::default_provider().region().await;
+    found.map(|region| region.to_string())
 }
 
 /// The limits above, but for how long a call may take with all its tries.

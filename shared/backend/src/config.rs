@@ -12,17 +12,22 @@ use std::time::Duration;
 
 use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Allowance;
-use imports::{Deadlines, ObjectKey, Settings};
+use imports::{Deadlines, ObjectKey, ProjectId, Settings};
 use outbox::Policy;
+use uuid::Uuid;
 
 use self::reader::Reader;
 
 /// See [`Config::max_record_bytes`].
 const MAX_RECORD_BYTES: usize = 5 << 20;
 
-/// Settings without a meaning on Lambda, where there is no data directory and the queues decide how long a message is
-/// hidden.
-pub const NOT_ON_LAMBDA: [&str; 2] = ["SEARCH_IMPORT_DATA_DIR", "SEARCH_IMPORT_VISIBILITY_SECONDS"];
+/// Settings without a meaning on Lambda, where there is no data directory, every request names its project, and the queues
+/// decide how long a message is hidden.
+pub const NOT_ON_LAMBDA: [&str; 3] =
+    ["SEARCH_IMPORT_DATA_DIR", "SEARCH_IMPORT_PROJECT", "SEARCH_IMPORT_VISIBILITY_SECONDS"];
+
+/// The project of everything that names none.
+const DEFAULT_PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
 
 /// How duplicates are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +143,8 @@ pub struct Config {
     pub services: Services,
     /// `SEARCH_IMPORT_DATA_DIR`: where the embedded stores are; `.search-import` below the working directory.
     pub data_dir: PathBuf,
+    /// `SEARCH_IMPORT_PROJECT`: the project of commands that name none, by its id or its name; one for everything.
+    pub project: ProjectId,
     /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
     pub mode: Mode,
     /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`. The longer it is, the shorter are the
@@ -209,6 +216,7 @@ impl Default for Config {
             backend: BackendKind::Embedded,
             services: Services::default(),
             data_dir: PathBuf::from(".search-import"),
+            project: DEFAULT_PROJECT,
             mode: Mode::Ledger,
             key_prefix: "uploads/".to_owned(),
             max_file_bytes: 1 << 30,
@@ -303,6 +311,7 @@ impl Config {
                 |path| !path.as_os_str().is_empty(),
                 "a folder",
             ),
+            project: reader.project(default.project),
             mode,
             key_prefix: reader.read(
                 "KEY_PREFIX",

@@ -37,7 +37,7 @@ use saga::Missing;
 pub use config::{BackendKind, Config, Mode};
 pub use machine::SystemHost;
 #[cfg(feature = "services")]
-pub use requirements::{for_function, open_for, settings};
+pub use requirements::{complete, for_function, open_for, settings};
 #[cfg(feature = "services")]
 pub use secret::SecretError;
 
@@ -79,6 +79,13 @@ pub enum OpenError {
         /// The environment variables.
         settings: Vec<String>,
     },
+    /// Settings that a program needs.
+    #[cfg(feature = "services")]
+    #[error("{}; docs/settings.md has all settings", told_unset(settings))]
+    NotSet {
+        /// The environment variables.
+        settings: Vec<String>,
+    },
     /// Without a ledger only the document tells that its search has ended: one that is deleted while messages still
     /// come lets them begin the search anew.
     #[cfg(feature = "services")]
@@ -99,6 +106,14 @@ pub enum OpenError {
     /// A backend whose adapters this program is built without.
     #[error("this program is built without the {0} backend")]
     NotBuilt(&'static str),
+}
+
+#[cfg(feature = "services")]
+fn told_unset(settings: &[String]) -> String {
+    match settings {
+        [one] => format!("{one} is not set"),
+        several => format!("not set are {}", several.join(", ")),
+    }
 }
 
 /// The environment variable that a queue's address is read from, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.

@@ -6,7 +6,7 @@ use aws::queues::Queues;
 use imports::Ports;
 use imports::ports::{BUCKET, OBJECTS, UPLOADS};
 use imports::queues::QUEUES;
-use messages::{Host, Observe, QueueSpec};
+use messages::{Host, Observe, Queue, QueueSpec};
 use saga::{Function, Service};
 
 use crate::config::{BackendKind, Config, Mode};
@@ -27,6 +27,15 @@ pub fn settings(service: Service) -> &'static [&'static str] {
 
 /// The settings of `config` that the function needs and that are not there.
 pub(crate) fn unset<P>(function: &Function<P>, table: &[QueueSpec], config: &Config) -> Vec<String> {
+    missing(function.services, &function.queues(table), config)
+}
+
+/// The settings of `config` that lead to these services and queues and that are not there.
+fn missing<'a>(
+    needed: &[Service],
+    queues: impl IntoIterator<Item = &'a Queue>,
+    config: &Config,
+) -> Vec<String> {
     let services = &config.services;
     let has = |service: &Service| match *service {
         Service::DATABASE => services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some(),
@@ -39,13 +48,28 @@ pub(crate) fn unset<P>(function: &Function<P>, table: &[QueueSpec], config: &Con
         OBJECTS => true,
         _ => false,
     };
-    let queues = Queues::from_pairs(services.queue_urls.clone());
-    let missing = function.services.iter().filter(|service| !has(service));
+    let known = Queues::from_pairs(services.queue_urls.clone());
+    let missing = needed.iter().filter(|service| !has(service));
     // A service without a setting is one that this crate opens nothing for; its name is all there is to say.
     let of_services = missing.map(|service| settings(*service).first().unwrap_or(&service.0).to_string());
-    let needed = function.queues(table);
-    let of_queues = needed.iter().filter(|queue| queues.url(queue).is_none()).map(Queues::setting);
+    let of_queues = queues.into_iter().filter(|queue| known.url(queue).is_none()).map(Queues::setting);
     of_services.chain(of_queues).collect()
+}
+
+/// Whether everything is set that leads to these services and queues of AWS, and the region that they are in. It is for
+/// programs that people start, which have nothing built before; a function is in a region in any case.
+///
+/// # Errors
+/// With all settings that are not there.
+pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -> Result<(), OpenError> {
+    let mut settings = missing(services, queues, config);
+    let only_database = queues.is_empty()
+        && services.iter().all(|service| *service == Service::DATABASE)
+        && (config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_none());
+    if !only_database && aws::region().await.is_none() {
+        settings.push(aws::REGION.to_owned());
+    }
+    if settings.is_empty() { Ok(()) } else { Err(OpenError::NotSet { settings }) }
 }
 
 /// Opens the ports of one function.

@@ -11,15 +11,15 @@ use aws_types::SdkConfig;
 use dedup::ledger::NoLedger;
 use futures::future::try_join_all;
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA};
-use imports::{Library, Ports};
+use imports::{Library, Ports, ports};
 use jiff::SignedDuration;
 use messages::{Host, Observe, Queue, QueueSpec};
 use mongo::{Mongo, OnDifference, Settings, Uri};
 use s3::{Objects, Uploads};
-use saga::{Missing, Partitions, Stores};
+use saga::{Missing, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode};
-use crate::{Adapters, Backend, OpenError, secret};
+use crate::{Adapters, Backend, OpenError, complete, secret};
 
 const DATABASE: Missing =
     Missing { setting: "MONGODB_URI", what: "the address of a MongoDB replica set, credentials included" };
@@ -168,8 +168,10 @@ pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenErr
 /// ask: their roles do not allow it, and each would find out by itself.
 ///
 /// # Errors
-/// With the first setting that is missing or leads nowhere.
+/// With all settings that are missing, or the first that leads nowhere.
 pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError> {
+    let services = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, ports::UPLOADS];
+    complete(config, &services, &NEEDED).await?;
     let clients = Clients::new(&aws::config().await, &QUEUES, config, &host);
     clients.uploads?;
     if config.mode == Mode::Ledger {

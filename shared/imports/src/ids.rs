@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
 
+use crate::manifest::{FileNameError, check_name};
+
 /// The timer under which the files of a search are awaited.
 pub const TIMEOUT: &str = "timeout";
 
@@ -79,6 +81,29 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What the ids of named projects are derived in.
+const PROJECT_NAMES: Uuid = Uuid::from_u128(0x7c6e_2f0b_91d5_4a3e_8b64_0c5d_a19f_37e2);
+
+impl ProjectId {
+    /// The project of this name. The id follows from the name, so nobody has to remember which is which: named again,
+    /// wherever, it is the same project.
+    ///
+    /// # Errors
+    /// When the name is empty, has more than [`crate::manifest::MAX_NAME_CHARS`] characters, or control characters.
+    pub fn named(name: &str) -> Result<Self, FileNameError> {
+        check_name(name)?;
+        Ok(Self::from_uuid(Uuid::new_v5(&PROJECT_NAMES, name.as_bytes())))
+    }
+
+    /// The project that a user means: by its id, or else by its name.
+    ///
+    /// # Errors
+    /// As [`ProjectId::named`].
+    pub fn meant_by(text: &str) -> Result<Self, FileNameError> {
+        text.parse().or_else(|_| Self::named(text))
+    }
+}
+
 impl FileId {
     /// The `index`-th file of a search's manifest, below 256. Like version 7 ids they sort in the manifest's order.
     pub fn announced(search: SearchId, index: u8) -> Self {
@@ -98,6 +123,20 @@ impl TimeoutId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The id, computed by another program, is in databases: it must never change.
+    #[test]
+    fn a_project_is_meant_by_its_id_or_by_its_name() {
+        let named = ProjectId::named("gambling").unwrap();
+        assert_eq!(named.to_string(), "8ea67dbe-1a2e-5e16-9606-7f529d41598e");
+        assert_eq!(ProjectId::meant_by("gambling"), Ok(named));
+        assert_eq!(ProjectId::meant_by(&named.to_string()), Ok(named));
+        assert_ne!(ProjectId::meant_by("Gambling"), Ok(named));
+        assert!(ProjectId::meant_by(&"ä".repeat(255)).is_ok());
+        for refused in ["", "  ", "a\nb", &"ä".repeat(256)] {
+            assert!(ProjectId::meant_by(refused).is_err(), "{refused:?}");
+        }
+    }
 
     /// The first 16 bytes of HMAC-SHA256, computed by another program, with version and variant of a custom UUID.
     #[test]

@@ -1,5 +1,7 @@
 //! The import job: one search as its reader sees it. The saga writes it, people and pages read it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use outbox::View;
 use serde::{Deserialize, Serialize};
@@ -134,6 +136,53 @@ impl Job {
             })
             .sum()
     }
+
+    /// Records of all files together that could not be read.
+    pub fn quarantined(&self) -> u64 {
+        self.files
+            .iter()
+            .map(|file| match &file.outcome {
+                Some(Outcome::Completed(counts)) => counts.quarantined,
+                Some(Outcome::Failed { .. }) | None => 0,
+            })
+            .sum()
+    }
+
+    /// What to call each file in words, in the order of [`Job::files`]: by its name, or by its id while it has none. Of
+    /// several files with one name the first is `x.ris (1)`, the next `x.ris (2)`, so no two are called the same.
+    pub fn file_names(&self) -> Vec<String> {
+        let names = self.files.iter().map(JobFile::name_or_id).collect::<Vec<_>>();
+        let mut times = BTreeMap::new();
+        names.iter().for_each(|name| *times.entry(name.as_str()).or_insert(0) += 1);
+        let mut called = BTreeMap::new();
+        let distinct = |name: &String| {
+            if times.get(name.as_str()) == Some(&1) {
+                return name.clone();
+            }
+            let number = called.entry(name.clone()).or_insert(0_usize);
+            loop {
+                *number += 1;
+                let numbered = format!("{name} ({number})");
+                // Somebody may call a file `x.ris (1)`.
+                if !times.contains_key(numbered.as_str()) {
+                    return numbered;
+                }
+            }
+        };
+        names.iter().map(distinct).collect()
+    }
+
+    /// What to call one of its files, as [`Job::file_names`] does.
+    pub fn file_name(&self, file: FileId) -> String {
+        let place = self.files.iter().position(|known| known.file_id == file);
+        place.and_then(|place| self.file_names().into_iter().nth(place)).unwrap_or_else(|| file.to_string())
+    }
+}
+
+impl JobFile {
+    fn name_or_id(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.file_id.to_string())
+    }
 }
 
 impl From<&Job> for View {
@@ -161,4 +210,43 @@ impl TryFrom<View> for Job {
 /// The view of a job as releases before views staged it: the job alone.
 pub fn earlier_view(value: Value) -> Option<View> {
     serde_json::from_value::<Job>(value).ok().as_ref().map(View::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn files_of_one_name_are_called_differently_by_their_order() {
+        let file = |(n, name): (usize, &&str)| JobFile {
+            file_id: FileId::from_uuid(Uuid::from_u128(n as u128)),
+            name: (!name.is_empty()).then(|| (*name).to_owned()),
+            size_bytes: None,
+            announced_bytes: None,
+            received: false,
+            outcome: None,
+        };
+        let called = |names: &[&str]| {
+            let job = Job {
+                search_id: SearchId::from_uuid(Uuid::nil()),
+                project_id: ProjectId::from_uuid(Uuid::nil()),
+                name: None,
+                state: JobState::Parsing,
+                reason: None,
+                files: names.iter().enumerate().map(file).collect(),
+                created_at: Timestamp::UNIX_EPOCH,
+                completed_at: None,
+                revision: 0,
+            };
+            let one_by_one = job.files.iter().map(|file| job.file_name(file.file_id)).collect::<Vec<_>>();
+            assert_eq!(one_by_one, job.file_names());
+            one_by_one
+        };
+        assert_eq!(called(&["a.ris", "b.ris"]), ["a.ris", "b.ris"]);
+        assert_eq!(called(&["a.ris", "b.ris", "a.ris"]), ["a.ris (1)", "b.ris", "a.ris (2)"]);
+        assert_eq!(called(&["a", "a", "a (1)"]), ["a (2)", "a (3)", "a (1)"]);
+        assert_eq!(called(&["", ""]), [0, 1].map(|n| Uuid::from_u128(n).to_string()));
+    }
 }

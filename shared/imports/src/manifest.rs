@@ -184,7 +184,8 @@ pub enum FileNameError {
     Path,
 }
 
-fn check_name(name: &str) -> Result<(), FileNameError> {
+/// Checks a name: of a search, or of a project.
+pub(crate) fn check_name(name: &str) -> Result<(), FileNameError> {
     match name {
         _ if name.trim().is_empty() => Err(FileNameError::Empty),
         _ if name.chars().count() > MAX_NAME_CHARS => Err(FileNameError::TooLong),

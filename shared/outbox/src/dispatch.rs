@@ -43,11 +43,19 @@ impl Dispatcher {
             .into_iter()
             .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()));
         let settlements: Vec<Settlement> = settled.collect();
-        let poisoned =
-            |settlement: &&Settlement| settlement.keep.as_ref().is_some_and(|entry| entry.poisoned);
-        let poisoned = settlements.iter().filter(poisoned).count();
-        self.reporter.measure(Measure::POISONED_ENTRIES, poisoned as u64);
+        self.tell_poisoned(&settlements);
         settlements
+    }
+
+    /// Counts the entries that were given up, with a line for each: somebody has to do something about them.
+    fn tell_poisoned(&self, settlements: &[Settlement]) {
+        let kept = settlements.iter().filter_map(|settlement| settlement.keep.as_ref());
+        let poisoned: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
+        for Entry { id, attempts, error, .. } in &poisoned {
+            let function = self.reporter.function;
+            tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry was given up");
+        }
+        self.reporter.measure(Measure::POISONED_ENTRIES, poisoned.len() as u64);
     }
 
     /// One line for all that failed together, so that an outage does not flood the log.

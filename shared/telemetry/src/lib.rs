@@ -46,6 +46,10 @@ const LOG_REQUESTS: [&str; 12] = [
     "reqwest",
 ];
 
+/// What people want to know. Of a machine that is not at AWS nobody expects that it knows its region; whoever needs one
+/// and finds none says so.
+const FOR_PEOPLE: &str = "warn,aws_config::imds=error";
+
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
@@ -70,7 +74,7 @@ pub fn start(audience: Audience) {
             .with_writer(|| Lines::of_json(std::io::stdout()))
             .try_init(),
         Audience::Person => tracing_subscriber::fmt()
-            .with_env_filter(filter("warn"))
+            .with_env_filter(filter(FOR_PEOPLE))
             .with_target(false)
             // What sets colours would be shown, like whatever else a terminal acts on.
             .with_ansi(false)

@@ -62,7 +62,10 @@ fn a_file_that_cannot_be_uploaded_is_refused_before_anything_is_stored() {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "4000");
     refused_at_once(&program, &program.file("empty.ris", b""), "empty");
     refused_at_once(&program, program.folder(), "directory");
-    refused_at_once(&program, &program.folder().join("missing.ris"), "no such file");
+    let missing = program.folder().join("missing.ris");
+    refused_at_once(&program, &missing, "no such file");
+    let for_people = program.run(&["import", missing.to_str().unwrap()]);
+    assert_eq!(for_people.stdout, "nothing was imported\n", "there is nothing that a table could say");
     refused_at_once(
         &program,
         &program.file("large.ris", &vec![b' '; 4_001]),
@@ -89,7 +92,7 @@ fn a_search_name_that_no_upload_has_room_for_is_refused_before_anything_is_store
 fn wrong_usage_exits_with_2() {
     let program = Program::new();
     for args in
-        [&["import"] as &[&str], &["import", "x", "--project", "no-uuid"], &["frobnicate"], &["show", "x"]]
+        [&["import"] as &[&str], &["import", "x", "--project", ""], &["frobnicate"], &["import", "-", "-"]]
     {
         assert_eq!(program.run(args).code, Some(2), "{args:?}");
     }

@@ -1,5 +1,7 @@
 //! Looking at what is stored.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use crate::program::{Program, bundled};
@@ -49,7 +51,9 @@ fn the_report_says_how_sure_the_encoding_is() {
     assert_eq!(told(0), (&json!("Windows-1252"), &json!("likely")));
     assert_eq!(told(1), (&json!("UTF-8"), &json!("certain")));
     let shown = program.run(&["show", report["search_id"].as_str().unwrap()]).stdout;
-    assert!(shown.contains("Windows-1252 (likely)") && !shown.contains("UTF-8 ("), "{shown}");
+    let told = |name: &str| shown.split_whitespace().any(|word| word == name);
+    assert!(told("Windows-1252") && told("UTF-8"), "{shown}");
+    assert_eq!(shown.split_whitespace().filter(|word| *word == "(likely)").count(), 1, "{shown}");
 }
 
 #[test]
@@ -70,8 +74,84 @@ fn duplicates_are_counted_and_shown_with_their_reason() {
     assert!(listed.contains("[duplicate of record 1 of broken.ris: the same DOI]"), "{listed}");
     assert_eq!(program.run(&["show", search, "--json"]).json()["duplicates"], 1);
     let shown = program.run(&["show", search]).stdout;
-    assert!(shown.contains("3 studies, 1 of them duplicates"), "{shown}");
+    assert!(shown.contains("3 studies, 1 of them a duplicate;"), "{shown}");
     assert!(shown.contains("TY  - JOUR ######## export interrupted, record 2"), "{shown}");
+}
+
+#[test]
+fn what_is_told_to_people_fits_a_terminal_of_80_columns() {
+    let program = Program::new();
+    let files = ["broken.ris", "scopus-semicolon.csv", "utf-16.ris", "windows-1252.ris"].map(bundled);
+    let bad = program.file("paper with a long name that is not a reference file.pdf", b"%PDF-1.7\n1 0 obj");
+    let paths = files.iter().chain([&bad]).map(|path| path.to_str().unwrap());
+    let run = program.run(&["import"].into_iter().chain(paths).collect::<Vec<_>>());
+    let table = run.stdout.lines().take_while(|line| !line.starts_with("search "));
+    assert!(table.clone().count() > 5, "{}", run.stdout);
+    for line in table {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let headings = ["file", "format", "records", "studies", "duplicates", "unread", "outcome"];
+    assert_eq!(run.stdout.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), headings);
+    for outcome in ["completed", "failed"] {
+        assert!(run.stdout.contains(outcome), "{}", run.stdout);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_bars_fit_a_terminal_of_80_columns() {
+    let program = Program::new();
+    let name = format!("{}.ris", "a very long name ".repeat(5));
+    let content = std::fs::read(bundled("psycinfo.ris")).unwrap();
+    let file = program.file(&name, &content);
+    let run = program.run_at_terminal(&["import", file.to_str().unwrap()]);
+    let shown = console::strip_ansi_codes(&run.stdout).into_owned();
+    let mut bars =
+        shown.split(['\r', '\n']).filter(|line| line.contains('█') || line.contains('░')).peekable();
+    assert!(bars.peek().is_some(), "{shown}");
+    assert!(bars.clone().any(|bar| bar.contains(" done, 3 records")), "{shown}");
+    for bar in bars {
+        // The last bar fills its line, so the table begins on the next one.
+        let beyond: String = bar.chars().skip(80).collect();
+        assert!(beyond.is_empty() || beyond.starts_with("file "), "{bar}");
+    }
+}
+
+#[test]
+fn one_is_told_as_one_and_names_end_with_one_full_stop() {
+    let program = Program::new();
+    let file =
+        program.file("one.ris", b"TY  - JOUR\nTI  - A title.\nAU  - Smith, J.\nJO  - Journal\nER  - \n");
+    let run = program.run(&["import", file.to_str().unwrap()]);
+    assert!(run.stdout.contains("Completed, 1 study; "), "{}", run.stdout);
+    assert!(run.stderr.contains("one.ris: done, 1 record\n"), "{}", run.stderr);
+    let listed = program.run(&["studies", "one.ris"]).stdout;
+    assert_eq!(listed, "     1  Smith, J. A title. Journal\n");
+}
+
+#[test]
+fn files_of_one_name_are_told_apart() {
+    let program = Program::new();
+    let (first, second) = twins(&program, b"TY  - JOUR\nTI  - Twins\nDO  - 10.5555/1\nER  - \n");
+    let (report, _) = program.import(&[first, bundled("psycinfo.ris"), second], &[]);
+    let names: Vec<_> = report["files"].as_array().unwrap().iter().map(|file| &file["name"]).collect();
+    assert_eq!(names, ["twin.ris (1)", "psycinfo.ris", "twin.ris (2)"]);
+    let search = report["search_id"].as_str().unwrap();
+    let listed = program.run(&["studies", search]).stdout;
+    assert!(listed.contains("[duplicate of record 1 of twin.ris (1): the same DOI]"), "{listed}");
+    let studies = program.run(&["studies", search, "--json"]).lines();
+    assert_eq!(studies.last().unwrap()["source"]["file"], "twin.ris (2)");
+    assert_eq!(studies.last().unwrap()["duplicate"]["file"], "twin.ris (1)");
+    assert!(program.run(&["show", search]).stdout.contains("twin.ris (2)"));
+}
+
+/// Two files of one name and content, in folders of their own.
+pub(crate) fn twins(program: &Program, content: &[u8]) -> (PathBuf, PathBuf) {
+    let twin = |folder: &str| {
+        std::fs::create_dir(program.folder().join(folder)).unwrap();
+        program.file(&format!("{folder}/twin.ris"), content)
+    };
+    (twin("a"), twin("b"))
 }
 
 #[test]

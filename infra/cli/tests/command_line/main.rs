@@ -15,13 +15,18 @@ mod faults;
 mod fixtures;
 mod hostile_text;
 mod inspect;
+mod interrupt;
+mod manual;
 mod outbox;
 mod program;
 mod quarantine;
 mod samples;
+mod searches;
 #[cfg(feature = "services")]
 mod secrets;
 mod serve;
 mod serve_attacks;
+mod serve_gives_up;
 #[cfg(feature = "services")]
 mod services;
+mod stdin;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use servers::Tested;
 use testing::sample;
 
-use crate::program::Program;
+use crate::program::{Program, bundled};
 
 /// An entry with the timeout of a search.
 fn entry(search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
@@ -64,13 +64,18 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     let dry = program.run(&["outbox", "requeue", "--all", "--dry-run"]);
     assert_eq!((dry.code, dry.lines().len()), (Some(0), 2), "{}", dry.stderr);
     assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old], "nothing changed");
-    let run = program.run(&["outbox", "requeue", &old]);
+    let run = program.run(&["outbox", "requeue", &old, "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let requeued = run.json();
+    assert_eq!((&requeued["state"], &requeued["attempts"]), (&"waiting".into(), &0.into()), "as it is now");
+    assert_eq!(requeued["requeued"], 1);
+    assert!(run.stderr.contains("1 entry changed"), "{}", run.stderr);
     let again = program.run(&["outbox", "requeue", &old]);
     assert_eq!(again.code, Some(1), "it is not given up any more");
     assert!(again.stderr.contains(&old), "{}", again.stderr);
     let deleted = program.run(&["outbox", "delete", "--all"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
+    assert_eq!(deleted.json()["state"], "deleted");
     let left = backend.ports.engine.stores()?.saga_outbox.pending(None, 1_000).await?;
     let of_search = left.into_iter().find(|pending| pending.owner == Some(Owner::Saga(search))).unwrap();
     let states: Vec<(String, u32, u32, bool)> = of_search
@@ -98,4 +103,34 @@ fn without_anything_to_operate_on_it_says_so() {
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("there is no data directory"), "{}", run.stderr);
     assert_eq!(program.run(&["outbox", "delete"]).code, Some(2), "which ones?");
+}
+
+#[test]
+fn an_import_leaves_nothing_to_be_done() {
+    let program = Program::new();
+    for trial in [&[] as &[&str], &["--duplicate", "2", "--shuffle", "3"]] {
+        program.import(&["psycinfo.ris", "broken.ris"].map(bundled), trial);
+        assert_eq!(program.run(&["outbox", "list"]).stdout, "0 entries\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_listed_in_80_columns_with_their_whole_errors() -> Tested {
+    let program = Program::new();
+    let config = Config { data_dir: program.data(), ..Config::default() };
+    let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let (search, ids) = with_entries(&backend).await?;
+    let error = "the queue has refused the message again and again, and nobody has said why".to_owned();
+    let entry = Entry { poisoned: true, error: Some(error.clone()), ..entry(search, Timestamp::UNIX_EPOCH)? };
+    let add = vec![entry];
+    let host = &SystemHost;
+    let write = Persist { add, ..sample::persist(sample::partition(host), None, sample::content(host, "x")) };
+    backend.ports.engine.stores()?.write_documents.persist(&[write], sample::now(host)).await?;
+    let listed = program.run(&["outbox", "list"]).stdout;
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+    let words: Vec<&str> = listed.split_whitespace().collect();
+    assert!(error.split(' ').all(|word| words.contains(&word)), "{listed}");
+    assert!(ids.iter().all(|id| listed.contains(id.as_str())), "{listed}");
+    assert!(listed.ends_with("\n4 entries\n"), "{listed}");
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Running the binary in a folder of its own.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -10,6 +11,8 @@ use tempfile::TempDir;
 pub(crate) struct Program {
     dir: TempDir,
     env: Vec<(String, String)>,
+    /// What this process has in its environment and the program must not.
+    without: Vec<String>,
 }
 
 /// What a run left.
@@ -21,11 +24,17 @@ pub(crate) struct Run {
 
 impl Program {
     pub(crate) fn new() -> Self {
-        Self { dir: TempDir::new().unwrap(), env: Vec::new() }
+        Self { dir: TempDir::new().unwrap(), env: Vec::new(), without: Vec::new() }
     }
 
     pub(crate) fn setting(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[cfg(feature = "services")]
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.without.push(name.to_owned());
         self
     }
 
@@ -48,6 +57,9 @@ impl Program {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_search-import"));
         command.args(args).env("SEARCH_IMPORT_DATA_DIR", self.data()).env_remove("RUST_LOG");
+        for name in &self.without {
+            command.env_remove(name);
+        }
         command.envs(self.env.iter().cloned()).stdin(Stdio::null());
         command
     }
@@ -56,8 +68,17 @@ impl Program {
         Run::of(self.command(args).output().unwrap())
     }
 
+    /// Runs it with this on standard input.
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Run {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A program that refuses what comes does not read all of it.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        Run::of(child.wait_with_output().unwrap())
+    }
+
     /// Starts without waiting for the end; what it says goes into a file.
-    #[cfg(feature = "services")]
     pub(crate) fn start_logging(&self, args: &[&str], log: &Path) -> Child {
         let log = std::fs::File::create(log).unwrap();
         self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
@@ -66,6 +87,25 @@ impl Program {
     /// Starts without waiting for the end.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Starts it with this on standard input, which ends once all of it was read.
+    pub(crate) fn start_with_input(&self, args: &[&str], input: Vec<u8>) -> Child {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::spawn(move || stdin.write_all(&input));
+        child
+    }
+
+    /// Starts it with this on standard input, which does not end before whoever has the child ends it.
+    pub(crate) fn start_with_open_input(&self, args: &[&str], input: &[u8]) -> Child {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input).unwrap();
+        child
     }
 
     /// Starts it as if the disk had room for files of so many bytes only: whatever would make one longer fails, as on a
@@ -95,6 +135,19 @@ impl Program {
         let mut command = Command::new(bound[0]);
         command.args(&bound[1..]).arg(free.get_program()).args(free.get_args()).env_remove("RUST_LOG");
         command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Run::of(command.stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs it at a terminal of 80 columns; what it says there is standard output.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn run_at_terminal(&self, args: &[&str]) -> Run {
+        let inner = self.command(args);
+        let words = std::iter::once(inner.get_program()).chain(inner.get_args());
+        let quoted = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>().join(" ");
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &format!("stty cols 80; {quoted}"), "/dev/null"]);
+        command.env_remove("RUST_LOG");
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::inspect::twins;
 use crate::program::{Program, Run, bundled};
 
 const TABLE: &[u8] = b"Title;Year\na;2001\nb;2002;too;many\n";
@@ -67,4 +68,37 @@ fn a_search_without_such_records_writes_nothing() {
     let run = export(&program, report["search_id"].as_str().unwrap(), out.to_str().unwrap(), &[]);
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "every record was read; nothing was written"));
     assert!(!out.exists());
+}
+
+#[test]
+fn of_files_with_one_name_each_can_be_reached() {
+    let program = Program::new();
+    let (first, second) = twins(&program, &std::fs::read(bundled("broken.ris")).unwrap());
+    let (report, _) = program.import(&[bundled("psycinfo.ris"), first, second], &[]);
+    let search = report["search_id"].as_str().unwrap();
+    let job = program.run(&["show", search, "--json"]).json()["job"].clone();
+    let id = job["files"][2]["file_id"].as_str().unwrap().to_owned();
+    let out = |name: &str| program.folder().join(name).to_str().unwrap().to_owned();
+    for (n, (file, name)) in [
+        ("twin.ris (1)", "twin.ris (1)"),
+        ("2", "twin.ris (1)"),
+        ("3", "twin.ris (2)"),
+        (&id, "twin.ris (2)"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = export(&program, search, &out(&n.to_string()), &["--file", file, "--json"]);
+        let written = run.json();
+        assert_eq!((&written[0]["name"], &written[0]["records"]), (&json!(name), &json!(1)), "{file}");
+    }
+    let run = export(&program, search, &out("either"), &["--file", "twin.ris"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("twin.ris (1), twin.ris (2); choose one"), "{}", run.stderr);
+    std::fs::create_dir(out("all")).unwrap();
+    let run = export(&program, search, &out("all"), &[]);
+    assert!(run.stdout.contains("1 record of twin.ris (2) written to"), "{}", run.stdout);
+    for name in ["twin (1).ris", "twin (2).ris"] {
+        assert!(program.folder().join("all").join(name).exists(), "{name}");
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::Deadlines;
 use imports::ports::Allowance;
+use imports::{Deadlines, ProjectId};
 use jiff::SignedDuration;
 use outbox::Policy;
 
@@ -113,6 +113,14 @@ impl Reader {
         let seconds = "a number of seconds from 1 to 43200";
         let visibility = self.read("VISIBILITY_SECONDS", 0, |n| (1..=43_200).contains(n), seconds);
         (visibility > 0).then(|| Duration::from_secs(visibility))
+    }
+
+    pub(super) fn project(&mut self, default: ProjectId) -> ProjectId {
+        let Some(text) = self.text("SEARCH_IMPORT_PROJECT") else { return default };
+        ProjectId::meant_by(&text).unwrap_or_else(|error| {
+            self.faults.push(format!("SEARCH_IMPORT_PROJECT names no project: the name {error}"));
+            default
+        })
     }
 
     pub(super) fn text(&mut self, name: &str) -> Option<String> {

@@ -1,8 +1,8 @@
 //! Where the rows of a table begin and end.
 //!
-//! The rules are those of the `csv` crate, which reads each row later: a quote opens only at the start of a
-//! cell, `""` inside quotes is a quote, and quoted cells may contain line breaks. Rows without any content,
-//! as spreadsheets leave at the end, are not records.
+//! The rules are those of RFC 4180, and reading a row (module `read`) has the same: a quote opens only at the start
+//! of a cell, `""` inside quotes is a quote, and quoted cells may contain line breaks. Rows without any content, as
+//! spreadsheets leave at the end, are not records.
 
 use memchr::{memchr, memchr3};
 

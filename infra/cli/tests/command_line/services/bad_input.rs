@@ -4,7 +4,7 @@ use mongodb::bson::{Document, doc};
 use servers::Tested;
 
 use super::Environment;
-use crate::program::bundled;
+use crate::program::{Program, bundled};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_named_with_its_setting_before_anything_is_begun() -> Tested {
@@ -63,4 +63,32 @@ async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
         Ok(())
     })
     .await
+}
+
+#[test]
+fn all_settings_that_are_missing_are_named_together_and_nothing_else_is_said() {
+    let program = ["AWS_REGION", "AWS_DEFAULT_REGION", "MONGODB_URI"];
+    let program = program.into_iter().fold(Program::new(), Program::without);
+    // No machine outside AWS tells which region it is in.
+    let program =
+        program.setting("AWS_EC2_METADATA_DISABLED", "true").setting("AWS_CONFIG_FILE", "/dev/null");
+    let program = program.setting("SEARCH_IMPORT_BACKEND", "aws");
+    let file = bundled("psycinfo.ris");
+    let run = program.run(&["import", file.to_str().unwrap()]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    for setting in [
+        "MONGODB_URI",
+        "SEARCH_IMPORT_LEDGER_TABLE",
+        "SEARCH_IMPORT_PROCESSED_TABLE",
+        "SEARCH_IMPORT_UPLOAD_BUCKET",
+        "SEARCH_IMPORT_SAGA_QUEUE_URL",
+        "SEARCH_IMPORT_EVENTS_QUEUE_URL",
+        "AWS_REGION",
+    ] {
+        assert!(run.stderr.contains(setting), "{setting}: {}", run.stderr);
+    }
+    let run = program.run(&["searches"]);
+    let said = "error: MONGODB_URI is not set; docs/settings.md has all settings\n";
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), said), "what it does not need is not asked for");
 }

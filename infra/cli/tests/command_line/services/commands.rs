@@ -27,6 +27,10 @@ async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
         let shown = program.run(&["show", search, "--json"]).json();
         assert_eq!(shown["job"]["state"], "Completed");
         assert_eq!(shown["decisions"], serde_json::Value::Null, "they are in logs");
+        let for_people = program.run(&["show", "psycinfo.ris"]).stdout;
+        assert!(for_people.contains("is in the logs of the deployment"), "{for_people}");
+        assert_eq!(program.run(&["searches", "--json"]).json()["search_id"], search);
+        assert_eq!(program.run(&["outbox", "list"]).stdout, "0 entries\n");
         assert_eq!(program.run(&["resume", "--json"]).code, Some(0), "there is nothing to do");
         Ok(())
     })

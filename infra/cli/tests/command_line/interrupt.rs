@@ -1,0 +1,92 @@
+//! Ctrl-C in the middle of an import.
+
+use std::process::{Child, Command};
+
+use crate::program::Program;
+
+/// Enough records that nobody is quicker than a signal.
+const RECORDS: usize = 200_000;
+
+fn large_file(program: &Program) -> String {
+    let record = |n: usize| format!("TY  - JOUR\nTI  - Title {n}\nPY  - 2020\nER  - \n\n");
+    let file = program.file("large.ris", (0..RECORDS).map(record).collect::<String>().as_bytes());
+    file.to_str().unwrap().to_owned()
+}
+
+/// Presses Ctrl-C once the search is stored; the exit code, and what was said.
+fn interrupted(program: &Program, data: &std::path::Path, child: Child) -> (Option<i32>, String) {
+    let listed = || program.run(&["searches", "--json", "--data-dir", data.to_str().unwrap()]);
+    while listed().stdout.is_empty() {
+        std::thread::yield_now();
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let ended = child.wait_with_output().unwrap();
+    (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+}
+
+#[test]
+fn an_interrupted_import_says_what_to_type_and_that_finishes_it() {
+    let program = Program::new();
+    let (file, data) = (large_file(&program), program.folder().join("it's my data"));
+    let place = ["--backend", "embedded", "--data-dir", data.to_str().unwrap()];
+    let child = program.start(&[&["import", file.as_str()] as &[&str], &place].concat());
+    let (code, said) = interrupted(&program, &data, child);
+    assert_eq!(code, Some(130), "{said}");
+    let command = said.split('`').nth(1).unwrap();
+    let resumed = Command::new("sh").args(["-c", command]).output().unwrap();
+    let (shown, remarks) =
+        (String::from_utf8(resumed.stdout).unwrap(), String::from_utf8(resumed.stderr).unwrap());
+    assert_eq!(resumed.status.code(), Some(0), "{remarks}");
+    assert!(shown.contains(&format!("Completed, {RECORDS} studies")), "{shown}");
+    assert!(remarks.contains("large.ris: done, "), "{remarks}");
+    let again = Command::new("sh").args(["-c", command]).output().unwrap();
+    let shown = String::from_utf8(again.stdout).unwrap();
+    assert!(shown.starts_with("nothing was interrupted in "), "{shown}");
+}
+
+#[test]
+fn what_came_from_standard_input_is_there_for_the_resume() {
+    let program = Program::new();
+    let content = std::fs::read(large_file(&program)).unwrap();
+    let data = program.data();
+    let child = program.start_with_input(&["import", "-", "--json"], content);
+    let (code, said) = interrupted(&program, &data, child);
+    assert_eq!(code, Some(130), "{said}");
+    let report = program.run(&["resume", "--json"]).json();
+    assert_eq!((&report["state"], &report["studies"]), (&"Completed".into(), &RECORDS.into()), "{report}");
+    assert_eq!(report["files"][0]["name"], "stdin");
+}
+
+#[test]
+fn a_resume_without_anything_to_resume_says_so() {
+    let program = Program::new();
+    let run = program.run(&["resume"]);
+    let said = format!("nothing was interrupted in {}\n", program.data().display());
+    assert_eq!((run.code, run.stdout), (Some(0), said));
+}
+
+#[test]
+fn what_standard_input_has_brought_so_far_goes_when_it_is_interrupted() {
+    let program = Program::new();
+    let mut child = program.start_with_open_input(&["import", "-"], b"TY  - JOUR\n");
+    let kept = || {
+        let entries = std::fs::read_dir(program.data()).into_iter().flatten();
+        entries
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("stdin"))
+            .count()
+    };
+    // It is read by the time that its file is there, or as soon as the signal is heard.
+    while kept() == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for more");
+        std::thread::yield_now();
+    }
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let input = child.stdin.take();
+    let ended = child.wait_with_output().unwrap();
+    drop(input);
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), kept()), (Some(130), 0), "{said}");
+    assert!(said.contains("interrupted; nothing was imported"), "{said}");
+}

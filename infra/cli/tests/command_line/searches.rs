@@ -1,0 +1,128 @@
+//! Which searches there are, and which one is meant.
+
+use serde_json::{Value, json};
+
+use crate::program::{Program, bundled};
+
+/// Imports a sample under a name; the search's id.
+fn import(program: &Program, name: &str, more: &[&str]) -> String {
+    let (report, run) = program.import(&[bundled("broken.ris")], &[&["--search-name", name], more].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    report["search_id"].as_str().unwrap().to_owned()
+}
+
+fn names(program: &Program, more: &[&str]) -> Vec<String> {
+    let listed = program.run(&[&["searches", "--json"], more].concat()).lines();
+    listed.iter().map(|search| search["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn searches_are_listed_the_latest_first_and_by_what_is_asked_for() {
+    let program = Program::new();
+    let first = import(&program, "Gambling harms", &[]);
+    import(&program, "Loneliness", &[]);
+    import(&program, "More on GAMBLING", &[]);
+    assert_eq!(names(&program, &[]), ["More on GAMBLING", "Loneliness", "Gambling harms"]);
+    assert_eq!(names(&program, &["--text", "gambling"]), ["More on GAMBLING", "Gambling harms"]);
+    assert_eq!(names(&program, &["--text", "gambling", "--limit", "1"]), ["More on GAMBLING"]);
+    assert_eq!(names(&program, &["--state", "completed"]).len(), 3);
+    assert_eq!(names(&program, &["--state", "error"]), [""; 0]);
+    let listed = program.run(&["searches", "--json", "--text", "harms"]).json();
+    let told = ["search_id", "state", "files", "studies", "unread"].map(|key| listed[key].clone());
+    assert_eq!(told, [json!(first), json!("Completed"), json!(1), json!(2), json!(1)]);
+    let table = program.run(&["searches", "--limit", "2"]).stdout;
+    assert!(table.contains("Loneliness") && !table.contains("harms"), "{table}");
+    assert!(table.ends_with("2 searches; --limit shows more\n"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert_eq!(program.run(&["searches", "--limit", "0"]).code, Some(2));
+}
+
+#[test]
+fn the_short_ids_of_a_list_are_enough_to_name_a_search() {
+    let program = Program::new();
+    import(&program, "one", &[]);
+    import(&program, "two", &[]);
+    let table = program.run(&["searches"]).stdout;
+    for (line, name) in table.lines().skip(2).zip(["two", "one"]) {
+        let id = line.split_whitespace().next().unwrap();
+        assert_eq!(program.run(&["show", id, "--json"]).json()["job"]["name"], name, "{table}");
+    }
+}
+
+#[test]
+fn a_search_is_meant_by_its_id_the_beginning_of_it_or_its_name() {
+    let program = Program::new();
+    let id = import(&program, "Gambling harms", &[]);
+    let bare = id.replace('-', "").to_uppercase();
+    let out = program.folder().join("out.ris");
+    for text in [&id, &id[..4], &id[..20], &bare, &bare[..10], "Gambling harms"] {
+        assert_eq!(program.run(&["show", text, "--json"]).json()["job"]["search_id"], json!(id), "{text}");
+        assert_eq!(program.run(&["studies", text, "--json"]).lines().len(), 2, "{text}");
+        let run = program.run(&["quarantine", text, "--out", out.to_str().unwrap()]);
+        assert_eq!(run.code, Some(0), "{text}: {}", run.stderr);
+        std::fs::remove_file(&out).unwrap();
+    }
+    for text in ["Gambling", "gambling harms", &id[..3], "ffff", ""] {
+        let run = program.run(&["show", text]);
+        assert_eq!(run.code, Some(1));
+        let (said, place) = (&run.stderr, program.data().display().to_string());
+        assert!(said.contains(&format!("there is no search \"{text}\"")) && said.contains(&place), "{said}");
+    }
+}
+
+#[test]
+fn what_could_mean_several_searches_names_some_of_them() {
+    let program = Program::new();
+    let ids: Vec<String> = (0..6).map(|_| import(&program, "twice", &[])).collect();
+    for text in ["twice", &ids[0][..4]] {
+        let run = program.run(&["studies", text]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        let said = run.stderr;
+        assert!(said.contains(&format!("\"{text}\" could be 6 searches")), "{said}");
+        assert_eq!(ids.iter().filter(|id| said.contains(id.as_str())).count(), 5, "{said}");
+        assert!(said.contains("\"twice\" (Completed)"), "{said}");
+    }
+}
+
+#[test]
+fn a_project_has_a_name_that_always_means_the_same() {
+    let program = Program::new();
+    let (gambling, other) = (["--project", "gambling"], import(&program, "other", &[]));
+    let id = import(&program, "harms", &gambling);
+    assert_eq!(names(&program, &gambling), ["harms"]);
+    assert_eq!(names(&program, &[]), ["other"]);
+    let job = program.run(&["show", "harms", "--json", "--project", "gambling"]).json()["job"].clone();
+    let project = job["project_id"].as_str().unwrap();
+    assert_eq!(names(&program, &["--project", project]), ["harms"], "its id means it too");
+    assert_eq!(program.run(&["show", "harms"]).code, Some(1), "it is in another project");
+    assert_eq!(program.run(&["show", &id]).code, Some(0), "a whole id needs no project");
+    let elsewhere = program.setting("SEARCH_IMPORT_PROJECT", "gambling");
+    assert_eq!(names(&elsewhere, &[]), ["harms"]);
+    assert_eq!(elsewhere.run(&["show", &other[..13]]).code, Some(1));
+}
+
+#[test]
+fn a_name_that_no_project_can_have_is_refused() {
+    let program = Program::new();
+    for (name, why) in
+        [("", "is empty"), ("a\tb", "control character"), (&"n".repeat(256), "longer than 255")]
+    {
+        let run = program.run(&["searches", "--project", name]);
+        assert_eq!(run.code, Some(2), "{name}");
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+    }
+    let run = program.setting("SEARCH_IMPORT_PROJECT", "a\tb").run(&["searches"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("SEARCH_IMPORT_PROJECT names no project"), "{}", run.stderr);
+}
+
+#[test]
+fn without_searches_it_says_so() {
+    let program = Program::new();
+    import(&program, "one", &[]);
+    let run = program.run(&["searches", "--project", "empty"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.starts_with("no such search in project "), "{}", run.stdout);
+    let none: Vec<Value> = program.run(&["searches", "--project", "empty", "--json"]).lines();
+    assert!(none.is_empty());
+}
