@@ -4,10 +4,12 @@ mod aliases;
 mod asked;
 mod config;
 mod etag;
+mod export;
 mod paging;
 mod problem;
 mod results;
 mod searches;
+mod shelves;
 mod study;
 mod view;
 mod walk;
@@ -101,7 +103,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_unread))
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
-        .routes(routes!(results::export_studies))
+        .routes(routes!(export::export_studies))
         .routes(routes!(config::show_config))
 }
 
