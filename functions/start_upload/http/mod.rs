@@ -5,10 +5,12 @@ mod aliases;
 mod asked;
 mod config;
 mod etag;
+mod export;
 mod paging;
 mod problem;
 mod results;
 mod searches;
+mod shelves;
 mod study;
 mod view;
 mod walk;
@@ -108,7 +110,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_unread))
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
-        .routes(routes!(results::export_studies))
+        .routes(routes!(export::export_studies))
         .routes(routes!(config::show_config))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
