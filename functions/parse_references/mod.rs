@@ -13,11 +13,13 @@
 //! - [`ParseReferences`] is the handler;
 //! - `file` streams one file into studies;
 //! - `duplicates` marks the studies that are there twice;
-//! - `look` finds the files of a search in the store.
+//! - `look` finds the files of a search in the store;
+//! - `take_back` removes what is stored of a search that was cancelled or deleted.
 
 mod duplicates;
 mod file;
 mod look;
+mod take_back;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
@@ -34,6 +36,7 @@ use imports::{
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Consumer, Message, Reporter, Token};
+use outbox::WriteViews;
 use references::{Limits, READER_VERSION, Report};
 use saga::{Function, Missing, Service, Source};
 
@@ -81,6 +84,8 @@ pub struct ParseReferences {
     pub admit_untokened: bool,
     /// Stores the studies.
     pub studies: Arc<dyn WriteStudies>,
+    /// Writes what readers see.
+    pub views: Arc<dyn WriteViews>,
     /// Reads which studies are stored already.
     pub stored: Arc<dyn ReadStudies>,
     /// Records how far a file has been read.
@@ -114,6 +119,7 @@ impl ParseReferences {
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
+            views: Arc::clone(&ports.engine.stores()?.write_views),
             stored: Arc::clone(&library.read_studies),
             progress: Arc::clone(&library.report_progress),
             reading: Arc::clone(&library.track_reading),
@@ -240,6 +246,10 @@ impl Handler for ParseReferences {
             (message, ParseCommand::StartParsing(command)) => (message, command),
             (message, ParseCommand::LookForUploads(command)) => {
                 return self.look(message.partition, command).await;
+            }
+            (message, ParseCommand::TakeBackFiles(command)) => {
+                let time = Time { host: &*reporter.host, deadline };
+                return self.take_back(message.partition, command, &time).await;
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);

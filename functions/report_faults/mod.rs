@@ -61,8 +61,8 @@ struct ReportFaults {
 }
 
 impl ReportFaults {
-    /// Writes down that a command was given up, and that nothing is left to do about it but what `closed` says.
-    async fn record(&self, asked: &Asked<ParseCommand>, closed: &str) -> Result<(), HandlerError> {
+    /// Writes down that a command was given up; `closed` says why nothing is left to do about it, if nothing is.
+    async fn record(&self, asked: &Asked<ParseCommand>, closed: Option<&str>) -> Result<(), HandlerError> {
         let body = asked.message.encode()?;
         let sighting = Sighting {
             origin: Origin::DeadLetter { queue: PARSE_DEAD, source: PARSE },
@@ -70,7 +70,7 @@ impl ReportFaults {
             reason: "the parser never succeeded with it".to_owned(),
             // The saga is told once, so there is one sighting.
             mark: asked.message.id.to_string(),
-            closed: Some(closed.to_owned()),
+            closed: closed.map(str::to_owned),
         };
         Ok(self.failures.record(&[sighting]).await?)
     }
@@ -89,16 +89,24 @@ impl Handler for ReportFaults {
         _: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
-        let ParseCommand::StartParsing(command) = &asked.command else {
-            let closed = "its search ends without the look that nobody could take";
-            self.record(asked, closed).await?;
-            return Ok(Done::because(closed));
+        let command = match &asked.command {
+            ParseCommand::StartParsing(command) => command,
+            ParseCommand::LookForUploads(_) => {
+                let closed = "its search ends without the look that nobody could take";
+                self.record(asked, Some(closed)).await?;
+                return Ok(Done::because(closed));
+            }
+            // Nobody waits for it, so it is for an operator to put it back to work.
+            ParseCommand::TakeBackFiles(_) => {
+                self.record(asked, None).await?;
+                return Ok(Done::because("what was to be taken back is still there"));
+            }
         };
         // The saga is told whether or not this can be written down: a search that waits is worse than a failure that
         // nobody sees here.
         let closed =
             "its search was told that the file could not be read; a repair of the search reads it again";
-        if let Err(error) = self.record(asked, closed).await {
+        if let Err(error) = self.record(asked, Some(closed)).await {
             let (function, correlation_id, error) = (NAME, asked.message.partition, chain(&error));
             tracing::warn!(function, %correlation_id, message_id = %asked.message.id, error, "a failure is not written down");
         }

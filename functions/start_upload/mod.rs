@@ -24,7 +24,7 @@ use std::sync::Arc;
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
 use imports::ports::{Allowance, OBJECTS, UPLOADS};
-use imports::queues::{CONTROL, SAGA};
+use imports::queues::{CONTROL, PARSE, SAGA};
 use imports::{
     FileId, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports, PresignUpload,
     PresignedPost, ProjectId, ReadObject, ReadStudies, SearchEvent, SearchId, Settings, UploadGrant,
@@ -33,7 +33,7 @@ use imports::{
 use jiff::Timestamp;
 use messages::{Host, Reporter, StoreError, Token, Verdict};
 use outbox::session::CommitError;
-use outbox::{StageError, View, Write};
+use outbox::{StageError, View, Write, WriteViews};
 use saga::engine::Opened;
 use saga::{EntryPoint, Failures, Function, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub use self::caller::{Caller, Operator, Whoever};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
 pub use self::raw::{MAX_RAW_BYTES, Raw};
-pub use self::withdraw::Withdrawal;
+pub use self::withdraw::{Deletion, Withdrawal};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "start-upload";
@@ -53,7 +53,7 @@ pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
     services: &[Service::DATABASE, Service::LEDGER, OBJECTS, UPLOADS],
     source: Source::Requests,
-    sends: &[CONTROL, SAGA],
+    sends: &[CONTROL, SAGA, PARSE],
     drains: &[],
     build: None,
 };
@@ -71,6 +71,8 @@ pub struct StartUpload {
     pub studies: Arc<dyn ReadStudies>,
     /// Reads the files themselves.
     pub objects: Arc<dyn ReadObject>,
+    /// Writes what readers see.
+    pub views: Arc<dyn WriteViews>,
     /// What was given up.
     pub failures: Failures,
     /// The key prefix and the limits of uploads.
@@ -178,6 +180,7 @@ impl StartUpload {
             jobs: ports.jobs()?,
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
+            views: Arc::clone(&ports.engine.stores()?.write_views),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
             settings: ports.settings.clone(),
         })

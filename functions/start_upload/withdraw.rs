@@ -1,36 +1,51 @@
-//! Withdrawing a search.
+//! Withdrawing a search that is under way, and deleting one that has ended.
 
-use imports::messages::SearchWithdrawn;
-use imports::{Job, Manifest, ManifestFile, SearchEvent, SearchId, ids};
+use imports::messages::{SearchWithdrawn, TakeBackFiles};
+use imports::saga::CANCELLED;
+use imports::{Job, Manifest, ManifestFile, ParseCommand, SearchEvent, SearchId, ids};
 use messages::SessionId;
+use outbox::View;
 
 use super::{Caller, Error, StartUpload};
 
 /// What became of a request to withdraw a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// It will end without having been read, unless its last file is stored just now; or it has ended like that.
+    /// It will end, and what was read of it is taken back, unless its last file is read just now; or it has ended like that.
     Accepted,
-    /// Its files are being read, or were.
+    /// It has ended.
     TooLate,
     /// There is no such search, or it is not the caller's.
     Unknown,
 }
 
+/// What became of a request to delete a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is seen no more, and what is stored of it goes.
+    Accepted,
+    /// It has not ended.
+    Running,
+    /// There is no such search any more, or it is not the caller's.
+    Unknown,
+}
+
 impl StartUpload {
-    /// Withdraws a search of which nothing has been read. Repeating it changes nothing.
+    /// Withdraws a search that has not ended. Repeating it changes nothing.
     ///
     /// # Errors
     /// When a store or queue did not answer; the search may be withdrawn or not.
     pub async fn withdraw(&self, caller: &Caller, search_id: SearchId) -> Result<Withdrawal, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Withdrawal::Unknown) };
-        if job.has_started() {
-            return Ok(Withdrawal::TooLate);
+        let was_withdrawn = !job.has_started() || job.reason.as_deref() == Some(CANCELLED);
+        match job.state.has_ended() {
+            true if was_withdrawn => Ok(Withdrawal::Accepted),
+            true => Ok(Withdrawal::TooLate),
+            false => {
+                self.announce_withdrawal(&job).await?;
+                Ok(Withdrawal::Accepted)
+            }
         }
-        if !job.state.has_ended() {
-            self.announce_withdrawal(&job).await?;
-        }
-        Ok(Withdrawal::Accepted)
     }
 
     async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
@@ -41,6 +56,29 @@ impl StartUpload {
         let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), job.search_id);
         session.send_granted(&SearchEvent::SearchWithdrawn(withdrawn), token)?;
         self.commit(session, "withdrew the search").await
+    }
+
+    /// Deletes a search that has ended, with everything that it has stored. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When a store or queue did not answer; it may be deleted or not.
+    pub async fn delete(&self, caller: &Caller, search_id: SearchId) -> Result<Deletion, Error> {
+        let Some(job) = self.find(caller, search_id).await? else { return Ok(Deletion::Unknown) };
+        if !job.state.has_ended() {
+            return Ok(Deletion::Running);
+        }
+        let command = TakeBackFiles {
+            project_id: job.project_id,
+            files: job.files.iter().map(|file| file.file_id).collect(),
+            forget: true,
+        };
+        // The same session for all requests.
+        let mut session = self.entry.session(ids::deletion(search_id), search_id);
+        session.send(&ParseCommand::TakeBackFiles(command))?;
+        self.commit(session, "deleted the search").await?;
+        // Whoever takes its files back does this too, should it not come to it here.
+        self.views.write(&[View::removed(search_id)]).await?;
+        Ok(Deletion::Accepted)
     }
 }
 

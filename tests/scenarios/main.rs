@@ -10,6 +10,7 @@
 mod api;
 mod crashes;
 mod documents;
+mod endings;
 mod failures;
 mod fixtures;
 mod hostile;

@@ -58,6 +58,10 @@ impl WriteStudies for Recording {
         self.store.discard(file, then).await
     }
 
+    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        self.store.remove(search, file, refused).await
+    }
+
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         self.store.finish(file).await
     }

@@ -23,7 +23,7 @@ fn project() -> ProjectId {
 }
 
 /// Lets the control message look for the session as often as it does.
-async fn settle(world: &World) {
+pub(crate) async fn settle(world: &World) {
     for _ in 0..4 {
         let control = world.take(&CONTROL).await;
         world.deliver(&CONTROL, &control).await;

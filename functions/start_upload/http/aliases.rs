@@ -6,10 +6,13 @@ use utoipa::openapi::{Deprecated, OpenApi, RefOr};
 pub(super) const SEARCH: &str = "/searches/{search}";
 /// What that is an alias of.
 const BELOW_PROJECT: &str = "/projects/{project}/searches/{search}";
+/// What deleting it is an alias of: the release before deleted nothing.
+const CANCEL: &str = "/projects/{project}/searches/{search}/cancel";
 
 /// Describes the alias like what it stands for, without the project, and as deprecated.
 pub(super) fn describe(api: &mut OpenApi) {
     let Some(mut alias) = api.paths.paths.get(BELOW_PROJECT).cloned() else { return };
+    alias.delete = api.paths.paths.get(CANCEL).and_then(|cancel| cancel.post.clone());
     for operation in [&mut alias.get, &mut alias.delete].into_iter().flatten() {
         operation.deprecated = Some(Deprecated::True);
         operation.operation_id = operation.operation_id.take().map(|id| id + "_anywhere");

@@ -29,7 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::problem::Problem;
-use self::searches::{show_search, withdraw_search};
+use self::searches::{cancel_search, show_search};
 use crate::start_upload::{Caller, StartUpload, Whoever};
 
 /// The largest request body read, in bytes: 50 names of 255 characters fit several times.
@@ -85,7 +85,7 @@ where
     let (router, description) = operations().split_for_parts();
     let (description, failures) = (finished(description), function.failures.clone());
     router
-        .route(aliases::SEARCH, get(show_search).delete(withdraw_search))
+        .route(aliases::SEARCH, get(show_search).delete(cancel_search))
         .with_state(Arc::new(Api { failures, function, answers }))
         .route("/openapi.json", get(async move || Json(description)))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
@@ -104,7 +104,8 @@ pub fn description() -> utoipa::openapi::OpenApi {
 fn operations() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(searches::create_search, searches::list_searches))
-        .routes(routes!(searches::show_search, searches::withdraw_search))
+        .routes(routes!(searches::show_search, searches::delete_search))
+        .routes(routes!(searches::cancel_search))
         .routes(routes!(results::list_studies))
         .routes(routes!(results::show_study))
         .routes(routes!(results::list_unread))

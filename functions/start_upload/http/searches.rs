@@ -1,4 +1,4 @@
-//! Searches: announced, listed, looked at and withdrawn.
+//! Searches: announced, listed, looked at, cancelled and deleted.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::paging::{self, List};
 use super::problem::{Problem, Refused};
 use super::view::{AnnouncedView, Details, SearchList, SearchView};
 use super::{Answer, Api, etag};
-use crate::start_upload::{Keyed, NewSearch, Wanted, Withdrawal};
+use crate::start_upload::{Deletion, Keyed, NewSearch, Wanted, Withdrawal};
 
 /// The header that makes a request repeatable
 /// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
@@ -101,9 +101,37 @@ pub(super) async fn show_search(
     etag::answer(&headers, &SearchView::of(job, Some(&Details { progress, duplicates })))
 }
 
-/// Withdraw a search whose files are not being read yet.
+/// Cancel a search that has not ended.
 ///
-/// It ends in `Error`; files that arrive later are not read.
+/// It ends in `Error`. If its files were being read, reading stops and what was stored of them is taken back; files that
+/// arrive later are not read.
+#[utoipa::path(
+    post,
+    path = "/projects/{project}/searches/{search}/cancel",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+    ),
+    responses(
+        (status = 202, description = "It will end, unless its last file is read just now; or it has ended like that"),
+        (status = 409, description = "It has ended", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn cancel_search(
+    State(api): State<Arc<Api>>,
+    AskedSearch { caller, search }: AskedSearch,
+) -> Answer {
+    match api.function.withdraw(&caller, search).await? {
+        Withdrawal::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        Withdrawal::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the search has ended")),
+        Withdrawal::Unknown => Err(Problem::no_such_search()),
+    }
+}
+
+/// Delete a search that has ended, with everything that it has stored.
+///
+/// Its studies, its unreadable records and its uploaded files go; a bucket that keeps versions keeps the files for a while.
 #[utoipa::path(
     delete,
     path = "/projects/{project}/searches/{search}",
@@ -112,24 +140,21 @@ pub(super) async fn show_search(
         ("search" = Uuid, Path, description = "The search"),
     ),
     responses(
-        (status = 202, description = "It will end, unless its last file is stored just now; or it has ended before anything was read"),
-        (status = 400, description = "An id is none", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "There is no such search for the caller", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "Its files are being read, or were", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Try again", body = Problem, content_type = "application/problem+json"),
+        (status = 202, description = "It is seen no more, and what it has stored goes within minutes"),
+        (status = 409, description = "It has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
+        Refused,
     ),
 )]
-pub(super) async fn withdraw_search(
+pub(super) async fn delete_search(
     State(api): State<Arc<Api>>,
     AskedSearch { caller, search }: AskedSearch,
 ) -> Answer {
-    match api.function.withdraw(&caller, search).await? {
-        Withdrawal::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Withdrawal::TooLate => Err(Problem::new(
-            StatusCode::CONFLICT,
-            "the search has started: its files are being read, or were",
-        )),
-        Withdrawal::Unknown => Err(Problem::no_such_search()),
+    match api.function.delete(&caller, search).await? {
+        Deletion::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        Deletion::Running => {
+            Err(Problem::new(StatusCode::CONFLICT, "the search has not ended; cancel it first"))
+        }
+        Deletion::Unknown => Err(Problem::no_such_search()),
     }
 }
 

@@ -102,6 +102,8 @@ pub enum Call {
     StudiesStore,
     /// [`imports::WriteStudies::discard`].
     StudiesDiscard,
+    /// [`imports::WriteStudies::remove`].
+    StudiesRemove,
     /// [`imports::WriteStudies::finish`].
     StudiesFinish,
     /// [`imports::WriteStudies::mark`].
@@ -126,6 +128,8 @@ pub enum Call {
     ObjectsOpen,
     /// [`imports::FindObjects::find`].
     ObjectsFind,
+    /// [`imports::FindObjects::remove`].
+    ObjectsRemove,
 }
 
 /// Called around every call of a port. One that never returns stops the caller at that point for good, like a crash.

@@ -147,6 +147,37 @@ impl FindObjects for Store {
         let prefix = prefix.to_owned();
         self.look(Call::ObjectsFind, doing, move |db| find_below(db, &prefix)).await
     }
+
+    /// First the file gets the name of an unfinished one, then its row goes, and last the file: so a crash leaves the
+    /// object as it was, once [`Store::recover`] has given it its name back, or a file that is removed there.
+    async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        let doing = format!("removing {}", nickname(key));
+        let name = self.object_name(key, &doing).await?;
+        let unfinished = match name {
+            Some(name) => {
+                let (stored, unfinished) = self.folder().object(name);
+                match tokio::fs::rename(&stored, &unfinished).await {
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(StoreError::unavailable(doing, error));
+                    }
+                    _ => Some(unfinished),
+                }
+            }
+            None => None,
+        };
+        let key = key.to_owned();
+        let work = move |db: &Connection| {
+            // Nor can the form be used again.
+            db.prepare_cached("DELETE FROM upload_grant WHERE key = ?1")?.execute([&key])?;
+            db.prepare_cached("DELETE FROM object WHERE key = ?1")?.execute([&key])?;
+            Ok(())
+        };
+        self.change(Call::ObjectsRemove, doing, work).await?;
+        if let Some(unfinished) = unfinished {
+            crate::upload::remove(&unfinished).await;
+        }
+        Ok(())
+    }
 }
 
 fn find_below(db: &Connection, prefix: &str) -> Result<Vec<ObjectRef>, Fault> {

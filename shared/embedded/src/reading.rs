@@ -18,6 +18,10 @@ const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
+const REMOVE: &str =
+    "INSERT INTO reading (search_id, file_id, begun, place, fence, clearing) VALUES (?1, ?2, 0, ?3, 1, 1)
+    ON CONFLICT (search_id, file_id) DO UPDATE SET fence = fence + 1, place = excluded.place, clearing = 1
+    RETURNING fence";
 const CLEARED: &str = "UPDATE reading SET clearing = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 
 #[async_trait]
@@ -94,6 +98,20 @@ pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Res
     let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence), then];
     let is_raised = db.prepare_cached(RAISE)?.execute(key)? > 0;
     Ok(is_raised.then_some(Fenced { fence: file.fence + 1, ..*file }))
+}
+
+/// Raises a file's fence whatever is known of it, and refuses it.
+pub(crate) fn remove(
+    db: &Connection,
+    search: SearchId,
+    file: FileId,
+    refused: &Place,
+) -> Result<Fenced, Fault> {
+    let key = params![search.to_string(), file.to_string(), json(refused)?];
+    let fence: i64 = db.prepare_cached(REMOVE)?.query_row(key, |row| row.get(0))?;
+    let reported = "DELETE FROM progress WHERE search_id = ?1 AND file_id = ?2";
+    db.prepare_cached(reported)?.execute(params![search.to_string(), file.to_string()])?;
+    Ok(Fenced { search_id: search, file_id: file, fence: uint(fence) })
 }
 
 /// Removes some of what is stored from before the fence was raised; whether there may be more of it.

@@ -55,11 +55,22 @@ impl WriteStudies for Store {
         Ok(raised)
     }
 
+    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let doing = format!("removing file {file} of search {search}");
+        let refused = refused.clone();
+        let raise = move |db: &Connection| reading::remove(db, search, file, &refused);
+        let raised = self.change(Call::StudiesRemove, doing.clone(), raise).await?;
+        self.clear(Call::StudiesRemove, &doing, raised).await
+    }
+
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} was read", file.file_id);
         let file = file.clone();
         let work = move |db: &Connection| {
-            let sql = "INSERT INTO parsed_file VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+            let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
+                    SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
+                        AND place ->> '$.refused' IS NOT NULL
+                ) ON CONFLICT DO NOTHING";
             let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
             db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(&file)?])?;
             Ok(())

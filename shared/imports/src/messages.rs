@@ -43,6 +43,8 @@ messages! {
         StartParsing(StartParsing) = 1,
         /// Look which files of a search are stored.
         LookForUploads(LookForUploads) = 1,
+        /// Take back what is stored of a search's files.
+        TakeBackFiles(TakeBackFiles) = 1,
     }
 }
 
@@ -167,7 +169,7 @@ impl ParseCommand {
     pub fn earlier_reply_token(&self) -> Option<Token> {
         match self {
             Self::StartParsing(command) => command.reply_token.clone(),
-            Self::LookForUploads(_) => None,
+            Self::LookForUploads(_) | Self::TakeBackFiles(_) => None,
         }
     }
 }
@@ -199,6 +201,17 @@ pub struct LookForUploads {
     pub project_id: ProjectId,
     /// The files that are known to be stored.
     pub known: BTreeSet<FileId>,
+}
+
+/// See [`ParseCommand::TakeBackFiles`]. Nobody waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeBackFiles {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// The files; none of them is read any more.
+    pub files: BTreeSet<FileId>,
+    /// Whether the search is to be forgotten: its uploaded files go too, and readers see it no more.
+    pub forget: bool,
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].

@@ -49,7 +49,7 @@ pub trait ReadObject: Send + Sync {
 /// The most objects that one look finds: several for each file that a search may have.
 pub const MAX_FOUND: usize = 1_000;
 
-/// Looks through the bucket of the uploads.
+/// Looks through the bucket of the uploads, and removes objects from it.
 #[async_trait]
 pub trait FindObjects: Send + Sync {
     /// The latest versions of the objects whose keys begin with `prefix`, in the order of their keys, at most
@@ -58,6 +58,13 @@ pub trait FindObjects: Send + Sync {
     /// # Errors
     /// When the store does not answer.
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError>;
+
+    /// Removes an object, whatever its version; nothing happens when there is none. A bucket that keeps versions keeps what
+    /// it was for a while.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn remove(&self, key: &str) -> Result<(), StoreError>;
 }
 
 /// The right to upload one object.

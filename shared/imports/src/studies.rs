@@ -122,7 +122,14 @@ pub trait WriteStudies: Send + Sync {
     /// Retryable when the file has another fence, or was read to its end or refused.
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError>;
 
-    /// Remembers that a file was read to its end, once all of it is stored.
+    /// Takes back everything that is stored of a file for good, also of one that was read to its end. Nobody stores more of
+    /// it, or remembers that it was read; whoever begins to read it again finds it refused, with this reason.
+    ///
+    /// # Errors
+    /// When the store does not answer; then some of it may be there still. It may be repeated.
+    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
+
+    /// Remembers that a file was read to its end, once all of it is stored; not of one that was removed.
     ///
     /// # Errors
     /// When the store does not answer.

@@ -5,20 +5,23 @@ use imports::{Fenced, FileId, Mark, ParsedFile, SearchId, StudyId};
 use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
-use crate::Mongo;
 use crate::fault::Fault;
 use crate::names::collections;
 use crate::pipeline::Statement;
 use crate::studies::{DUPLICATE, SEARCH};
 use crate::value::{Key, int, literal, serde_field, to_bson};
+use crate::{Mongo, reading};
 
 const ID: &str = "_id";
 /// The place among the files of the search.
 pub(crate) const POSITION: &str = "Position";
 const FILE: &str = "File";
 
-/// Stores a file unless it is stored.
+/// Stores a file unless it is stored, or was removed.
 pub(crate) async fn finish(mongo: &Mongo, file: &ParsedFile) -> Result<(), Fault> {
+    if reading::is_refused(mongo, file.search_id, file.file_id).await? {
+        return Ok(());
+    }
     let fields = doc! {
         SEARCH: file.search_id.key(),
         POSITION: int(file.position),

@@ -22,6 +22,8 @@ const BEGUN: &str = "Begun";
 const PLACE: &str = "Place";
 /// There in a place that is not final.
 const WITHIN: &str = "Place.within";
+/// There in the place of a file that was refused.
+const REFUSED: &str = "Place.refused";
 /// Missing in documents of releases without fences; then it is 0.
 const FENCE: &str = "Fence";
 /// The version of the reader that was at work last.
@@ -169,6 +171,38 @@ pub(crate) async fn take_back(
     let raised = Fenced { fence: file.fence + 1, ..*file };
     clear(mongo, &raised, doing).await?;
     Ok(raised)
+}
+
+/// Raises a file's fence whatever is known of it, refuses it, and removes what is stored of it.
+pub(crate) async fn remove(
+    mongo: &Mongo,
+    search: SearchId,
+    file: FileId,
+    refused: &Place,
+    doing: &str,
+) -> Result<(), StoreError> {
+    let raise = async {
+        let update = doc! {
+            "$inc": { FENCE: 1_i64 },
+            "$set": { CLEARING: true, PLACE: to_bson(refused)? },
+            "$setOnInsert": { BEGUN: 0_i64 },
+            "$currentDate": { TOUCHED_AT: true },
+        };
+        let attempts = mongo.collection(collections::READING);
+        let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
+        let after = after.return_document(ReturnDocument::After).await?;
+        let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
+        count_field(&stored, FENCE).map_err(Fault::Answer)
+    };
+    let fence = mongo.call(doing.to_owned(), raise).await?;
+    clear(mongo, &Fenced { search_id: search, file_id: file, fence }, doing).await
+}
+
+/// Whether a file was refused, or removed.
+pub(crate) async fn is_refused(mongo: &Mongo, search: SearchId, file: FileId) -> Result<bool, Fault> {
+    let mut which = by_id(search, file);
+    which.insert(REFUSED, doc! { "$exists": true });
+    Ok(mongo.collection(collections::READING).find_one(which).await?.is_some())
 }
 
 /// Removes what is stored from before the fence was raised, some at a time.

@@ -124,6 +124,11 @@ impl WriteStudies for Mongo {
         reading::take_back(self, file, then, &doing).await
     }
 
+    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let doing = format!("removing file {file} of search {search}");
+        reading::remove(self, search, file, refused, &doing).await
+    }
+
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} of search {} was read", file.file_id, file.search_id);
         self.call(doing, files::finish(self, file)).await

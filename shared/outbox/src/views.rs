@@ -79,6 +79,18 @@ impl View {
         Ok(Self { partition, revision, ended, list, created_at, body: value })
     }
 
+    /// What stands for a saga that is to be shown no more. It is in no list, and no other view takes its place, however late
+    /// it comes.
+    pub fn removed(partition: PartitionKey) -> Self {
+        let (revision, created_at) = (i64::MAX.unsigned_abs(), Timestamp::UNIX_EPOCH);
+        Self { partition, revision, ended: true, list: Uuid::max(), created_at, body: Value::Null }
+    }
+
+    /// Whether it is [`View::removed`].
+    pub fn is_removed(&self) -> bool {
+        self.list == Uuid::max()
+    }
+
     /// Where it is in its list.
     pub fn place(&self) -> Cursor {
         Cursor { created_at: self.created_at, partition: self.partition }

@@ -28,4 +28,15 @@ impl FindObjects for Uploads {
         };
         Ok(found.contents.unwrap_or_default().into_iter().filter_map(object).collect())
     }
+
+    async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        // It is no error when there is no such object.
+        let request = self.client.delete_object().bucket(&self.bucket).key(key);
+        // The key is not named: it may hold a token.
+        request
+            .send()
+            .await
+            .map_err(|error| failed("removing an object", &resource(&self.bucket), &error))?;
+        Ok(())
+    }
 }

@@ -28,14 +28,14 @@ pub struct Views<S> {
 }
 
 impl<S: Saga> Views<S> {
-    /// The view of a partition.
+    /// The view of a partition; none of one that was removed.
     ///
     /// # Errors
     /// When a store does not answer, or holds something that this release cannot read.
     pub async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
         let (written, mut shown) =
             try_join(self.written.view(partition), self.shown(std::slice::from_ref(&partition))).await?;
-        Ok(latest(written, shown.remove(&partition).transpose()?))
+        Ok(latest(written, shown.remove(&partition).transpose()?).filter(|view| !view.is_removed()))
     }
 
     /// Those that have not ended, the oldest first. A partition that began without a session is among them once its

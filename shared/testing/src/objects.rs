@@ -65,6 +65,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_expired_form_is_refused(ports).await?;
     a_form_may_be_used_again_until_its_object_is_stored(ports).await?;
     an_absent_object_is_none(ports).await?;
+    an_object_that_is_removed_is_absent(ports).await?;
     what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports).await?;
     what_is_found_is_what_is_there(ports).await?;
     no_more_is_found_than_the_first_thousand(ports).await
@@ -228,6 +229,26 @@ pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
     let key = ports.grant(1).key;
     assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
     assert_eq!(ports.bytes(&key, 1).await?, None);
+    Ok(())
+}
+
+/// And may be removed again.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
+    let folder = ports.folder();
+    let (key, kept) = (format!("{folder}a.ris"), format!("{folder}b.ris"));
+    for key in [&key, &kept] {
+        ports.store(key.clone(), b"some bytes").await?;
+    }
+    for _ in 0..2 {
+        ports.find.remove(&key).await?;
+    }
+    assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
+    assert_eq!(ports.bytes(&key, 1).await?, None);
+    let found: Vec<String> = ports.find.find(&folder).await?.into_iter().map(|found| found.key).collect();
+    assert_eq!(found, [kept]);
     Ok(())
 }
 

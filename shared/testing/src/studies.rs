@@ -73,6 +73,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     whoever_began_before_a_file_was_discarded_stores_nothing_more(ports).await?;
     a_file_that_was_read_to_its_end_is_not_discarded(ports).await?;
     a_file_that_was_refused_stays_so(ports).await?;
+    a_file_that_is_removed_is_gone_for_good(ports).await?;
     another_reader_begins_a_file_anew(ports).await?;
     many_records_are_discarded(ports).await
 }
@@ -396,6 +397,40 @@ pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
         assert_eq!((reading.place, reading.fence), (Some(refused.clone()), after.fence));
     }
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
+    Ok(())
+}
+
+/// Whatever was known of it: whether nobody had begun to read it, somebody is reading it, or it was read to its end.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Checked {
+    let refused = Place::Refused { reason: "cancelled".to_owned(), reply: 3 };
+    for how_far in 0..3 {
+        let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+        let mut held = None;
+        if how_far > 0 {
+            let begun = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
+            ports.write.store(&begun, &[], &[search::quarantined(search, file, 2)]).await?;
+            held = Some(begun);
+        }
+        if let (Some(held), 2) = (&held, how_far) {
+            ports.track.reach(held, &sample::search::end(Vec::new())).await?;
+            ports.write.finish(&search::parsed(search, file, 0)).await?;
+        }
+        for _ in 0..2 {
+            ports.write.remove(search, file, &refused).await?;
+        }
+        // Of an attempt that knows nothing of it.
+        ports.write.finish(&search::parsed(search, file, 0)).await?;
+        if let Some(held) = held {
+            overtaken(&ports.write.store(&held, &[search::study(search, file, 3)], &[]).await);
+        }
+        assert_eq!(ports.read.studies(search, file, 0, 10).await?, [], "{how_far}");
+        assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, [], "{how_far}");
+        assert_eq!(ports.read.parsed(search).await?, [], "{how_far}");
+        assert_eq!(ports.track.begin(search, file, READER).await?.place, Some(refused.clone()));
+    }
     Ok(())
 }
 

@@ -80,7 +80,8 @@ fn replies(message: &Message) -> Vec<Message> {
             let found = UploadsFound { look_id: look.look_id, files: vec![stored(0)] };
             return vec![reply(message, &SearchEvent::UploadsFound(found))];
         }
-        Err(_) => return Vec::new(),
+        // Nobody is answered.
+        Ok(ParseCommand::TakeBackFiles(_)) | Err(_) => return Vec::new(),
     };
     let counts = Counts {
         format: "RIS".into(),

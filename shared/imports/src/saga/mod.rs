@@ -28,7 +28,7 @@ use outbox::View;
 use saga::Saga;
 
 pub use deadlines::Deadlines;
-pub use decision::Decision;
+pub use decision::{CANCELLED, Decision};
 pub use event::{Event, Moment};
 pub use state::{Ended, File, Import, Look, State};
 pub use transition::transition;

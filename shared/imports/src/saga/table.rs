@@ -99,6 +99,7 @@ fn name_of(effect: &Effect) -> &str {
         Effect::Show => "write job",
         Effect::Ask { body, .. } if body.name == START_PARSING => "start parsing",
         Effect::Ask { body, .. } if body.name == LOOK_FOR_UPLOADS => "look for uploads",
+        Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "take files back",
         Effect::Send { body, .. } | Effect::Ask { body, .. } => &body.name,
         Effect::Schedule { .. } => "schedule timeout",
         Effect::Cancel { .. } => "cancel timeout",
@@ -108,6 +109,7 @@ fn name_of(effect: &Effect) -> &str {
 
 const START_PARSING: &str = ParseCommand::KINDS[0].name;
 const LOOK_FOR_UPLOADS: &str = ParseCommand::KINDS[1].name;
+const TAKE_BACK_FILES: &str = ParseCommand::KINDS[2].name;
 
 /// The table in Markdown.
 pub fn markdown() -> String {

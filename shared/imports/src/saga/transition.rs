@@ -1,7 +1,7 @@
 //! The function itself: one arm for every pair of state and event, no catch-all.
 
 use super::collect::{self, announced};
-use super::decision::{Decision, complete, fail};
+use super::decision::{Decision, cancel, complete, fail};
 use super::event::Moment;
 use super::state::{Import, State};
 use crate::messages::SearchEvent;
@@ -60,7 +60,7 @@ pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
         (Parsing(_), UploadTimeout(_)) => Decision::ignore("all files have arrived; already Parsing"),
         (Parsing(import), UploadsFound(found)) => collect::found_late(import, found),
         (Parsing(import), ParseTimeout(timeout)) => parse_timed_out(moment, import, timeout.timeout_id),
-        (Parsing(_), SearchWithdrawn(_)) => Decision::ignore("too late to withdraw it; already Parsing"),
+        (Parsing(import), SearchWithdrawn(_)) => cancel(moment, import.clone()),
 
         (Completed(_), SearchUploadStarted(_)) => already_completed(),
         (Completed(_), SearchUploadSaved(_)) => already_completed(),

@@ -49,6 +49,7 @@ const NO_LOOK: &str = "no look before the timeout";
 const NO_METADATA: &str = "the upload's metadata has no";
 
 /// What is to be met besides faults at calls.
+const CANCELLED: &str = "a search is cancelled while its files are being read";
 const OVERTAKEN: &str = "a write is refused since what was read of its file was taken back";
 const BEGUN_ANEW: &str = "a file is begun anew by another reader";
 const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
@@ -120,6 +121,7 @@ impl Workload for Searches {
 
     fn situations(&self) -> &'static [&'static str] {
         &[
+            CANCELLED,
             OVERTAKEN,
             BEGUN_ANEW,
             STREAM_BREAKS,
@@ -239,6 +241,9 @@ impl Workload for Searches {
             }
             Ok(ParseCommand::LookForUploads(_)) if is_outlasted => {
                 scene.looks_outlasted.insert(message.partition);
+            }
+            Ok(ParseCommand::TakeBackFiles(command)) => {
+                scene.given_up.extend(command.files.into_iter().map(|file| (message.partition, file)));
             }
             Ok(ParseCommand::LookForUploads(_)) | Err(_) => {}
         }

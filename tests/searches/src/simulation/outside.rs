@@ -206,6 +206,23 @@ impl Outside {
         Some(self.studies.remove(&key).map_or(0, |studies| studies.len()))
     }
 
+    /// Takes back everything of a file for good; returns how many studies that was.
+    pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: Place) -> usize {
+        let new = || (Reading::default(), references::READER_VERSION);
+        let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
+        reading.fence += 1;
+        reading.place = Some(refused);
+        self.held.remove(&(search, file));
+        self.files.remove(&(search, file));
+        self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
+    }
+
+    /// Whether a file was refused, or taken back for good.
+    pub(super) fn is_refused(&self, search: SearchId, file: FileId) -> bool {
+        let reading = self.readings.get(&(search, file));
+        reading.is_some_and(|(reading, _)| matches!(reading.place, Some(Place::Refused { .. })))
+    }
+
     /// Stores studies, of which those that are there stay as they are.
     pub(super) fn store(&mut self, studies: Vec<Study>) {
         if let Some(first) = studies.first() {

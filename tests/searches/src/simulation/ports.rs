@@ -17,7 +17,9 @@ use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
 use super::outside::{Outside, Quality};
-use super::{BATCH, BEGUN_ANEW, HALF_UNREADABLE, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON, STREAM_BREAKS};
+use super::{
+    BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON, STREAM_BREAKS,
+};
 
 /// Looking an object up.
 const OBJECTS_HEAD: Call = Call::own(0, "objects.head");
@@ -43,8 +45,11 @@ const READING_REACH: Call = Call::own(9, "reading.reach").rare();
 /// Noting that an attempt at a file has ended.
 const READING_PAUSE: Call = Call::own(10, "reading.pause");
 
+/// Removing a file of a search that was cancelled.
+const STUDIES_REMOVE: Call = Call::own(11, "studies.remove").late().rare();
+
 /// All of them.
-pub(super) static CALLS: [Call; 11] = [
+pub(super) static CALLS: [Call; 12] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -56,6 +61,7 @@ pub(super) static CALLS: [Call; 11] = [
     OBJECTS_FIND,
     READING_REACH,
     READING_PAUSE,
+    STUDIES_REMOVE,
 ];
 
 /// A place is remembered without what was read before it being stored.
@@ -134,6 +140,11 @@ impl FindObjects for Own {
             if sees { scene.found(&prefix) } else { Vec::new() }
         };
         self.0.call(OBJECTS_FIND, find).await
+    }
+
+    /// Nobody deletes a search here.
+    async fn remove(&self, _: &str) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
@@ -296,10 +307,23 @@ impl WriteStudies for Own {
         self.0.call(STUDIES_DISCARD, discard).await?
     }
 
+    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let refused = refused.clone();
+        let remove = move |scene: &mut Scene<'_, Outside>| {
+            let gone = scene.remove(search, file, refused);
+            scene.meet(CANCELLED);
+            scene.note(|| format!("studies.remove   file {} of {}: {gone}", short(&file), short(&search)));
+        };
+        self.0.call(STUDIES_REMOVE, remove).await
+    }
+
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let file = file.clone();
         let finish = move |scene: &mut Scene<'_, Outside>| {
             scene.put_back(file.search_id, file.file_id);
+            if scene.is_refused(file.search_id, file.file_id) {
+                return;
+            }
             let studies = scene.studies.get(&(file.search_id, file.file_id));
             if studies.is_some_and(|studies| studies.len() > 2 * BATCH) {
                 scene.meet(MANY_BATCHES);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use functions::start_upload::NewSearch;
-use imports::saga::{Ended, State};
+use imports::saga::{CANCELLED, Ended, State};
 use imports::{FileId, ImportEvent, Job, Matcher, Outcome, ParseCommand, SearchEvent, SearchId};
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
@@ -65,6 +65,9 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     }
     if because("withdrawn") {
         return withdrawn(rest, search, truth);
+    }
+    if because(CANCELLED) {
+        return cancelled(rest, search, truth);
     }
     if ended.reason.as_deref().is_some_and(|reason| reason.contains(NO_METADATA)) {
         return refused(search, truth);
@@ -204,6 +207,19 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
         let asked = truth.withdrawn;
         let detail = format!("search {search} ended withdrawn; asked for: {asked}, read: {parsed}");
         return broken(Invariant::EffectsTakeEffectOnce, detail);
+    }
+    Ok(())
+}
+
+/// A search that ended cancelled was withdrawn by its client, and nothing of it is stored.
+fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+    // What could not be taken back waits for an operator.
+    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search && !rest.given_up.contains(file));
+    let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
+    if !truth.withdrawn || studies > 0 {
+        let asked = truth.withdrawn;
+        let detail = format!("search {search} ended cancelled; asked for: {asked}, studies left: {studies}");
+        return broken(Invariant::Application, detail);
     }
     Ok(())
 }

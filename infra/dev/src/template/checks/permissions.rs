@@ -112,7 +112,11 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
                 calls.extend(on(&["s3:ListBucket"], bucket.clone()));
                 calls
             }
-            BUCKET => on(&["s3:ListBucket"], bucket.clone()),
+            BUCKET => {
+                let mut calls = on(&["s3:ListBucket"], bucket.clone());
+                calls.extend(on(&["s3:DeleteObject"], keys.clone()));
+                calls
+            }
             UPLOADS => on(&["s3:PutObject"], keys.clone()),
             _ => Vec::new(),
         });

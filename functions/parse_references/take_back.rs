@@ -1,0 +1,41 @@
+//! Taking back what is stored of a search: it was cancelled while its files were being read, or is to be forgotten.
+
+use dedup::{Done, HandlerError};
+use imports::messages::TakeBackFiles;
+use imports::saga::CANCELLED;
+use imports::{ObjectKey, Place, SearchId};
+use outbox::View;
+
+use super::ParseReferences;
+use super::file::Time;
+
+/// The reply of an attempt that finds its file taken back. Its search has ended, so nobody listens.
+const TAKEN_BACK: usize = 3;
+
+impl ParseReferences {
+    /// Takes back everything that is stored of these files. It may be done any number of times.
+    pub(super) async fn take_back(
+        &self,
+        search: SearchId,
+        command: &TakeBackFiles,
+        time: &Time<'_>,
+    ) -> Result<Done, HandlerError> {
+        let refused = Place::Refused { reason: CANCELLED.to_owned(), reply: TAKEN_BACK };
+        for file in &command.files {
+            if time.is_over() {
+                return Ok(Done::again("the time is nearly over; not all files are taken back"));
+            }
+            self.studies.remove(search, *file, &refused).await?;
+        }
+        if !command.forget {
+            return Ok(Done::because(format!("took back {} files", command.files.len())));
+        }
+        let prefix = ObjectKey::folder(&self.key_prefix, command.project_id, search);
+        for object in self.bucket.find(&prefix).await? {
+            self.bucket.remove(&object.key).await?;
+        }
+        // Last: as long as it can be seen, somebody may ask for its deletion again.
+        self.views.write(&[View::removed(search)]).await?;
+        Ok(Done::because(format!("forgot the search and its {} files", command.files.len())))
+    }
+}

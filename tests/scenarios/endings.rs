@@ -1,0 +1,129 @@
+//! Searches that are cancelled while they are read, and searches that are deleted: nothing of them is left.
+
+use std::time::Duration;
+
+use embedded::{Call, Phase};
+use functions::start_upload::{Caller, Deletion, Withdrawal};
+use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
+use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies};
+use messages::Disposition;
+use outbox::{ReadViews, WriteViews};
+
+use crate::sessions::settle;
+use crate::world::{self, CrashAt, TWO_RECORDS, World};
+
+/// The reader is in the middle of the second batch.
+#[tokio::test]
+async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    let search = announced.search_id;
+    for file in 0..2 {
+        world.upload(&announced, file, &TWO_RECORDS.repeat(1_000)).await;
+    }
+    world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+    let commands = world.take(&PARSE).await;
+    let [first, second] = &commands[..] else { panic!("{commands:?}") };
+    world.deliver(&PARSE, std::slice::from_ref(first)).await;
+    let stall = CrashAt::new(Call::StudiesStore, Phase::After, 1);
+    let functions = world.crashing(&stall);
+    let queue = PARSE;
+    let reading = world::call(&functions, &queue, std::slice::from_ref(second));
+    let answers = stall
+        .stall(reading, async {
+            let asked = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+            assert_eq!(asked, Withdrawal::Accepted);
+            world.run().await;
+        })
+        .await;
+    assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
+    world.host.advance(Duration::from_secs(61));
+    world.run().await;
+    let job = world.job(search).await;
+    assert_eq!((job.state, job.studies()), (JobState::Error, 0));
+    assert_eq!(job.reason.as_deref(), Some(imports::saga::CANCELLED));
+    assert_eq!(world.studies(search).await, []);
+    assert_eq!(world.store().parsed(search).await.unwrap(), []);
+    let again = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+    assert_eq!(again, Withdrawal::Accepted);
+}
+
+#[tokio::test]
+async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let (search, start_upload) = (announced.search_id, &world.functions.start_upload);
+    world.run().await;
+    assert_eq!(start_upload.delete(&Caller::Everywhere, search).await.unwrap(), Deletion::Running);
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.pass(Duration::from_secs(1)).await;
+    let other = world.announce(&["b.ris"]).await;
+    world.upload(&other, 0, TWO_RECORDS).await;
+    world.run().await;
+    let file = world.job(search).await.files[0].file_id;
+    let late = world.store().view(search).await.unwrap().unwrap();
+    for wanted in [Deletion::Accepted, Deletion::Unknown] {
+        assert_eq!(start_upload.delete(&Caller::Everywhere, search).await.unwrap(), wanted);
+    }
+    world.run().await;
+    // A copy of an effect of long ago does not bring it back.
+    world.store().write(&[late]).await.unwrap();
+    assert_eq!(world.jobs().job(search).await.unwrap(), None);
+    let listed = world.jobs().of_project(ProjectId::from_uuid(uuid::Uuid::nil()), None, 10).await.unwrap();
+    assert_eq!(listed.items.iter().map(|job| job.search_id).collect::<Vec<_>>(), [other.search_id]);
+    assert_eq!(world.store().studies(search, file, 0, 10).await.unwrap(), []);
+    let key = &announced.files[0].upload.fields["key"];
+    assert_eq!(world.store().head(embedded::BUCKET, key, None).await.unwrap(), None);
+    assert_eq!(world.studies(other.search_id).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_deletion_that_crashes_anywhere_is_finished_or_was_never_begun() {
+    for (call, phase) in [
+        (Call::SessionCommit, Phase::Before),
+        (Call::SessionCommit, Phase::After),
+        (Call::ViewsWrite, Phase::Before),
+        (Call::ViewsWrite, Phase::After),
+    ] {
+        let world = World::new();
+        let announced = world.announce(&["a.ris"]).await;
+        world.upload(&announced, 0, TWO_RECORDS).await;
+        world.run().await;
+        world.pass(Duration::from_secs(1)).await;
+        let file = world.job(announced.search_id).await.files[0].file_id;
+        let crash = CrashAt::new(call, phase, 1);
+        crash
+            .kill(world.crashing(&crash).start_upload.delete(&Caller::Everywhere, announced.search_id))
+            .await;
+        settle(&world).await;
+        world.run().await;
+        let left = world.store().studies(announced.search_id, file, 0, 10).await.unwrap().len();
+        let is_there = world.jobs().job(announced.search_id).await.unwrap().is_some();
+        let begun = (call, phase) != (Call::SessionCommit, Phase::Before);
+        assert_eq!((is_there, left), if begun { (false, 0) } else { (true, 2) }, "{call:?} {phase:?}");
+    }
+}
+
+#[tokio::test]
+async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
+    for call in [Call::StudiesRemove, Call::ObjectsFind, Call::ObjectsRemove, Call::ViewsWrite] {
+        for phase in [Phase::Before, Phase::After] {
+            let world = World::new();
+            let announced = world.announce(&["a.ris"]).await;
+            world.upload(&announced, 0, TWO_RECORDS).await;
+            world.run().await;
+            world.pass(Duration::from_secs(1)).await;
+            world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await.unwrap();
+            let commands = world.take(&PARSE).await;
+            let crash = CrashAt::new(call, phase, 1);
+            let functions = world.crashing(&crash);
+            crash.kill(world::call(&functions, &PARSE, &commands)).await;
+            world.host.advance(Duration::from_secs(61));
+            world.run().await;
+            let prefix = format!("uploads/{}/{}/", uuid::Uuid::nil(), announced.search_id);
+            assert_eq!(world.store().find(&prefix).await.unwrap(), [], "{call:?} {phase:?}");
+            assert_eq!(world.jobs().job(announced.search_id).await.unwrap(), None);
+        }
+    }
+}
