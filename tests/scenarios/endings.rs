@@ -25,7 +25,7 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
     let commands = world.take(&PARSE).await;
     let [first, second] = &commands[..] else { panic!("{commands:?}") };
     world.deliver(&PARSE, std::slice::from_ref(first)).await;
-    let stall = CrashAt::new(Call::StudiesStore, Phase::After, 1);
+    let stall = CrashAt::new(Call::StudiesStore, Phase::Before, 2);
     let functions = world.crashing(&stall);
     let queue = PARSE;
     let reading = world::call(&functions, &queue, std::slice::from_ref(second));

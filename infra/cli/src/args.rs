@@ -28,6 +28,10 @@ pub(crate) enum Command {
     Show(Inspect),
     /// List the studies of a search
     Studies(Inspect),
+    /// Cancel a search that has not ended: what was read of it is taken back
+    Cancel(Inspect),
+    /// Delete a search that has ended, with everything that it has stored
+    Delete(Inspect),
     /// Export the unreadable records of a search to a file, which can be corrected and imported
     Quarantine(Quarantine),
     #[cfg(feature = "services")]

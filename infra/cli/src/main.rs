@@ -10,10 +10,13 @@
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
 //! - `manual`: completions for shells, and manual pages;
+//! - `end`: cancels searches, and deletes them;
+//! - `failures`: what was given up;
 //! - `workspace`: what is worked on;
 //! - `table`, `words`: how it is put.
 
 mod args;
+mod end;
 mod failures;
 mod find;
 mod import;
@@ -71,6 +74,8 @@ async fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
+        Command::Cancel(args) => end::cancel(&args).await,
+        Command::Delete(args) => end::delete(&args).await,
         Command::Searches(args) => searches::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,

@@ -1,0 +1,74 @@
+//! Cancelling a search that is under way, and deleting one that has ended.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use backend::BackendKind;
+use embedded::Store;
+use functions::start_upload::{Caller, Deletion, StartUpload, Withdrawal};
+use local::output;
+use serde_json::json;
+
+use crate::args::{self, Inspect};
+use crate::find;
+use crate::workspace::{self, Workspace};
+
+/// How often to look whether everything is done.
+const PACE: Duration = Duration::from_millis(50);
+
+/// Cancels a search: it ends, and what was read of it is taken back.
+pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
+    let workspace = open(&args.output).await?;
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let function = StartUpload::over(workspace.ports())?;
+    match function.withdraw(&Caller::Everywhere, job.search_id).await? {
+        Withdrawal::Accepted => {}
+        Withdrawal::TooLate => bail!("search {} has ended as {}", job.search_id, job.state),
+        Withdrawal::Unknown => bail!("there is no search {} any more", job.search_id),
+    }
+    done(&workspace, args, &job.search_id.to_string(), "cancelled").await
+}
+
+/// Deletes a search that has ended, with everything that it has stored.
+pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
+    let workspace = open(&args.output).await?;
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let function = StartUpload::over(workspace.ports())?;
+    match function.delete(&Caller::Everywhere, job.search_id).await? {
+        Deletion::Accepted => {}
+        Deletion::Running => {
+            bail!("search {} has not ended; `search-import cancel` ends it", job.search_id)
+        }
+        Deletion::Unknown => bail!("there is no search {} any more", job.search_id),
+    }
+    done(&workspace, args, &job.search_id.to_string(), "deleted").await
+}
+
+/// Opens a data directory for work where nobody works in it, and otherwise beside whoever does.
+async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
+    let config = workspace::settings(&output.place)?;
+    let is_free = config.backend == BackendKind::Embedded
+        && config.data_dir.exists()
+        && Store::lock(&config.data_dir).is_ok();
+    if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
+}
+
+/// Does the work where nobody else does it, and says what was done.
+async fn done(workspace: &Workspace, args: &Inspect, search: &str, what: &str) -> anyhow::Result<bool> {
+    if workspace.home().is_some() {
+        let runner = workspace.runner(&args::Trial::default())?;
+        let idle = async {
+            while runner.is_idle().await? != Some(true) {
+                workspace.host().sleep(PACE).await;
+            }
+            anyhow::Ok(())
+        };
+        runner.run_until(idle).await??;
+    }
+    if args.output.json {
+        output::json(&json!({ "search_id": search, "done": what }))?;
+    } else {
+        output::line(&format!("search {search} is {what}"))?;
+    }
+    Ok(true)
+}
