@@ -26,8 +26,9 @@ use crate::workspace::{self, Workspace};
 const PAGE: usize = 200;
 /// The fewest digits that may stand for an id.
 const FEWEST_DIGITS: usize = 4;
-/// How many digits of an id a table shows.
+/// How many digits of an id a table shows: enough to tell two failures apart, and two operations of one second.
 const SHORT: usize = 8;
+const SHORT_OPERATION: usize = 18;
 /// How often to look whether it is time for the next step of a retry.
 const PACE: Duration = Duration::from_millis(250);
 
@@ -100,8 +101,8 @@ fn object(failure: &Failure) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-fn short(id: impl ToString) -> String {
-    id.to_string().chars().take(SHORT).collect()
+fn short(id: impl ToString, digits: usize) -> String {
+    id.to_string().chars().take(digits).collect()
 }
 
 async fn list(args: &FailuresList) -> anyhow::Result<bool> {
@@ -132,7 +133,7 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
     ];
     let row = |failure: &Failure| {
         vec![
-            short(failure.id),
+            short(failure.id, SHORT),
             failure.origin.place().to_owned(),
             failure.message.clone(),
             ago(failure.last_seen, now),
@@ -271,8 +272,8 @@ fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
         Phase::Done { .. } => "is done".to_owned(),
         Phase::Stopped { why, .. } => format!("was stopped: {why}"),
     };
-    let put_back = counted(operation.retried, "failure", "failures");
-    Ok(output::line(&format!("retry {} {how}; {put_back} of {} put back", operation.id, operation.total))?)
+    let total = counted(operation.total, "failure", "failures");
+    Ok(output::line(&format!("retry {} {how}; {} of {total} put back", operation.id, operation.retried))?)
 }
 
 /// What is done with failures that need no work any more.
@@ -324,7 +325,7 @@ async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
             Phase::Stopped { why, .. } => why.clone(),
         };
         vec![
-            short(operation.id),
+            short(operation.id, SHORT_OPERATION),
             operation.by.clone(),
             ago(operation.begun_at, now),
             operation.retried.to_string(),
@@ -357,7 +358,9 @@ async fn audit(args: &FailuresOperations) -> anyhow::Result<bool> {
         Column::Text("why"),
     ];
     let at = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
-    let row = |act: &Act| vec![at(act.at), act.by.clone(), act.did.clone(), short(&act.to), act.why.clone()];
+    let row = |act: &Act| {
+        vec![at(act.at), act.by.clone(), act.did.clone(), short(&act.to, SHORT_OPERATION), act.why.clone()]
+    };
     print(&acts, &columns, row, ("act", "acts"), args.output.json)
 }
 

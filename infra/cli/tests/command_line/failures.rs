@@ -55,7 +55,7 @@ async fn failures_are_grouped_tried_and_put_aside() -> Tested {
     assert!(again.code == Some(1) && again.stderr.contains("is archived: known"), "{}", again.stderr);
     let retried = program.run(&["failures", "retry", "--all", "--per-second", "100"]);
     assert!(
-        retried.code == Some(0) && retried.stdout.contains("is done; 2 failures of 2"),
+        retried.code == Some(0) && retried.stdout.contains("is done; 2 of 2 failures"),
         "{}{}",
         retried.stdout,
         retried.stderr

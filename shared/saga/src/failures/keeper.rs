@@ -159,7 +159,7 @@ impl Failures {
                 let (function, correlation_id) = (self.reporter.function, failure.partition);
                 let correlation_id = correlation_id.map(|id| id.to_string());
                 let (failure_id, place, reason) = (failure.id, failure.origin.place(), &failure.reason);
-                tracing::warn!(function, correlation_id, %failure_id, place, reason, "something was given up");
+                tracing::info!(function, correlation_id, %failure_id, place, reason, "something was given up");
             }
         }
         Ok(changing.into_iter().zip(made).filter(|(_, made)| !made).map(|(sighting, _)| sighting).collect())

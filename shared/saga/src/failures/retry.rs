@@ -248,7 +248,7 @@ impl Failures {
             next_step_at: now,
             revision: 1,
         };
-        let what = format!("{} failures, {per_second} a second", operation.total);
+        let what = format!("failures: {}, {per_second} a second", operation.total);
         self.act(by, "began a retry", operation.id.to_string(), what).await?;
         if self.store.advance(0, &operation).await? {
             return Ok(operation);
