@@ -106,6 +106,12 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(searches::create_search, searches::list_searches))
         .routes(routes!(searches::show_search, searches::delete_search))
         .routes(routes!(searches::cancel_search))
+        .merge(of_results())
+        .merge(of_operators())
+}
+
+fn of_results() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::new()
         .routes(routes!(results::list_studies))
         .routes(routes!(results::show_study))
         .routes(routes!(results::list_unread))
@@ -113,6 +119,10 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_duplicates))
         .routes(routes!(export::export_studies))
         .routes(routes!(config::show_config))
+}
+
+fn of_operators() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::new()
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

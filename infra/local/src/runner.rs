@@ -307,16 +307,11 @@ impl Pump {
     }
 
     async fn sweep_once(&self, now: Timestamp) {
-        if let Err(error) = self.sweeper.sweep().await {
-            tracing::error!(error = error.chain(), "a sweep was broken off");
-        }
-        if let Err(error) = self.failures.work(None).await {
-            tracing::error!(error = error.chain(), "gathering what was given up was broken off");
-        }
+        tell(self.sweeper.sweep().await, "a sweep was broken off");
+        tell(self.failures.work(None).await, "gathering what was given up was broken off");
         // Elsewhere what has expired goes by itself.
-        let Some(store) = &self.store else { return };
-        if let Err(error) = store.purge(now).await {
-            tracing::error!(error = error.chain(), "removing what has expired failed");
+        if let Some(store) = &self.store {
+            tell(store.purge(now).await, "removing what has expired failed");
         }
     }
 
@@ -395,6 +390,13 @@ fn gives_up<'a>(
     let Disposition::Retry { reason, .. } = said else { return None };
     let is_last = spec.receive_limit.is_some_and(|limit| delivery.receive_count >= limit);
     spec.dead_letters.as_ref().filter(|_| is_last).map(|dead| (dead, reason.as_str()))
+}
+
+/// What failed is tried again with the next sweep.
+fn tell<T>(swept: Result<T, StoreError>, what: &'static str) {
+    if let Err(error) = swept {
+        tracing::error!(error = error.chain(), "{what}");
+    }
 }
 
 /// How long this process hides what it has received. Lambda's factor of six leaves room for retries of its own, which

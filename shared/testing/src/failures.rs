@@ -33,6 +33,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_selection_has_what_it_says_and_nothing_else(ports).await?;
     causes_are_counted_the_most_frequent_first(ports).await?;
     one_operation_runs_at_a_time(ports).await?;
+    an_operation_is_changed_as_it_was_read(ports).await?;
     what_was_done_is_listed_the_latest_first(ports).await
 }
 
@@ -238,7 +239,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
     }
 }
 
-/// A second one is refused, and each is changed only as it was read.
+/// A second one is refused while the first one has not ended.
 ///
 /// # Errors
 /// When a port fails.
@@ -247,25 +248,40 @@ pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
     assert_eq!(ports.store.running().await?, None);
     let first = operation(ports.host, now);
     assert!(ports.store.advance(0, &first).await?);
-    assert!(!ports.store.advance(0, &first).await?, "it is there");
     let second = operation(ports.host, sample::later(now, 1));
     assert!(!ports.store.advance(0, &second).await?, "another one is running");
     assert_eq!(ports.store.operation(second.id).await?, None);
     assert_eq!(ports.store.running().await?.as_ref(), Some(&first));
+    end(ports, &first).await?;
+    assert!(ports.store.advance(0, &second).await?);
+    let latest = ports.store.operations(2).await?;
+    assert_eq!(latest.iter().map(|operation| operation.id).collect::<Vec<_>>(), [second.id, first.id]);
+    end(ports, &second).await
+}
+
+/// Whoever has not read its latest revision changes nothing.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_operation_is_changed_as_it_was_read(ports: &Ports<'_>) -> Checked {
+    let now = sample::now(ports.host);
+    let first = operation(ports.host, now);
+    assert!(ports.store.advance(0, &first).await?);
+    assert!(!ports.store.advance(0, &first).await?, "it is there");
     let until = sample::later(now, 60);
-    let watching = Operation { retried: 1, phase: Phase::Watching { until }, revision: 2, ..first.clone() };
+    let watching = Operation { retried: 1, phase: Phase::Watching { until }, revision: 2, ..first };
     assert!(ports.store.advance(1, &watching).await?);
     assert!(!ports.store.advance(1, &watching).await?, "it has changed");
     assert_eq!(ports.store.running().await?.as_ref(), Some(&watching));
-    let done = Operation { phase: Phase::Done { at: now }, revision: 3, ..watching };
-    assert!(ports.store.advance(2, &done).await?);
+    end(ports, &watching).await
+}
+
+async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
+    let stopped = Phase::Stopped { at: sample::now(ports.host), why: "enough".to_owned() };
+    let ended = Operation { phase: stopped, revision: operation.revision + 1, ..operation.clone() };
+    assert!(ports.store.advance(operation.revision, &ended).await?);
+    assert_eq!(ports.store.operation(operation.id).await?, Some(ended));
     assert_eq!(ports.store.running().await?, None);
-    assert!(ports.store.advance(0, &second).await?);
-    assert_eq!(ports.store.operation(first.id).await?.as_ref(), Some(&done));
-    let latest = ports.store.operations(2).await?;
-    assert_eq!(latest.iter().map(|operation| operation.id).collect::<Vec<_>>(), [second.id, first.id]);
-    let stopped = Phase::Stopped { at: now, why: "enough".to_owned() };
-    assert!(ports.store.advance(1, &Operation { phase: stopped, revision: 2, ..second }).await?);
     Ok(())
 }
 

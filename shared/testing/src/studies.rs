@@ -408,16 +408,7 @@ pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Check
     let refused = Place::Refused { reason: "cancelled".to_owned(), reply: 3 };
     for how_far in 0..3 {
         let (search, file) = (sample::partition(ports.host), search::file(ports.host));
-        let mut held = None;
-        if how_far > 0 {
-            let begun = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-            ports.write.store(&begun, &[], &[search::quarantined(search, file, 2)]).await?;
-            held = Some(begun);
-        }
-        if let (Some(held), 2) = (&held, how_far) {
-            ports.track.reach(held, &sample::search::end(Vec::new())).await?;
-            ports.write.finish(&search::parsed(search, file, 0)).await?;
-        }
+        let held = read_so_far(ports, (search, file), how_far).await?;
         for _ in 0..2 {
             ports.write.remove(search, file, &refused).await?;
         }
@@ -432,6 +423,24 @@ pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Check
         assert_eq!(ports.track.begin(search, file, READER).await?.place, Some(refused.clone()));
     }
     Ok(())
+}
+
+/// Reads a file: not at all (0), in part (1), or to its end (2).
+async fn read_so_far(
+    ports: &Ports<'_>,
+    (search, file): (SearchId, FileId),
+    how_far: u8,
+) -> Result<Option<Fenced>, messages::StoreError> {
+    if how_far == 0 {
+        return Ok(None);
+    }
+    let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
+    ports.write.store(&held, &[], &[search::quarantined(search, file, 2)]).await?;
+    if how_far == 2 {
+        ports.track.reach(&held, &sample::search::end(Vec::new())).await?;
+        ports.write.finish(&search::parsed(search, file, 0)).await?;
+    }
+    Ok(Some(held))
 }
 
 /// Whether a place was remembered or not: it may count the records otherwise.
