@@ -101,7 +101,7 @@ fn object(failure: &Failure) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-fn short(id: impl ToString, digits: usize) -> String {
+fn short(id: &impl ToString, digits: usize) -> String {
     id.to_string().chars().take(digits).collect()
 }
 
@@ -133,7 +133,7 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
     ];
     let row = |failure: &Failure| {
         vec![
-            short(failure.id, SHORT),
+            short(&failure.id, SHORT),
             failure.origin.place().to_owned(),
             failure.message.clone(),
             ago(failure.last_seen, now),
@@ -325,7 +325,7 @@ async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
             Phase::Stopped { why, .. } => why.clone(),
         };
         vec![
-            short(operation.id, SHORT_OPERATION),
+            short(&operation.id, SHORT_OPERATION),
             operation.by.clone(),
             ago(operation.begun_at, now),
             operation.retried.to_string(),
