@@ -71,8 +71,13 @@ impl Replica {
             answers: Mutex::default(),
         });
         let (sent, seen, host) = (Arc::new(Sent::default()), Arc::new(Seen::default()), Arc::new(SystemHost));
-        let reporter =
-            Reporter { function: run_saga::NAME, host: host.clone(), observer: seen.clone(), began_at: None };
+        let reporter = Reporter {
+            function: run_saga::NAME,
+            host: host.clone(),
+            observer: seen.clone(),
+            began_at: None,
+            attempt: None,
+        };
         let dispatcher = Dispatcher {
             send: sent.clone(),
             views: Arc::new(mongo.clone()),
