@@ -35,7 +35,7 @@ use messages::{Host, Reporter, StoreError, Token, Verdict};
 use outbox::session::CommitError;
 use outbox::{StageError, View, Write};
 use saga::engine::Opened;
-use saga::{EntryPoint, Failures, Function, Missing, Service, Source};
+use saga::{EntryPoint, Failures, Function, KeepHistory, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -73,6 +73,8 @@ pub struct StartUpload {
     pub objects: Arc<dyn ReadObject>,
     /// What was given up.
     pub failures: Failures,
+    /// What was decided about messages; none without a database.
+    pub history: Option<Arc<dyn KeepHistory>>,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -179,6 +181,7 @@ impl StartUpload {
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
+            history: ports.engine.history.clone(),
             settings: ports.settings.clone(),
         })
     }

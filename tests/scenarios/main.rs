@@ -12,6 +12,7 @@ mod crashes;
 mod documents;
 mod failures;
 mod fixtures;
+mod history;
 mod hostile;
 mod outbox;
 mod parsing;

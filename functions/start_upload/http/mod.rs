@@ -5,6 +5,7 @@ mod aliases;
 mod asked;
 mod config;
 mod etag;
+mod history;
 mod paging;
 mod problem;
 mod results;
@@ -109,6 +110,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
         .routes(routes!(results::export_studies))
+        .routes(routes!(history::list_history))
         .routes(routes!(config::show_config))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))

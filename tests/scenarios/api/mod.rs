@@ -1,5 +1,6 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
+mod history;
 mod lists;
 mod raw;
 mod results;
