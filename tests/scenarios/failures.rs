@@ -19,7 +19,7 @@ async fn of(world: &World, standing: Standing) -> Vec<Failure> {
     store.select(&Selection::of(standing), None, 10_000).await.unwrap()
 }
 
-async fn gather(world: &World) {
+pub(crate) async fn gather(world: &World) {
     world.functions.failures.gather(None).await.unwrap();
 }
 
@@ -28,7 +28,7 @@ fn all() -> Retry {
 }
 
 /// Takes steps, a second apart, until nothing is running any more; returns how many.
-async fn run_to_the_end(world: &World) -> usize {
+pub(crate) async fn run_to_the_end(world: &World) -> usize {
     let mut steps = 0;
     while world.functions.failures.step().await.unwrap() {
         world.host.advance(SECOND);
@@ -43,7 +43,7 @@ async fn operation(world: &World, operation: &Operation) -> Operation {
 }
 
 /// A search whose only file is uploaded, with its event given up by the saga's queue for this reason.
-async fn given_up(world: &World, reason: &str) -> SearchId {
+pub(crate) async fn given_up(world: &World, reason: &str) -> SearchId {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.deliver_all(&[&UPLOADS]).await;

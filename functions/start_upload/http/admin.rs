@@ -146,6 +146,7 @@ pub(super) struct GroupView {
 /// Causes, the most frequent first; at most 100.
 #[derive(Serialize, ToSchema)]
 pub(super) struct GroupList {
+    /// The causes.
     items: Vec<GroupView>,
     /// Always null: there are no more pages.
     #[schema(required)]

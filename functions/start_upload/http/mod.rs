@@ -5,11 +5,13 @@ mod aliases;
 mod asked;
 mod config;
 mod etag;
+mod export;
 mod history;
 mod paging;
 mod problem;
 mod results;
 mod searches;
+mod shelves;
 mod study;
 mod view;
 mod walk;
@@ -109,7 +111,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_unread))
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
-        .routes(routes!(results::export_studies))
+        .routes(routes!(export::export_studies))
         .routes(routes!(history::list_history))
         .routes(routes!(config::show_config))
         .routes(routes!(admin::list_failures))

@@ -1,32 +1,28 @@
-//! What was found in the files of a search: studies, duplicates, and records that could not be read.
+//! What was found in the files of a search, in pages and one by one: studies, duplicates, and records that could not be
+//! read.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Json;
-use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use futures::stream::{self, Stream};
-use imports::{FileId, ParsedFile, Quarantined, SearchId, Selection, Study};
-use messages::StoreError;
-use messages::store::chain;
+use imports::{FileId, ParsedFile};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::asked::{AskedRecord, AskedSearch};
 use super::paging::{self, List, RecordPlace};
 use super::problem::{Problem, Refused};
+use super::shelves::{Pairs, Studies, Unread};
 use super::study::{
-    PageBody, PairList, PairView, StudyDetail, StudyList, StudyView, UnreadDetail, UnreadList, UnreadView,
+    PageBody, PairList, StudyDetail, StudyList, StudyView, UnreadDetail, UnreadList, UnreadView,
 };
-use super::walk::{self, Most, READ_BYTES, Shelf, shown};
-use super::{Answer, Answers, Api};
-use crate::start_upload::{StartUpload, Stored, Text};
+use super::walk::{self, Most, Shelf};
+use super::{Answer, Api};
+use crate::start_upload::Stored;
 
 /// How many studies, or unreadable records, a page has by default, and at most.
 const PAGE: usize = 100;
@@ -36,123 +32,13 @@ const PAIRS: usize = 50;
 pub(super) const MAX_PAIRS: usize = 200;
 /// The most JSON of a page, in bytes: answers of a Lambda function have room for 6 MB.
 const PAGE_BYTES: usize = 4 << 20;
-/// The most of an export that is sent as a whole, in bytes.
-const WHOLE_EXPORT_BYTES: usize = 5_000_000;
-/// What is made of an export at a time.
-const EXPORT_PIECE: Most = Most { items: 500, bytes: 256 * 1024 };
 
-type Asked<T> = Result<Query<T>, QueryRejection>;
+pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
 
-fn read<T>(query: Asked<T>) -> Result<T, Problem> {
+/// What a query says.
+pub(super) fn read<T>(query: Asked<T>) -> Result<T, Problem> {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(query)
-}
-
-/// The studies of a search.
-struct Studies<'a> {
-    function: &'a StartUpload,
-    search: SearchId,
-    /// Only those that are marked, or only the others; all of them otherwise.
-    marked: Option<bool>,
-    text: Option<Text>,
-    /// Whether there is room for everything that a study may say.
-    unbounded: bool,
-}
-
-impl Studies<'_> {
-    fn is_wanted(&self, study: &Study) -> bool {
-        let reference = &study.reference;
-        let has = |text: &Text| {
-            let others = [&reference.journal, &reference.doi].into_iter().flatten();
-            std::iter::once(&reference.title)
-                .chain(&reference.authors)
-                .chain(others)
-                .any(|in_it| text.is_in(in_it))
-        };
-        self.marked.is_none_or(|marked| marked == study.duplicate.is_some())
-            && self.text.as_ref().is_none_or(has)
-    }
-}
-
-#[async_trait]
-impl Shelf for Studies<'_> {
-    type Item = Study;
-
-    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        // Where most of them are left out, more have to be looked at than are wanted.
-        let limit = if self.text.is_some() { walk::READ_RECORDS } else { limit };
-        let selection = Selection { marked: self.marked == Some(true), after, limit, bytes: READ_BYTES };
-        self.function.studies.select(self.search, file.file_id, selection).await
-    }
-
-    fn record(study: &Study) -> u64 {
-        study.record
-    }
-
-    async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
-        if !self.is_wanted(&study) {
-            return Ok(None);
-        }
-        let view = StudyView::of(file.position, study);
-        shown(&if self.unbounded { view } else { view.bounded()? }).map(Some)
-    }
-}
-
-/// The duplicates of a search, each beside the study that it repeats.
-struct Pairs<'a>(Studies<'a>);
-
-#[async_trait]
-impl Shelf for Pairs<'_> {
-    type Item = Study;
-
-    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        self.0.read(file, after, limit).await
-    }
-
-    fn record(study: &Study) -> u64 {
-        study.record
-    }
-
-    /// One by one, since two may be as large as records are.
-    async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
-        let Some(duplicate) = study.duplicate else { return Ok(None) };
-        let original = self.0.function.study(self.0.search, duplicate.file_id, duplicate.record).await?;
-        let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
-        let study = StudyView::of(file.position, study).bounded()?;
-        shown(&PairView { study, original: original.transpose()? }).map(Some)
-    }
-}
-
-/// The records of a search that could not be read.
-struct Unread<'a> {
-    function: &'a StartUpload,
-    search: SearchId,
-}
-
-#[async_trait]
-impl Shelf for Unread<'_> {
-    type Item = Quarantined;
-
-    async fn read(
-        &self,
-        file: &ParsedFile,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
-        self.function.studies.quarantined(self.search, file.file_id, after, limit).await
-    }
-
-    fn record(unread: &Quarantined) -> u64 {
-        unread.record.number
-    }
-
-    async fn show(
-        &self,
-        file: &ParsedFile,
-        unread: Quarantined,
-    ) -> Result<Option<Box<RawValue>>, StoreError> {
-        shown(&UnreadView::of(file.position, unread)).map(Some)
-    }
 }
 
 /// A page of a list, as a client asks for it.
@@ -168,7 +54,7 @@ async fn answer(
 }
 
 /// The files to look into: the one that is asked for, or all that were read to their end.
-fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
+pub(super) fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
     let Stored { job, mut files } = stored;
     if let Some(asked) = asked {
         let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is the id of a file"))?;
@@ -355,98 +241,4 @@ pub(super) async fn list_duplicates(
     });
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
-}
-
-/// How to export the studies.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ExportQuery {
-    /// `jsonl`: a line for each study, with the fields that it has in lists.
-    format: Option<String>,
-}
-
-/// All studies of the files that were read to their end, a line of JSON each.
-///
-/// Where answers are not streamed (see `/config.json`), more than 5 MB are refused.
-#[utoipa::path(
-    get,
-    path = "/projects/{project}/searches/{search}/export",
-    params(
-        ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
-        ExportQuery,
-    ),
-    responses(
-        (status = 200, description = "All of them", body = StudyView, content_type = "application/jsonl"),
-        (status = 413, description = "They are more than can be sent at once; page through the studies instead", body = Problem, content_type = "application/problem+json"),
-        Refused,
-    ),
-)]
-pub(super) async fn export_studies(
-    State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    query: Asked<ExportQuery>,
-) -> Answer {
-    if !matches!(read(query)?.format.as_deref(), None | Some("jsonl")) {
-        return Err(Problem::bad("format is \"jsonl\""));
-    }
-    let files = files(asked.stored(&api.function).await?, None)?;
-    let mut export = Export { api, search: asked.search, files, place: Some(RecordPlace::default()) };
-    let body = match export.api.answers {
-        Answers::Streamed => Body::from_stream(export.pieces()),
-        Answers::Whole => {
-            let mut whole = Vec::new();
-            while let Some(piece) = export.next().await? {
-                whole.extend(piece);
-                if whole.len() > WHOLE_EXPORT_BYTES {
-                    let detail = "the export is larger than 5 MB; page through /studies instead";
-                    return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
-                }
-            }
-            Body::from(whole)
-        }
-    };
-    let name = HeaderValue::from_static("attachment; filename=\"studies.jsonl\"");
-    let kind = HeaderValue::from_static("application/jsonl");
-    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], body).into_response())
-}
-
-/// An export, of which the next piece is made when the one before is sent.
-struct Export {
-    api: Arc<Api>,
-    search: SearchId,
-    files: Vec<ParsedFile>,
-    /// After which it goes on, unless it has ended.
-    place: Option<RecordPlace>,
-}
-
-impl Export {
-    /// A store that does not answer any more ends the answer before its end, which the client sees.
-    fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
-        stream::try_unfold(self, async |mut export| {
-            let piece = export.next().await.inspect_err(|error| {
-                tracing::error!(error = chain(error), "an export broke off");
-            })?;
-            Ok(piece.map(|piece| (piece, export)))
-        })
-    }
-
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(after) = self.place.take() else { return Ok(None) };
-        let shelf = Studies {
-            function: &self.api.function,
-            search: self.search,
-            marked: None,
-            text: None,
-            unbounded: true,
-        };
-        let (items, next) = walk::page(&shelf, &self.files, Some(after), EXPORT_PIECE).await?;
-        self.place = next;
-        let mut lines = Vec::new();
-        for item in items {
-            lines.extend_from_slice(item.get().as_bytes());
-            lines.push(b'\n');
-        }
-        Ok(Some(lines))
-    }
 }

@@ -133,7 +133,7 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     let (announced, imported) = (announced.search_id, imported(&installation.store).await);
     // What is about no project is for everybody.
     let mut operations = operations(&function).await;
-    operations.retain(|(_, path)| path.contains('{'));
+    operations.retain(|(_, path)| path.contains('{') && !path.starts_with("/admin/"));
     // One is withdrawn, and the other is read.
     let search = |method: &str| if method == "DELETE" { announced } else { imported }.to_string();
     for operation in &operations {
@@ -153,6 +153,30 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
         for ours in [&format!("[{THEIRS} {OURS}]"), "*"] {
             let status = status(&function, operation, &search(&operation.0), Some(ours)).await;
             assert!((200..300).contains(&status), "{operation:?} for {ours:?}: {status}");
+        }
+    }
+}
+
+/// Not even somebody who may enter every project.
+#[tokio::test]
+async fn no_operation_of_operators_answers_somebody_without_their_scope() {
+    let installation = Installation::new();
+    let function = StartUpload::over(&installation.backend().ports).unwrap();
+    let mut operations = operations(&function).await;
+    operations.retain(|(_, path)| path.starts_with("/admin/"));
+    assert!(operations.len() >= 10, "{operations:?}");
+    for (method, path) in operations {
+        let path = path.replace("{failure}", OURS).replace("{operation}", OURS);
+        let body = json!({ "all": true });
+        for (scope, is_refused) in
+            [(None, true), (Some("searches:write"), true), (Some("searches:operate"), false)]
+        {
+            let mut asked = request(&method, &path, Some("*"), (method == "POST").then_some(&body));
+            let claims = asked["requestContext"]["authorizer"]["jwt"]["claims"].as_object_mut().unwrap();
+            claims.remove("scope");
+            claims.extend(scope.map(|scope| ("scope".to_owned(), scope.into())));
+            let answer = ask(function.clone(), Some(CLAIM), asked).await;
+            assert_eq!(answer["statusCode"] == 403, is_refused, "{method} {path} with {scope:?}: {answer}");
         }
     }
 }

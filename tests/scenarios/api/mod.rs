@@ -1,5 +1,6 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
+mod failures;
 mod history;
 mod lists;
 mod raw;
