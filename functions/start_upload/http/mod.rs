@@ -114,6 +114,11 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(export::export_studies))
         .routes(routes!(history::list_history))
         .routes(routes!(config::show_config))
+        .merge(of_operators())
+}
+
+fn of_operators() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::new()
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

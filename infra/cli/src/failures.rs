@@ -100,7 +100,7 @@ fn object(failure: &Failure) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-fn short(id: impl ToString) -> String {
+fn short(id: &impl ToString) -> String {
     id.to_string().chars().take(SHORT).collect()
 }
 
@@ -132,7 +132,7 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
     ];
     let row = |failure: &Failure| {
         vec![
-            short(failure.id),
+            short(&failure.id),
             failure.origin.place().to_owned(),
             failure.message.clone(),
             ago(failure.last_seen, now),
@@ -324,7 +324,7 @@ async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
             Phase::Stopped { why, .. } => why.clone(),
         };
         vec![
-            short(operation.id),
+            short(&operation.id),
             operation.by.clone(),
             ago(operation.begun_at, now),
             operation.retried.to_string(),

@@ -310,17 +310,12 @@ impl Pump {
     }
 
     async fn sweep_once(&self, now: Timestamp) {
-        if let Err(error) = self.sweeper.sweep().await {
-            tracing::error!(error = error.chain(), "a sweep was broken off");
-        }
-        if let Err(error) = self.failures.work(None).await {
-            tracing::error!(error = error.chain(), "gathering what was given up was broken off");
-        }
+        tell_failure(self.sweeper.sweep().await, "a sweep was broken off");
+        tell_failure(self.failures.work(None).await, "gathering what was given up was broken off");
         self.observer.flush().await;
         // Elsewhere what has expired goes by itself.
-        let Some(store) = &self.store else { return };
-        if let Err(error) = store.purge(now).await {
-            tracing::error!(error = error.chain(), "removing what has expired failed");
+        if let Some(store) = &self.store {
+            tell_failure(store.purge(now).await, "removing what has expired failed");
         }
     }
 
@@ -378,6 +373,12 @@ impl Pump {
         let answered = join_all(answered).await;
         self.observer.flush().await;
         answered.into_iter().collect()
+    }
+}
+
+fn tell_failure<T>(done: Result<T, StoreError>, what: &'static str) {
+    if let Err(error) = done {
+        tracing::error!(error = error.chain(), "{what}");
     }
 }
 
