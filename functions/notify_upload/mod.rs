@@ -155,7 +155,8 @@ impl Consumer for NotifyUpload {
     async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            answers.push(self.consume_one(delivery).await);
+            let reporter = self.reporter.received(delivery.receive_count);
+            answers.push(Self { reporter, ..self.clone() }.consume_one(delivery).await);
         }
         answers
     }

@@ -1,8 +1,9 @@
 //! Looking at searches.
 
 use imports::{FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
-use messages::StoreError;
+use messages::{Observation, StoreError};
 use outbox::{Cursor, Page};
+use saga::history::Place;
 
 use super::{Caller, StartUpload};
 
@@ -110,6 +111,25 @@ impl StartUpload {
         let mut files = self.studies.parsed(search).await?;
         files.retain(is_read);
         Ok(Some(Stored { job, files }))
+    }
+
+    /// What was decided about the messages of a search, in order: at most `limit` after a place. None when there is no such
+    /// search, or it is not the caller's.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn history(
+        &self,
+        caller: &Caller,
+        search: SearchId,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Option<Vec<(Place, Observation)>>, StoreError> {
+        if self.find(caller, search).await?.is_none() {
+            return Ok(None);
+        }
+        let Some(history) = &self.history else { return Ok(Some(Vec::new())) };
+        Ok(Some(history.history(Some(search), after, limit).await?))
     }
 
     /// One study of a file; none when there is no such record, or it could not be read.

@@ -35,7 +35,7 @@ use messages::{Host, Reporter, StoreError, Token, Verdict};
 use outbox::session::CommitError;
 use outbox::{StageError, View, Write, WriteViews};
 use saga::engine::Opened;
-use saga::{EntryPoint, Failures, Function, Missing, Service, Source};
+use saga::{EntryPoint, Failures, Function, KeepHistory, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -75,6 +75,8 @@ pub struct StartUpload {
     pub views: Arc<dyn WriteViews>,
     /// What was given up.
     pub failures: Failures,
+    /// What was decided about messages; none without a database.
+    pub history: Option<Arc<dyn KeepHistory>>,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -182,6 +184,7 @@ impl StartUpload {
             objects: Arc::clone(&ports.objects),
             views: Arc::clone(&ports.engine.stores()?.write_views),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
+            history: ports.engine.history.clone(),
             settings: ports.settings.clone(),
         })
     }

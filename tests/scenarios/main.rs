@@ -13,6 +13,7 @@ mod documents;
 mod endings;
 mod failures;
 mod fixtures;
+mod history;
 mod hostile;
 mod outbox;
 mod parsing;

@@ -6,6 +6,7 @@ mod asked;
 mod config;
 mod etag;
 mod export;
+mod history;
 mod paging;
 mod problem;
 mod results;
@@ -118,6 +119,7 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
         .routes(routes!(export::export_studies))
+        .routes(routes!(history::list_history))
         .routes(routes!(config::show_config))
 }
 

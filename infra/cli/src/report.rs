@@ -36,7 +36,7 @@ pub(crate) struct Report {
     pub(crate) studies: u64,
     /// How many of them repeat an earlier one.
     pub(crate) duplicates: u64,
-    /// None when only the logs of a deployment could tell.
+    /// None where no history is kept.
     pub(crate) messages: Option<Messages>,
     pub(crate) elapsed_ms: u64,
     #[serde(skip)]

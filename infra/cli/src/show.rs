@@ -21,7 +21,7 @@ struct Shown {
     /// How many studies repeat an earlier one.
     duplicates: u64,
     quarantined: Vec<Quarantined>,
-    /// None when only the logs of a deployment could tell.
+    /// None where no history is kept.
     decisions: Option<Vec<Observation>>,
 }
 
@@ -72,9 +72,7 @@ fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     }
     output::line("")?;
     let Some(decisions) = &shown.decisions else {
-        output::line(
-            "what was decided about each message is in the logs of the deployment, not in its database",
-        )?;
+        output::line("no history of messages is kept (SEARCH_IMPORT_HISTORY_SECONDS is 0)")?;
         return Ok(());
     };
     for decision in decisions {

@@ -1,10 +1,10 @@
 //! What this program works on: a data directory, or the services that the settings name.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use backend::{Backend, BackendKind, Config, SystemHost, queue_setting};
-use embedded::{Settings, Store};
+use embedded::{MAX_DECISIONS, Settings, Store};
 use functions::SYSTEM;
 use imports::queues::{QUEUES, UPLOADS};
 use imports::{Jobs, Library, Ports, ProjectId, SearchId};
@@ -19,6 +19,9 @@ use crate::args;
 /// How often a message may be received in a data directory. Each interruption of this program counts as one, and an
 /// import that a user interrupts a few times is not poison.
 const RECEIVE_LIMIT: u32 = 20;
+
+/// How many decisions are read in one call.
+const DECISIONS_AT_ONCE: usize = 1_000;
 
 /// The queues of a data directory.
 static PATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
@@ -50,19 +53,8 @@ pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
 /// An open backend.
 pub(crate) struct Workspace {
     pub(crate) backend: Backend,
-    log: Log,
-}
-
-/// Where the decisions are.
-enum Log {
-    /// In the data directory that is worked in, for good.
-    Home(Home<Ports>),
-    /// In one that is only looked at.
-    Store(Arc<Store>),
-    /// Nowhere but here, for as long as this process works; the functions of a deployment have logs.
-    Here(Arc<Recorder>),
-    /// In logs that this program does not read.
-    Elsewhere,
+    /// The data directory that this program works in; none for services, and for one that is only looked at.
+    home: Option<Home<Ports>>,
 }
 
 impl Workspace {
@@ -73,8 +65,7 @@ impl Workspace {
         match config.backend {
             BackendKind::Embedded => {
                 let lock = Arc::new(Store::lock(&config.data_dir)?);
-                let settings =
-                    Settings::with_retention(&PATIENT, config.saga_retention, config.outbox.retention);
+                let settings = Settings { queues: &PATIENT, ..backend::store_settings(&config) };
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
                 store.recover(&lock).await?;
                 let observer = Arc::new(TellRejected(Arc::clone(&store)));
@@ -83,14 +74,13 @@ impl Workspace {
                 let ports = move |store: &Arc<Store>| {
                     backend::embedded(store, Arc::clone(&host), observer.clone(), config.clone()).ports
                 };
-                Ok(Self { backend, log: Log::Home(Home { store, lock, ports: Arc::new(ports) }) })
+                Ok(Self { backend, home: Some(Home { store, lock, ports: Arc::new(ports) }) })
             }
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
                 backend::services::check(&config, Arc::clone(&host)).await?;
-                let recorder = Arc::new(Recorder::default());
-                let backend = backend::open(config, host, recorder.clone()).await?;
-                Ok(Self { backend, log: Log::Here(recorder) })
+                let backend = backend::open(config, host, Arc::new(LogDecisions)).await?;
+                Ok(Self { backend, home: None })
             }
         }
     }
@@ -101,29 +91,27 @@ impl Workspace {
         #[cfg(feature = "services")]
         complete(&config, &[Service::DATABASE, Service::LEDGER]).await?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
-        Ok(Self { backend, log: Log::Elsewhere })
+        Ok(Self { backend, home: None })
     }
 
     /// Opens it to look into it, beside programs that may be working in it.
     pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         let host: Arc<dyn Host> = Arc::new(SystemHost);
-        match config.backend {
+        let backend = match config.backend {
             BackendKind::Embedded => {
                 let dir = &config.data_dir;
                 let store = Store::open_read_only(dir, Arc::clone(&host), &PATIENT)
                     .with_context(|| format!("looking into {} failed", dir.display()))?;
-                let store = Arc::new(store);
-                let backend = backend::embedded(&store, host, Arc::new(()), config);
-                Ok(Self { backend, log: Log::Store(store) })
+                backend::embedded(&Arc::new(store), host, Arc::new(()), config)
             }
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
                 complete(&config, &[Service::DATABASE]).await?;
-                let backend = backend::open(config, host, Arc::new(())).await?;
-                Ok(Self { backend, log: Log::Elsewhere })
+                backend::open(config, host, Arc::new(())).await?
             }
-        }
+        };
+        Ok(Self { backend, home: None })
     }
 
     /// The ports.
@@ -148,10 +136,7 @@ impl Workspace {
 
     /// The data directory that this program works in; none for services.
     pub(crate) fn home(&self) -> Option<&Home<Ports>> {
-        match &self.log {
-            Log::Home(home) => Some(home),
-            Log::Store(_) | Log::Here(_) | Log::Elsewhere => None,
-        }
+        self.home.as_ref()
     }
 
     /// Runs the functions.
@@ -168,14 +153,19 @@ impl Workspace {
         Ok(runner.with_visibility(config.visibility).with_notifications(notified))
     }
 
-    /// What was decided about the messages of a search, as far as it is known here: in a data directory by all,
-    /// elsewhere by this process. None when that is nothing at all.
+    /// What was decided about the messages of a search, as much as a data directory keeps of it; none where no history is
+    /// kept.
     pub(crate) async fn decisions(&self, search: SearchId) -> anyhow::Result<Option<Vec<Observation>>> {
-        match &self.log {
-            Log::Home(Home { store, .. }) | Log::Store(store) => Ok(Some(store.decisions(search).await?)),
-            Log::Here(recorder) => Ok(Some(recorder.of(search))),
-            Log::Elsewhere => Ok(None),
+        let is_kept = self.backend.config.history.is_some();
+        let Some(history) = self.ports().engine.history.as_ref().filter(|_| is_kept) else { return Ok(None) };
+        let (mut decisions, mut after) = (Vec::new(), None);
+        while decisions.len() < MAX_DECISIONS {
+            let page = history.history(Some(search), after, DECISIONS_AT_ONCE).await?;
+            let Some((place, _)) = page.last() else { break };
+            after = Some(*place);
+            decisions.extend(page.into_iter().map(|(_, decision)| decision));
         }
+        Ok(Some(decisions))
     }
 
     /// The project that a command is about: the one that it names, or that of the settings.
@@ -219,30 +209,5 @@ impl Observe for TellRejected {
             LogDecisions.observe(observation.clone());
         }
         self.0.observe(observation);
-    }
-}
-
-/// Keeps the decisions of this process, and logs them.
-#[derive(Default)]
-struct Recorder(Mutex<Vec<Observation>>);
-
-/// The most decisions kept; those of an import are some ten for each file.
-const MAX_RECORDED: usize = 10_000;
-
-impl Recorder {
-    fn of(&self, search: SearchId) -> Vec<Observation> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter(|decision| decision.partition == Some(search)).cloned().collect()
-    }
-}
-
-impl Observe for Recorder {
-    fn observe(&self, observation: Observation) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < MAX_RECORDED {
-            all.push(observation.clone());
-        }
-        drop(all);
-        LogDecisions.observe(observation);
     }
 }

@@ -11,8 +11,8 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages, Received,
-    StoreError,
+    Backoff, Consumer, Delivery, Disposition, Host, Message, Observe, Queue, QueueSpec, ReceiveMessages,
+    Received, StoreError,
 };
 use outbox::DispatchOutbox;
 use rand::SeedableRng;
@@ -147,6 +147,7 @@ where
                 value = &mut done => {
                     drop(stop);
                     while workers.join_next().await.is_some() {}
+                    self.ports.as_ref().observer.flush().await;
                     return Ok(value);
                 }
                 () = crashed(crashes.as_deref()) => {
@@ -218,6 +219,7 @@ where
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
             host: Arc::clone(&engine.host),
+            observer: Arc::clone(&engine.observer),
             turn: self.turn,
             visibility: self.visibility,
             order: self.trial.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
@@ -276,6 +278,7 @@ struct Pump {
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
     host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
     turn: Duration,
     visibility: Option<Duration>,
     order: Option<Mutex<StdRng>>,
@@ -309,6 +312,7 @@ impl Pump {
     async fn sweep_once(&self, now: Timestamp) {
         tell(self.sweeper.sweep().await, "a sweep was broken off");
         tell(self.failures.work(None).await, "gathering what was given up was broken off");
+        self.observer.flush().await;
         // Elsewhere what has expired goes by itself.
         if let Some(store) = &self.store {
             tell(store.purge(now).await, "removing what has expired failed");
@@ -366,7 +370,9 @@ impl Pump {
             .iter()
             .zip(&said)
             .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
-        join_all(answered).await.into_iter().collect()
+        let answered = join_all(answered).await;
+        self.observer.flush().await;
+        answered.into_iter().collect()
     }
 }
 
@@ -392,7 +398,7 @@ fn gives_up<'a>(
     spec.dead_letters.as_ref().filter(|_| is_last).map(|dead| (dead, reason.as_str()))
 }
 
-/// What failed is tried again with the next sweep.
+/// Tells what a sweep could not do; the next one tries it again.
 fn tell<T>(swept: Result<T, StoreError>, what: &'static str) {
     if let Err(error) = swept {
         tracing::error!(error = error.chain(), "{what}");

@@ -208,6 +208,9 @@ pub struct Config {
     /// dead-letter queue; 1,209,600, the most that SQS allows
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>).
     pub message_lifetime: Duration,
+    /// `SEARCH_IMPORT_HISTORY_SECONDS`: how long decisions about messages are kept in the database; 2,592,000 (30 days).
+    /// With 0, which is none here, none are written. A data directory keeps the latest of each search instead.
+    pub history: Option<Duration>,
 }
 
 impl Default for Config {
@@ -236,6 +239,7 @@ impl Default for Config {
             visibility: None,
             saga_retention: Duration::from_secs(604_800),
             message_lifetime: Duration::from_secs(1_209_600),
+            history: Some(Duration::from_secs(2_592_000)),
         }
     }
 }
@@ -358,6 +362,7 @@ impl Config {
             visibility: reader.visibility(),
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
+            history: reader.history(default.history),
         }
     }
 }
@@ -446,6 +451,15 @@ mod tests {
         assert_eq!(read("30", "30").unwrap().session_increment, Duration::from_secs(30));
         assert!(read("1", "2").unwrap_err().to_string().contains("INCREMENT_SECONDS must be at most 1"));
         assert!(read("901", "2").is_err() && read("15", "0").is_err());
+    }
+
+    #[test]
+    fn history_is_kept_for_a_month_or_as_long_as_is_said_or_not_at_all() {
+        let read = |seconds: &str| {
+            Config::from_pairs(pairs(&[("SEARCH_IMPORT_HISTORY_SECONDS", seconds)])).map(|read| read.history)
+        };
+        assert_eq!((read("60"), read("0")), (Ok(Some(Duration::from_secs(60))), Ok(None)));
+        assert!(read("-1").is_err() && read("3155760001").is_err());
     }
 
     #[test]

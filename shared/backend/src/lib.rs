@@ -33,6 +33,8 @@ use imports::Ports;
 use imports::queues::QUEUES;
 use messages::{Host, Observe, Queue, StoreError};
 use saga::Missing;
+#[cfg(any(feature = "embedded", feature = "services"))]
+use saga::history::Recorder;
 
 pub use config::{BackendKind, Config, Mode};
 pub use machine::SystemHost;
@@ -153,7 +155,9 @@ pub async fn open(
 /// What a data directory is opened with.
 #[cfg(feature = "embedded")]
 pub fn store_settings(config: &Config) -> embedded::Settings {
-    embedded::Settings::with_retention(&QUEUES, config.saga_retention, config.outbox.retention)
+    let retention =
+        embedded::Settings::with_retention(&QUEUES, config.saga_retention, config.outbox.retention);
+    embedded::Settings { history: config.history.is_some(), ..retention }
 }
 
 /// The ports of a data directory.
@@ -183,6 +187,9 @@ struct Adapters {
     processed: Result<Arc<dyn dedup::RememberProcessed>, Missing>,
     send: Arc<dyn messages::SendMessages>,
     receive: Arc<dyn messages::ReceiveMessages>,
+    history: Option<Arc<dyn saga::KeepHistory>>,
+    /// Whether that is told of decisions here. A data directory is an observer itself, for whoever wants it told.
+    records: bool,
 }
 
 #[cfg(any(feature = "embedded", feature = "services"))]
@@ -201,6 +208,8 @@ impl Adapters {
             processed: Ok(store.clone()),
             send: store.clone(),
             receive: store.clone(),
+            history: Some(store.clone()),
+            records: false,
         }
     }
 
@@ -211,6 +220,12 @@ impl Adapters {
         observer: Arc<dyn Observe>,
         config: &Config,
     ) -> saga::Engine {
+        let observer = match &self.history {
+            Some(history) if self.records && config.history.is_some() => {
+                Arc::new(Recorder::new(observer, Arc::clone(history), Arc::clone(&host)))
+            }
+            _ => observer,
+        };
         saga::Engine {
             system,
             stores: self.stores,
@@ -220,6 +235,7 @@ impl Adapters {
             receive: self.receive,
             host,
             observer,
+            history: self.history,
             policy: config.outbox,
             session: outbox::session::Options {
                 max_commit: config.session_max_commit,

@@ -112,7 +112,10 @@ impl Clients {
             let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
             Stores::of(&database, sagas, sessions)
         };
+        let history = database.as_ref().ok().cloned();
         Adapters {
+            history: history.map(|history| history as _),
+            records: true,
             stores: database.map(stores),
             partitions: match mode {
                 Mode::Ledger => self.ledger.map(|ledger| Partitions::of(Arc::new(ledger))),
@@ -159,6 +162,9 @@ pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenErr
         max_pool_size: services.mongodb_pool_size,
         saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
         outbox_retention: config.outbox.retention,
+        // Without a setting nothing is written.
+        history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
+            .unwrap_or(SignedDuration::MAX),
         ..Settings::new(Uri::new(uri.expose()), &services.mongodb_database)
     };
     Ok(Mongo::connect(&settings).await?)

@@ -157,7 +157,7 @@ impl<H: Handler> Consumer for Guarded<H> {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            let reporter = self.reporter.beginning();
+            let reporter = self.reporter.beginning().received(delivery.receive_count);
             let late = reporter.host.is_past(deadline);
             answers.push(self.consume_one(delivery, &reporter, deadline, late).await);
         }

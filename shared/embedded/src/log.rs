@@ -1,11 +1,14 @@
-//! The decision log.
+//! The decision log: history, in the order in which it is stored.
 
+use async_trait::async_trait;
 use messages::{Observation, Observe, PartitionKey, StoreError};
 use rusqlite::{Connection, params};
+use saga::KeepHistory;
+use saga::history::Place;
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::value::{from_json, json};
+use crate::value::{from_json, json, limit, uint};
 
 /// The most decisions kept per partition, the latest; an import of the largest size with every message delivered ten
 /// times stays below.
@@ -14,7 +17,33 @@ pub const MAX_DECISIONS: usize = 10_000;
 /// Decisions are stored with the next commit, and nobody waits for them: they are for people.
 impl Observe for Store {
     fn observe(&self, observation: Observation) {
+        if !self.settings().history {
+            return;
+        }
         self.engine().write_unheard("taking note of a decision", move |db| append(db, &observation));
+    }
+}
+
+#[async_trait]
+impl KeepHistory for Store {
+    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
+        let observations = observations.to_vec();
+        let work =
+            move |db: &Connection| observations.iter().try_for_each(|observation| append(db, observation));
+        self.engine().write("storing decisions".to_owned(), work).await
+    }
+
+    async fn history(
+        &self,
+        partition: Option<PartitionKey>,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<(Place, Observation)>, StoreError> {
+        let partition = name(partition);
+        // No row has a number that large.
+        let after = after.map_or(0, |place| i64::try_from(place.sequence).unwrap_or(i64::MAX));
+        let doing = "reading the history of a partition".to_owned();
+        self.engine().read(doing, move |db| list(db, &partition, after, limit)).await
     }
 }
 
@@ -24,21 +53,18 @@ impl Store {
     /// # Errors
     /// When the store does not answer, or holds something that is not an observation.
     pub async fn decisions(&self, partition: PartitionKey) -> Result<Vec<Observation>, StoreError> {
-        let doing = format!("reading the decisions about partition {partition}");
-        self.engine().read(doing, move |db| list(db, &partition.to_string())).await
-    }
-
-    /// The decisions about messages whose partition is unknown, in order.
-    ///
-    /// # Errors
-    /// As [`Store::decisions`].
-    pub async fn decisions_of_no_partition(&self) -> Result<Vec<Observation>, StoreError> {
-        self.engine().read("reading the decisions about no partition".to_owned(), |db| list(db, "")).await
+        let all = self.history(Some(partition), None, MAX_DECISIONS).await?;
+        Ok(all.into_iter().map(|(_, observation)| observation).collect())
     }
 }
 
+/// What does not say its partition is kept under an empty one.
+fn name(partition: Option<PartitionKey>) -> String {
+    partition.map(|id| id.to_string()).unwrap_or_default()
+}
+
 fn append(db: &Connection, observation: &Observation) -> Result<(), Fault> {
-    let partition = observation.partition.map(|id| id.to_string()).unwrap_or_default();
+    let partition = name(observation.partition);
     let last: i64 = db
         .prepare_cached("SELECT coalesce(max(n), 0) FROM decision WHERE search_id = ?1")?
         .query_row([&partition], |row| row.get(0))?;
@@ -48,7 +74,7 @@ fn append(db: &Connection, observation: &Observation) -> Result<(), Fault> {
         n,
         json(observation)?
     ])?;
-    let oldest = n - crate::value::limit(MAX_DECISIONS);
+    let oldest = n - limit(MAX_DECISIONS);
     if oldest > 0 {
         db.prepare_cached("DELETE FROM decision WHERE search_id = ?1 AND n <= ?2")?
             .execute(params![partition, oldest])?;
@@ -56,9 +82,22 @@ fn append(db: &Connection, observation: &Observation) -> Result<(), Fault> {
     Ok(())
 }
 
-fn list(db: &Connection, partition: &str) -> Result<Vec<Observation>, Fault> {
-    let mut statement =
-        db.prepare_cached("SELECT observation FROM decision WHERE search_id = ?1 ORDER BY n")?;
-    let texts = statement.query_map([partition], |row| row.get::<_, String>(0))?;
-    texts.map(|text| from_json(&text?)).collect()
+fn list(
+    db: &Connection,
+    partition: &str,
+    after: i64,
+    most: usize,
+) -> Result<Vec<(Place, Observation)>, Fault> {
+    let mut statement = db.prepare_cached(
+        "SELECT n, observation FROM decision WHERE search_id = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
+    )?;
+    let rows = statement.query_map(params![partition, after, limit(most)], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+    })?;
+    rows.map(|row| {
+        let (n, text) = row?;
+        let observation: Observation = from_json(&text)?;
+        Ok((Place { at: observation.at, sequence: uint(n).into() }, observation))
+    })
+    .collect()
 }

@@ -15,13 +15,15 @@ pub struct Settings {
     /// How long the record of a session stays once it is settled: 7 days. A commit that is repeated later than that
     /// does not exist; no client waits that long for an answer.
     pub outbox_retention: SignedDuration,
+    /// Whether decisions are kept: they are.
+    pub history: bool,
 }
 
 impl Settings {
     /// The defaults for these queues.
     pub fn new(queues: &'static [QueueSpec]) -> Self {
         let week = SignedDuration::from_hours(7 * 24);
-        Self { queues, saga_retention: week, outbox_retention: week }
+        Self { queues, saga_retention: week, outbox_retention: week, history: true }
     }
 
     /// The defaults for these queues, but for how long what has ended stays.
@@ -32,6 +34,6 @@ impl Settings {
     ) -> Self {
         // A span beyond what can be represented is as good as for ever.
         let saga_retention = SignedDuration::try_from(saga_retention).unwrap_or(SignedDuration::MAX);
-        Self { queues, saga_retention, outbox_retention }
+        Self { saga_retention, outbox_retention, ..Self::new(queues) }
     }
 }

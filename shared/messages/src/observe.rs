@@ -14,6 +14,7 @@ use crate::ids::{MessageId, PartitionKey};
 use crate::message::Message;
 use crate::payload::ReadError;
 use crate::store::chain;
+use crate::trace::Traceparent;
 
 /// One line of the decision log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,17 @@ pub struct Observation {
     /// When the handling of the message began, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_at: Option<Timestamp>,
+    /// How often the message had been received, this time included, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+}
+
+impl Observation {
+    /// The trace that it belongs to: the one that the message names, or that of its partition.
+    pub fn trace(&self) -> Option<u128> {
+        let named = self.traceparent.as_deref().and_then(Traceparent::parse).map(|sender| sender.trace);
+        named.or_else(|| Some(Traceparent::of(self.partition?, self.message_id?).trace))
+    }
 }
 
 /// Something that is counted beside the decisions, by its name. Applications add their own.
@@ -79,6 +91,8 @@ pub struct Reporter {
     pub observer: Arc<dyn Observe>,
     /// When the handling of what it is about began, where that is known.
     pub began_at: Option<Timestamp>,
+    /// How often that was received, where that is known.
+    pub attempt: Option<u32>,
 }
 
 impl Reporter {
@@ -86,6 +100,12 @@ impl Reporter {
     #[must_use]
     pub fn beginning(&self) -> Self {
         Self { began_at: Some(self.host.now()), ..self.clone() }
+    }
+
+    /// One for a message that was received this often.
+    #[must_use]
+    pub fn received(&self, times: u32) -> Self {
+        Self { attempt: Some(times), ..self.clone() }
     }
 
     /// Adds to what is counted.
@@ -106,6 +126,7 @@ impl Reporter {
             source: message.map_or_else(String::new, |message| message.source.clone()),
             traceparent: message.and_then(|message| message.traceparent.clone()),
             began_at: self.began_at,
+            attempt: self.attempt,
         });
     }
 
@@ -117,7 +138,7 @@ impl Reporter {
 
     /// Takes note that a message could not be handled now, and has it delivered again.
     pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
-        self.note(Some(message), Verdict::Retried, &reason);
+        self.received(received).note(Some(message), Verdict::Retried, &reason);
         Disposition::Retry { after: backoff.after(received, self.host.unit_random()), reason }
     }
 
@@ -131,13 +152,15 @@ impl Reporter {
         delivery: &Delivery,
         read: impl FnOnce(&Message) -> Result<T, ReadError>,
     ) -> Result<(Message, T), Disposition> {
-        let message = Message::decode(&delivery.body).map_err(|error| self.reject(None, chain(&error)))?;
+        let received = self.received(delivery.receive_count);
+        let message =
+            Message::decode(&delivery.body).map_err(|error| received.reject(None, chain(&error)))?;
         match read(&message) {
             Ok(said) => Ok((message, said)),
             Err(error) if error.awaits_upgrade() => {
                 Err(self.retry(&message, Backoff::UPGRADE, delivery.receive_count, chain(&error)))
             }
-            Err(error) => Err(self.reject(Some(&message), chain(&error))),
+            Err(error) => Err(received.reject(Some(&message), chain(&error))),
         }
     }
 }

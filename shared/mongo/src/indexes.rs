@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{entry, failures, files, outbox, progress, reading, studies, views};
+use crate::{entry, failures, files, history, outbox, progress, reading, studies, views};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,14 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         index(collections::OPERATION, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
         index(collections::OPERATION, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
         index(collections::ACT, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
-        index(collections::ACT, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time),
+        index(collections::ACT, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
+        index(
+            collections::HISTORY,
+            "by_partition",
+            doc! { history::PARTITION: 1, history::AT: 1, "_id": 1 },
+            doc! {},
+        ),
+        index(collections::HISTORY, "ttl_ExpiresAt", doc! { history::EXPIRES_AT: 1 }, at_its_time),
         index(collections::FILE, "by_search", doc! { studies::SEARCH: 1, files::POSITION: 1 }, doc! {}),
     ]
 }

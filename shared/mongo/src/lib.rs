@@ -10,7 +10,7 @@
 //! - `pipeline`: the changes of a record with an outbox, as update pipelines;
 //! - `reply`: what the answer to a batch says of each of its statements;
 //! - `fault`: what goes wrong, and whether trying again is of use;
-//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `reading`, `studies`, `files`: the ports;
+//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `reading`, `studies`, `files`, `history`: the ports;
 //! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
 //!
 //! # What it rests on
@@ -29,6 +29,7 @@ mod entry;
 mod failures;
 mod fault;
 mod files;
+mod history;
 mod indexes;
 pub mod migrate;
 mod names;

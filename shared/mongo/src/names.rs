@@ -31,10 +31,14 @@ pub mod collections {
     pub const OPERATION: &str = "pmFailureOperation";
     /// What somebody did about what was given up.
     pub const ACT: &str = "pmFailureAct";
+    /// What was decided about each message.
+    pub const HISTORY: &str = "pmSearchImportHistory";
 
     /// All of them.
-    pub const ALL: [&str; 12] =
-        [SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD, FAILURE, OPERATION, ACT];
+    pub const ALL: [&str; 13] = [
+        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD, FAILURE, OPERATION, ACT,
+        HISTORY,
+    ];
 }
 
 /// Fields of a record with an outbox: of a saga document and of a session's record.

@@ -57,6 +57,8 @@ pub struct Settings {
     pub saga_retention: SignedDuration,
     /// How long the record of a session stays once it is settled: 7 days.
     pub outbox_retention: SignedDuration,
+    /// How long a decision about a message stays: 30 days.
+    pub history_retention: SignedDuration,
 }
 
 impl Settings {
@@ -71,6 +73,7 @@ impl Settings {
             call_timeout: Duration::from_secs(10),
             saga_retention: SignedDuration::from_hours(7 * 24),
             outbox_retention: SignedDuration::from_hours(7 * 24),
+            history_retention: SignedDuration::from_hours(30 * 24),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::pipeline::Statement;
 use crate::reply::Reply;
 use crate::settings::Settings;
 
-/// A database. It implements the ports of sagas, views, progress, studies, sessions and records; a copy is cheap and shares
+/// A database. It implements the ports of sagas, views, progress, studies, sessions, records and history; a copy is cheap and shares
 /// the connections.
 #[derive(Clone)]
 pub struct Mongo {
@@ -24,6 +24,7 @@ pub struct Mongo {
     call_timeout: Duration,
     saga_retention: SignedDuration,
     outbox_retention: SignedDuration,
+    history_retention: SignedDuration,
 }
 
 impl fmt::Debug for Mongo {
@@ -43,6 +44,7 @@ impl Mongo {
             call_timeout: settings.call_timeout,
             saga_retention: settings.saga_retention,
             outbox_retention: settings.outbox_retention,
+            history_retention: settings.history_retention,
         }
     }
 
@@ -84,6 +86,10 @@ impl Mongo {
 
     pub(crate) fn outbox_retention(&self) -> SignedDuration {
         self.outbox_retention
+    }
+
+    pub(crate) fn history_retention(&self) -> SignedDuration {
+        self.history_retention
     }
 
     /// Waits for one piece of work, for a limited time.

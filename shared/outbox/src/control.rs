@@ -57,7 +57,7 @@ impl DispatchOutbox {
     }
 
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {
-        let reporter = self.dispatcher.reporter.beginning();
+        let reporter = self.dispatcher.reporter.beginning().received(delivery.receive_count);
         let (message, look) = match reporter.read(delivery, read) {
             Ok(read) => read,
             Err(refused) => return refused,

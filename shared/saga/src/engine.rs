@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::document::{ReadDocuments, WriteDocuments};
 use crate::failures::{Failures, KeepFailures};
+use crate::history::KeepHistory;
 use crate::operator::Operator;
 use crate::runner::{self, run};
 use crate::settings::Settings;
@@ -126,6 +127,8 @@ pub struct Engine {
     pub host: Arc<dyn Host>,
     /// Receives every decision about a message.
     pub observer: Arc<dyn Observe>,
+    /// Where decisions can be looked up; none without a database.
+    pub history: Option<Arc<dyn KeepHistory>>,
     /// The outbox's settings.
     pub policy: Policy,
     /// The sessions' settings.
@@ -156,7 +159,7 @@ impl Engine {
     /// Takes notes for a function.
     pub fn reporter(&self, function: &'static str) -> Reporter {
         let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
-        Reporter { function, host, observer, began_at: None }
+        Reporter { function, host, observer, began_at: None, attempt: None }
     }
 
     /// Performs outbox entries for a function.

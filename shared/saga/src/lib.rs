@@ -16,6 +16,7 @@
 //! - [`engine`]: all ports of an installation, and what is built of them: runner, guarded handlers, sessions;
 //! - [`operator`]: what an operator does with effects that were given up;
 //! - [`failures`]: everything that was given up, in one place, and putting it back to work;
+//! - [`history`]: what was decided about each message, kept where it can be looked up;
 //! - [`system`]: an application's queues and functions as one table.
 //!
 //! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
@@ -25,6 +26,7 @@ pub mod decision;
 pub mod document;
 pub mod engine;
 pub mod failures;
+pub mod history;
 pub mod operator;
 pub mod plan;
 mod round;
@@ -41,6 +43,7 @@ pub use document::{
 };
 pub use engine::{Engine, EntryPoint, Partitions, SAGA, Stores};
 pub use failures::{Failures, KeepFailures};
+pub use history::KeepHistory;
 pub use operator::Operator;
 pub use runner::{Ports, run};
 pub use settings::Settings;

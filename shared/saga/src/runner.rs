@@ -102,7 +102,7 @@ impl<S: Saga> Runner<S> {
         let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
             let why = "it carries no token, and such messages are refused".to_owned();
-            return Err(reporter.reject(Some(&message), why));
+            return Err(reporter.received(delivery.receive_count).reject(Some(&message), why));
         }
         Ok(Incoming { message, event })
     }
@@ -197,8 +197,8 @@ fn answer<E>(
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
     match done {
         Ok(judgements) => {
-            for ((message, (place, _)), judgement) in messages.zip(judgements) {
-                answers[*place] = Some(judged(reporter, message, judgement));
+            for ((message, (place, receive_count)), judgement) in messages.zip(judgements) {
+                answers[*place] = Some(judged(&reporter.received(*receive_count), message, judgement));
             }
         }
         Err(Later { backoff, why }) => {

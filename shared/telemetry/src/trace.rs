@@ -74,8 +74,7 @@ impl Span {
                 (if had_effect { own } else { (own ^ moment).max(1) }, named.map(|sender| sender.span))
             }
         };
-        let trace = named.map_or(Traceparent::of(partition, message).trace, |sender| sender.trace);
-        Some(Self { trace, id, parent, observation: observation.clone() })
+        Some(Self { trace: observation.trace()?, id, parent, observation: observation.clone() })
     }
 
     fn json(&self) -> Value {

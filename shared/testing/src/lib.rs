@@ -4,8 +4,8 @@
 //! - [`Seen`]: a [`messages::Observe`] that keeps decisions;
 //! - [`fixtures`]: what earlier releases stored and sent, for every adapter to read;
 //! - [`sample`]: documents, entries, views and studies to store;
-//! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`]: the engine's suites, one for each group of its
-//!   ports. They know no application: their partitions are those of a made-up system.
+//! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
+//!   [`history`]: the engine's suites, one for each group of its ports. They know no application: their partitions are those of a made-up system.
 //! - [`studies`], [`progress`], [`objects`]: the suites of the search import.
 //!
 //! A suite is a `Ports` that names what is under test, one function for each promise, and `all`, which checks one
@@ -23,6 +23,7 @@
 
 pub mod failures;
 pub mod fixtures;
+pub mod history;
 pub mod host;
 pub mod ledger;
 pub mod objects;

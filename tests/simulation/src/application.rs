@@ -357,6 +357,7 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
         receive: shared.clone(),
         host: shared.clone(),
         observer: shared,
+        history: None,
         policy: match port.has(Mutant::GivesUpSoon) {
             false => Policy::default(),
             true => Policy { give_up_after: SignedDuration::from_mins(5), ..Policy::default() },

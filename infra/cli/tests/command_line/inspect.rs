@@ -188,3 +188,13 @@ fn show_tells_what_was_decided_about_every_message() {
     let for_people = program.run(&["show", search]).stdout;
     assert!(for_people.contains("handled: all files are here; parsing 1"), "{for_people}");
 }
+
+#[test]
+fn without_history_no_decision_is_kept() {
+    let program = Program::new().setting("SEARCH_IMPORT_HISTORY_SECONDS", "0");
+    let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
+    assert_eq!((&report["state"], &report["messages"]), (&"Completed".into(), &json!(null)));
+    let program = program.setting("SEARCH_IMPORT_HISTORY_SECONDS", "60");
+    let shown = program.run(&["show", report["search_id"].as_str().unwrap(), "--json"]).json();
+    assert_eq!(shown["decisions"], json!([]));
+}

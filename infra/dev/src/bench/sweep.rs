@@ -135,6 +135,7 @@ impl<'a> Bench<'a> {
                 host: Arc::new(SystemHost),
                 observer: Arc::new(()),
                 began_at: None,
+                attempt: None,
             },
         };
         let outboxes: [Arc<dyn SweepOutbox>; 2] = [stores.session_outbox.clone(), stores.saga_outbox.clone()];

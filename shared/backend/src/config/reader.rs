@@ -11,6 +11,9 @@ use outbox::Policy;
 
 use super::{Config, Mode, Secret, Services};
 
+/// More than a century is a slip of the hand.
+const MAX_SECONDS: u64 = 3_155_760_000;
+
 fn span(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
@@ -129,8 +132,7 @@ impl Reader {
     }
 
     pub(super) fn seconds(&mut self, name: &str, default: Duration) -> Duration {
-        // More than a century is a slip of the hand.
-        let valid = |seconds: &u64| (1..=3_155_760_000).contains(seconds);
+        let valid = |seconds: &u64| (1..=MAX_SECONDS).contains(seconds);
         Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
     }
 
@@ -155,6 +157,15 @@ impl Reader {
             ));
         }
         retention
+    }
+
+    /// None for 0.
+    pub(super) fn history(&mut self, default: Option<Duration>) -> Option<Duration> {
+        let must_be = "a number of seconds, or 0 for no history";
+        let valid = |seconds: &u64| (0..=MAX_SECONDS).contains(seconds);
+        let default = default.map_or(0, |kept| kept.as_secs());
+        let seconds = self.read("HISTORY_SECONDS", default, valid, must_be);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
     pub(super) fn read<T: FromStr>(

@@ -144,5 +144,6 @@ pub(crate) fn observation(partition: PartitionKey, n: u32) -> messages::Observat
         source: "notify-upload".into(),
         traceparent: None,
         began_at: None,
+        attempt: None,
     }
 }

@@ -113,6 +113,12 @@ async fn failures() -> Tested {
 }
 
 #[tokio::test]
+async fn history() -> Tested {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    testing::history::all(&testing::history::Ports { store: &store, host: &*host }).await
+}
+
+#[tokio::test]
 async fn processed() -> Tested {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await

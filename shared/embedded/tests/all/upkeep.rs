@@ -4,7 +4,7 @@ use dedup::{GrantTokens, RememberProcessed};
 use embedded::{MAX_DECISIONS, Purged};
 use messages::{Observe, SessionId};
 use outbox::{Entry, SettleSessions};
-use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{KeepHistory, Persist, Persisted, ReadDocuments, WriteDocuments};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
@@ -65,6 +65,19 @@ async fn the_decision_log_keeps_the_latest_of_each_search_in_order() -> Tested {
     assert_eq!(kept.first().map(|it| it.why.as_str()), Some("decision 10"));
     assert_eq!(kept.last(), Some(&observation(partition, count - 1)));
     assert_eq!(depot.store.decisions(other).await?.len(), 1);
-    assert_eq!(depot.store.decisions_of_no_partition().await?.len(), 1);
+    assert_eq!(depot.store.history(None, None, 10).await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_no_decisions_stores_none() -> Tested {
+    let folder = tempfile::TempDir::new()?;
+    let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
+    let settings = embedded::Settings { history: false, ..embedded::Settings::new(&imports::queues::QUEUES) };
+    let store = embedded::Store::open(folder.path(), host.clone(), settings)?;
+    let partition = sample::partition(&*host);
+    store.observe(observation(partition, 0));
+    store.purge(sample::now(&*host)).await?;
+    assert_eq!(store.decisions(partition).await?, []);
     Ok(())
 }

@@ -70,7 +70,7 @@ pub struct Scratch {
 /// What a test may change about its database.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// [`Settings::saga_retention`] and [`Settings::outbox_retention`].
+    /// [`Settings::saga_retention`], [`Settings::outbox_retention`] and [`Settings::history_retention`].
     pub retention: SignedDuration,
     /// See [`Settings::call_timeout`].
     pub call_timeout: Duration,
@@ -108,6 +108,7 @@ impl Scratch {
         let settings = Settings {
             saga_retention: setup.retention,
             outbox_retention: setup.retention,
+            history_retention: setup.retention,
             call_timeout: setup.call_timeout,
             ..Settings::new(Uri::new(with_option(uri, &format!("appName={app_name}"))), &name)
         };

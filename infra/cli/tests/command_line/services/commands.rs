@@ -26,12 +26,30 @@ async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
         assert_eq!(listed.len(), 6);
         let shown = program.run(&["show", search, "--json"]).json();
         assert_eq!(shown["job"]["state"], "Completed");
-        assert_eq!(shown["decisions"], serde_json::Value::Null, "they are in logs");
+        let decisions = shown["decisions"].as_array().unwrap();
+        let dropped = decisions.iter().filter(|decision| decision["verdict"] == "duplicate").count();
+        assert_eq!(report["messages"]["duplicates_dropped"], dropped, "an import tells of all its decisions");
         let for_people = program.run(&["show", "psycinfo.ris"]).stdout;
-        assert!(for_people.contains("is in the logs of the deployment"), "{for_people}");
+        assert!(for_people.contains("handled: all files are here; parsing 2"), "{for_people}");
         assert_eq!(program.run(&["searches", "--json"]).json()["search_id"], search);
         assert_eq!(program.run(&["outbox", "list"]).stdout, "0 entries\n");
         assert_eq!(program.run(&["resume", "--json"]).code, Some(0), "there is nothing to do");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_history_nothing_of_it_is_written() -> Tested {
+    Environment::with(async |environment| {
+        let program = environment.but("SEARCH_IMPORT_HISTORY_SECONDS", "0").program();
+        let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
+        assert_eq!((run.code, &report["state"]), (Some(0), &"Completed".into()), "{}", run.stderr);
+        assert_eq!(report["messages"], serde_json::Value::Null);
+        let history = environment.database().await?.collection::<Document>(collections::HISTORY);
+        assert_eq!(history.count_documents(doc! {}).await?, 0);
+        let shown = program.run(&["show", "psycinfo.ris"]).stdout;
+        assert!(shown.contains("no history of messages is kept"), "{shown}");
         Ok(())
     })
     .await

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use mongo::{Mongo, OnDifference, Outcome, Settings, collections};
 use mongodb::bson::{Bson, Document, doc};
 use outbox::{CommitSession, Entry, SessionRecord, SettleSessions, Settlement};
-use saga::{Persist, WriteDocuments};
+use saga::{KeepHistory, Persist, WriteDocuments};
 use servers::mongo::{eventually, uri};
 use testing::outboxes;
 use testing::sample::{self, search as samples};
@@ -60,7 +60,7 @@ async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Test
 }
 
 #[tokio::test]
-async fn records_of_sessions_and_progress_leave_too() -> Tested {
+async fn records_of_sessions_progress_and_history_leave_too() -> Tested {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let (store, now) = (&scratch.mongo, sample::now(HOST));
     let search = sample::partition(HOST);
@@ -84,10 +84,13 @@ async fn records_of_sessions_and_progress_leave_too() -> Tested {
     }
     store.bury(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
     store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;
+    store.append(&[testing::history::observation(HOST, search, 0, 0)]).await?;
     eventually("they are deleted", PATIENCE, async || {
-        let left =
-            (count(&scratch, collections::SESSION).await?, count(&scratch, collections::PROGRESS).await?);
-        Ok::<_, mongodb::error::Error>(left == (1, 0))
+        let mut left = Vec::new();
+        for name in [collections::SESSION, collections::PROGRESS, collections::HISTORY] {
+            left.push(count(&scratch, name).await?);
+        }
+        Ok::<_, mongodb::error::Error>(left == [1, 0, 0])
     })
     .await?;
     assert_eq!(store.find(unsent.id).await?, outbox::session::Found::Committed);
@@ -108,11 +111,11 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
     };
     let built = outcomes(&scratch.mongo, OnDifference::Report).await?;
-    assert!(built.len() == 25 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
+    assert!(built.len() == 27 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
     scratch.commands();
     let again = outcomes(&scratch.mongo, OnDifference::Report).await?;
     assert!(again.iter().all(|outcome| *outcome == Outcome::Present), "{again:?}");
-    assert_eq!(scratch.commands(), ["listIndexes"; 12], "a cold start only looks");
+    assert_eq!(scratch.commands(), ["listIndexes"; 13], "a cold start only looks");
     let index = ttl(&scratch).await?;
     assert_eq!(index.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     assert_eq!(index.get_document("key")?, &doc! { "CompletedAt": 1 });

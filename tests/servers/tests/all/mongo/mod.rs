@@ -5,6 +5,7 @@ mod documents;
 mod expiry;
 mod faults;
 mod fixtures;
+mod history;
 mod plans;
 mod race;
 mod stepdown;

@@ -10,8 +10,8 @@ use imports::messages::{ObjectRef, SearchUploadSaved};
 use imports::{FileId, ProjectId, SearchEvent, SearchId, SearchImport, UploadMetadata};
 use jiff::Timestamp;
 use messages::{
-    Consumer, Delivery, Disposition, Host, Measure, Message, MessageId, Outgoing, PartitionKey, Payload,
-    Reporter, SendError, SendMessages, StoreError, Verdict,
+    Consumer, Delivery, Disposition, Host, Measure, Message, MessageId, Observe, Outgoing, PartitionKey,
+    Payload, Reporter, SendError, SendMessages, StoreError, Verdict,
 };
 use mongo::Mongo;
 use outbox::{Dispatcher, Policy, Settlement};
@@ -56,6 +56,32 @@ impl SendMessages for Sent {
     }
 }
 
+/// The function on this database, without a ledger.
+pub(super) fn consumer(mongo: &Mongo, observer: Arc<dyn Observe>) -> Arc<dyn Consumer> {
+    over(mongo, Arc::new(mongo.clone()), Arc::new(Sent::default()), observer)
+}
+
+fn over(
+    mongo: &Mongo,
+    write: Arc<dyn WriteDocuments>,
+    send: Arc<dyn SendMessages>,
+    observer: Arc<dyn Observe>,
+) -> Arc<dyn Consumer> {
+    let host = Arc::new(SystemHost);
+    let reporter =
+        Reporter { function: run_saga::NAME, host: host.clone(), observer, began_at: None, attempt: None };
+    let dispatcher = Dispatcher {
+        send,
+        views: Arc::new(mongo.clone()),
+        earlier_view: imports::job::earlier_view,
+        policy: Policy::default(),
+        reporter,
+    };
+    let read = Arc::new(mongo.clone());
+    let ports = saga::Ports { read, write, ledger: Arc::new(NoLedger), dispatcher, host };
+    run(SearchImport::default(), ports, Settings { admit_untokened: true, ..Settings::default() })
+}
+
 struct Replica {
     function: Arc<dyn Consumer>,
     writes: Arc<Simultaneous>,
@@ -70,25 +96,9 @@ impl Replica {
             barrier: Arc::clone(barrier),
             answers: Mutex::default(),
         });
-        let (sent, seen, host) = (Arc::new(Sent::default()), Arc::new(Seen::default()), Arc::new(SystemHost));
-        let reporter =
-            Reporter { function: run_saga::NAME, host: host.clone(), observer: seen.clone(), began_at: None };
-        let dispatcher = Dispatcher {
-            send: sent.clone(),
-            views: Arc::new(mongo.clone()),
-            earlier_view: imports::job::earlier_view,
-            policy: Policy::default(),
-            reporter,
-        };
-        let ports = saga::Ports {
-            read: Arc::new(mongo.clone()),
-            write: writes.clone(),
-            ledger: Arc::new(NoLedger),
-            dispatcher,
-            host,
-        };
-        let settings = Settings { admit_untokened: true, ..Settings::default() };
-        Self { function: run(SearchImport::default(), ports, settings), writes, sent, seen }
+        let (sent, seen) = (Arc::new(Sent::default()), Arc::new(Seen::default()));
+        let function = over(mongo, writes.clone(), sent.clone(), seen.clone());
+        Self { function, writes, sent, seen }
     }
 
     async fn handle(&self, message: &Message) -> Vec<Disposition> {
@@ -99,7 +109,7 @@ impl Replica {
 }
 
 /// The only file of a search has arrived; reported twice, by two notifications.
-fn saved(search: SearchId, file_id: FileId) -> Message {
+pub(super) fn saved(search: SearchId, file_id: FileId) -> Message {
     let metadata = UploadMetadata { search_name: "raced".into(), expected_files: 1 };
     let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1 };
     let event = SearchEvent::SearchUploadSaved(SearchUploadSaved {

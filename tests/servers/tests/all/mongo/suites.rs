@@ -102,6 +102,18 @@ async fn failures_on(scratch: &Scratch) -> Tested {
     testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
 }
 
+async fn history_on(scratch: &Scratch) -> Tested {
+    let store = &scratch.mongo;
+    testing::history::all(&testing::history::Ports { store, host: &SystemHost }).await
+}
+
+#[tokio::test]
+async fn history() -> Tested {
+    let scratch = Scratch::new().await?;
+    history_on(&scratch).await?;
+    scratch.end().await
+}
+
 #[tokio::test]
 async fn failures() -> Tested {
     let scratch = Scratch::new().await?;
@@ -157,6 +169,7 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     failures_on(&scratch).await?;
+    history_on(&scratch).await?;
     scratch.database.run_command(doc! { "profile": 0 }).await?;
     let ours = doc! { "ns": { "$regex": r"\.pm" }, "appName": &scratch.app_name };
     let operations: Vec<Document> =
@@ -190,6 +203,7 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
     studies_on(&scratch).await?;
     sessions_on(&scratch).await?;
     failures_on(&scratch).await?;
+    history_on(&scratch).await?;
     let mut seen = BTreeSet::new();
     for command in scratch.sent() {
         let name = command.keys().next().unwrap().as_str();

@@ -1,0 +1,132 @@
+//! What was decided about the messages of a search, and why.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::IntoResponse;
+use jiff::Timestamp;
+use messages::Observation;
+use saga::history;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::asked::AskedSearch;
+use super::paging::{self, List, Place};
+use super::problem::{Problem, Refused};
+use super::{Answer, Api};
+
+/// How many decisions a page has by default, and at most.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 1_000;
+
+/// What was decided about one delivery of a message.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DecisionView {
+    /// When, as RFC 3339 has it.
+    at: String,
+    /// By which function.
+    function: String,
+    /// The message's name; empty when it could not be read.
+    message: String,
+    /// The message's id.
+    #[schema(required)]
+    message_id: Option<Uuid>,
+    /// What was decided: `handled`, `duplicate`, `ignored`, `recovered`, `rejected`, `retried` or `dispatched`.
+    verdict: &'static str,
+    /// Why, or what came of it.
+    why: String,
+    /// How often the message had been received, this time included.
+    #[schema(required)]
+    attempt: Option<u32>,
+    /// Which function sent the message.
+    source: String,
+    /// The trace that it belongs to, as 32 hexadecimal digits.
+    #[schema(required)]
+    trace_id: Option<String>,
+    /// How long the batch of the message had been worked on by then, in milliseconds.
+    #[schema(required)]
+    duration_ms: Option<u64>,
+}
+
+impl From<Observation> for DecisionView {
+    fn from(decision: Observation) -> Self {
+        let since = |began_at| u64::try_from(decision.at.duration_since(began_at).as_millis()).ok();
+        Self {
+            at: decision.at.to_string(),
+            trace_id: decision.trace().map(|trace| format!("{trace:032x}")),
+            duration_ms: decision.began_at.and_then(since),
+            function: decision.function,
+            message: decision.message,
+            message_id: decision.message_id.map(|id| id.as_uuid()),
+            verdict: decision.verdict.name(),
+            why: decision.why,
+            attempt: decision.attempt,
+            source: decision.source,
+        }
+    }
+}
+
+/// Some of the decisions.
+#[derive(Serialize, ToSchema)]
+pub(super) struct DecisionList {
+    /// The decisions, the earliest first.
+    items: Vec<DecisionView>,
+    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// Which page of the decisions to return.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HistoryQuery {
+    /// How many decisions, from 1 to 1000; 100.
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    after: Option<String>,
+}
+
+impl Place for history::Place {
+    fn written(&self) -> String {
+        format!("{}.{}", self.at.as_nanosecond(), self.sequence)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (at, sequence) = text.split_once('.')?;
+        let at = Timestamp::from_nanosecond(at.parse().ok()?).ok()?;
+        Some(Self { at, sequence: sequence.parse().ok()? })
+    }
+}
+
+/// What was decided about each delivery of each message of a search, in the order in which it happened.
+///
+/// Decisions are kept for a time that the deployment sets, and none where it keeps no history. A decision can be found a
+/// moment after it was made.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/history",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        HistoryQuery,
+    ),
+    responses((status = 200, description = "Some of them", body = DecisionList), Refused),
+)]
+pub(super) async fn list_history(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    query: Result<Query<HistoryQuery>, QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+    let list = List { of: "history", owner: asked.search.as_uuid() };
+    let after = list.after(query.after.as_deref())?;
+    let found = api.function.history(&asked.caller, asked.search, after, limit).await?;
+    let found = found.ok_or_else(Problem::no_such_search)?;
+    let next = found.last().filter(|_| found.len() == limit).map(|(place, _)| list.next(place));
+    let items = found.into_iter().map(|(_, decision)| decision.into()).collect();
+    Ok(Json(DecisionList { items, next }).into_response())
+}

@@ -1,0 +1,124 @@
+//! What was decided about each message: one document an observation.
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use messages::{Observation, PartitionKey, StoreError};
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, Document, doc};
+use saga::KeepHistory;
+use saga::history::Place;
+
+use crate::Mongo;
+use crate::fault::Fault;
+use crate::names::collections;
+use crate::value::{Key, date, int, nanos, serde_field, to_bson};
+
+/// An object id: those of one process ascend, and no two are the same.
+const ID: &str = "_id";
+/// Null where the message does not say it.
+pub(crate) const PARTITION: &str = "Partition";
+/// When it was decided, in nanoseconds.
+pub(crate) const AT: &str = "At";
+/// A date, for the TTL index.
+pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
+const BODY: &str = "Decision";
+
+const WHAT: &str = "a decision";
+
+#[async_trait]
+impl KeepHistory for Mongo {
+    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
+        if observations.is_empty() {
+            return Ok(());
+        }
+        let work = async {
+            let stored = observations.iter().map(|observation| encode(self, observation));
+            let stored = stored.collect::<Result<Vec<_>, _>>()?;
+            self.collection(collections::HISTORY).insert_many(stored).ordered(false).await?;
+            Ok(())
+        };
+        self.call("storing decisions".to_owned(), work).await
+    }
+
+    async fn history(
+        &self,
+        partition: Option<PartitionKey>,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<(Place, Observation)>, StoreError> {
+        self.call("reading the history of a partition".to_owned(), read(self, partition, after, limit)).await
+    }
+}
+
+fn key(partition: Option<PartitionKey>) -> Bson {
+    partition.map_or(Bson::Null, |partition| partition.key())
+}
+
+fn encode(mongo: &Mongo, observation: &Observation) -> Result<Document, Fault> {
+    let expires_at = observation.at.checked_add(mongo.history_retention()).unwrap_or(Timestamp::MAX);
+    Ok(doc! {
+        ID: ObjectId::new(),
+        PARTITION: key(observation.partition),
+        AT: nanos(observation.at),
+        EXPIRES_AT: date(expires_at),
+        BODY: to_bson(observation)?,
+    })
+}
+
+fn decode(stored: &Document) -> Result<(Place, Observation), Fault> {
+    let foreign = |why: &str| Fault::foreign(collections::HISTORY, stored.get(ID), WHAT, why);
+    let id = stored.get_object_id(ID).map_err(|error| foreign(&error.to_string()))?;
+    let observation: Observation = serde_field(stored, BODY).map_err(|why| foreign(&why))?;
+    Ok((Place { at: observation.at, sequence: sequence(id) }, observation))
+}
+
+async fn read(
+    mongo: &Mongo,
+    partition: Option<PartitionKey>,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<Vec<(Place, Observation)>, Fault> {
+    if limit == 0 {
+        // MongoDB takes 0 for no limit.
+        return Ok(Vec::new());
+    }
+    let mut filter = doc! { PARTITION: key(partition) };
+    if let Some(Place { at, sequence }) = after {
+        let at = nanos(at);
+        // The first condition is where the index is entered; the others leave out what was read of that moment.
+        filter.insert(AT, doc! { "$gte": at });
+        filter.insert("$or", vec![doc! { AT: { "$gt": at } }, doc! { ID: { "$gt": object_id(sequence) } }]);
+    }
+    let history = mongo.collection(collections::HISTORY);
+    let found = history.find(filter).sort(doc! { AT: 1, ID: 1 }).limit(int(limit)).await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    found.iter().map(decode).collect()
+}
+
+fn sequence(id: ObjectId) -> u128 {
+    id.bytes().into_iter().fold(0, |sequence, byte| sequence << 8 | u128::from(byte))
+}
+
+/// The inverse of [`sequence`].
+fn object_id(sequence: u128) -> ObjectId {
+    let [_, _, _, _, bytes @ ..] = sequence.to_be_bytes();
+    ObjectId::from_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_comes_back_from_its_place_and_ascends_with_it() {
+        let ids = [
+            ObjectId::from_bytes([0; 12]),
+            ObjectId::new(),
+            ObjectId::new(),
+            ObjectId::from_bytes([255; 12]),
+        ];
+        assert!(ids.map(sequence).is_sorted());
+        assert_eq!(ids.map(|id| object_id(sequence(id))), ids);
+    }
+}

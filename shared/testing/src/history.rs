@@ -1,0 +1,140 @@
+//! What [`KeepHistory`] promises.
+
+use messages::{Host, MessageId, Observation, PartitionKey, StoreError, Traceparent, Verdict};
+use saga::KeepHistory;
+
+use crate::{Checked, sample};
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// The store.
+    pub store: &'a dyn KeepHistory,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    an_observation_comes_back_as_it_was_appended(ports).await?;
+    history_is_read_in_pages_in_the_order_in_which_it_happened(ports).await?;
+    what_is_appended_later_is_found_after_a_place(ports).await?;
+    what_says_no_partition_is_found_without_one(ports).await
+}
+
+/// An observation of a partition: the `n`th, after so many seconds.
+pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i64) -> Observation {
+    Observation {
+        at: sample::later(sample::now(host), seconds),
+        function: "runs".to_owned(),
+        partition: Some(partition),
+        message_id: Some(MessageId::from_uuid(host.fresh_id())),
+        message: "Paid".to_owned(),
+        verdict: Verdict::Ignored,
+        why: format!("decision {n}: \u{0} $ROOT"),
+        source: "pays".to_owned(),
+        traceparent: None,
+        began_at: None,
+        attempt: None,
+    }
+}
+
+async fn pages(
+    store: &dyn KeepHistory,
+    partition: Option<PartitionKey>,
+    limit: usize,
+) -> Result<Vec<Observation>, StoreError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.history(partition, after, limit).await?;
+        assert!(page.len() <= limit);
+        let Some((place, _)) = page.last() else { return Ok(found) };
+        assert!(page.iter().is_sorted_by(|(one, _), (other, _)| one < other), "{page:?}");
+        after = Some(*place);
+        found.extend(page.into_iter().map(|(_, observation)| observation));
+    }
+}
+
+/// With all that is known of it, or with what has to be known.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
+    let scarce = observation(ports.host, partition, 0, 0);
+    let full = Observation {
+        traceparent: scarce.message_id.map(|message| Traceparent::of(partition, message).to_string()),
+        began_at: Some(scarce.at),
+        attempt: Some(3),
+        ..observation(ports.host, partition, 1, 1)
+    };
+    ports.store.append(&[]).await?;
+    ports.store.append(&[scarce.clone(), full.clone()]).await?;
+    assert_eq!(pages(ports.store, Some(partition), 10).await?, [scarce, full]);
+    assert_eq!(ports.store.history(Some(partition), None, 0).await?, []);
+    Ok(())
+}
+
+/// By time, and what happened at one moment in the order in which it was appended; each once, and nothing of others.
+///
+/// # Errors
+/// When a port fails.
+pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &Ports<'_>) -> Checked {
+    let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
+    let observation = |n, seconds| observation(ports.host, partition, n, seconds);
+    let first = [observation(0, 0), observation(1, 1), observation(2, 1)];
+    let second = [observation(3, 1), observation(4, 1), observation(5, 2)];
+    let foreign = Observation { partition: Some(other), ..observation(6, 1) };
+    ports.store.append(&first).await?;
+    ports.store.append(&[&second[..], std::slice::from_ref(&foreign)].concat()).await?;
+    for limit in [1, 2, 4, 10] {
+        assert_eq!(
+            pages(ports.store, Some(partition), limit).await?,
+            [first.clone(), second.clone()].concat()
+        );
+    }
+    assert_eq!(pages(ports.store, Some(other), 10).await?, [foreign]);
+    Ok(())
+}
+
+/// So somebody who has read everything goes on where they were.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    let (early, late) = (observation(ports.host, partition, 0, 0), observation(ports.host, partition, 1, 5));
+    ports.store.append(&[early]).await?;
+    let read = ports.store.history(Some(partition), None, 10).await?;
+    let place = read.last().map(|(place, _)| *place);
+    assert_eq!(ports.store.history(Some(partition), place, 10).await?, []);
+    ports.store.append(std::slice::from_ref(&late)).await?;
+    let found = ports.store.history(Some(partition), place, 10).await?;
+    assert_eq!(found.into_iter().map(|(_, observation)| observation).collect::<Vec<_>>(), [late]);
+    Ok(())
+}
+
+/// Such as what could not be read.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> Checked {
+    let partition = sample::partition(ports.host);
+    let junk = |n| Observation {
+        partition: None,
+        message_id: None,
+        message: String::new(),
+        why: format!("junk {}", ports.host.fresh_id()),
+        ..observation(ports.host, partition, n, n.into())
+    };
+    let junk = [junk(0), junk(1)];
+    ports.store.append(&junk).await?;
+    assert_eq!(pages(ports.store, Some(partition), 10).await?, []);
+    let mut found = pages(ports.store, None, 100).await?;
+    found.retain(|observation| junk.contains(observation));
+    assert_eq!(found, junk);
+    Ok(())
+}

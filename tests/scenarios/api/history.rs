@@ -1,0 +1,71 @@
+//! What was decided about messages.
+
+use functions::start_upload::Caller;
+use imports::queues::{SAGA, UPLOADS};
+use serde_json::Value;
+
+use super::{FIRST, all, api, get, path_of, refusal};
+use crate::world::World;
+
+/// What is shown of one kind of message: verdict, reason and attempt.
+fn of<'a>(items: &'a [Value], message: &str) -> Vec<(&'a str, &'a str, u64)> {
+    let of_saga = items.iter().filter(|item| item["function"] == "run-saga" && item["message"] == message);
+    let shown = |item: &'a Value| {
+        (item["verdict"].as_str().unwrap(), item["why"].as_str().unwrap(), item["attempt"].as_u64().unwrap())
+    };
+    of_saga.map(shown).collect()
+}
+
+#[tokio::test]
+async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_search() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.deliver_all(&[&SAGA]).await;
+    let start_upload = &world.functions.start_upload;
+    start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
+    let withdrawn = world.take(&SAGA).await;
+    world.upload(&announced, 0, FIRST).await;
+    world.deliver_all(&[&UPLOADS, &SAGA]).await;
+    // It comes when the file is being read already, and then once more.
+    world.deliver(&SAGA, &withdrawn).await;
+    world.deliver(&SAGA, &withdrawn).await;
+    let path = format!("{}/history", path_of(announced.search_id));
+    let (items, _) = all(&api(&world), &path).await;
+    let decided = of(&items, "SearchWithdrawn");
+    let [(ignored, why, 1), (duplicate, why_again, 1)] = decided[..] else { panic!("{decided:?}") };
+    assert_eq!((ignored, duplicate), ("ignored", "duplicate"));
+    assert_eq!(why, "too late to withdraw it; already Parsing");
+    assert!(!why_again.is_empty());
+}
+
+#[tokio::test]
+async fn history_is_listed_in_pages_with_all_that_is_known_of_each_decision() {
+    let (world, announced, path) = super::imported().await;
+    let (api, path) = (api(&world), format!("{path}/history"));
+    let (items, _) = all(&api, &path).await;
+    assert!(items.len() > 10, "{items:?}");
+    for limit in [1, 7, items.len()] {
+        assert_eq!(all(&api, &format!("{path}?limit={limit}")).await.0, items);
+    }
+    let parsed = items.iter().find(|item| item["message"] == "StartParsing" && item["verdict"] == "handled");
+    let parsed = parsed.unwrap();
+    assert_eq!((&parsed["function"], &parsed["source"]), (&"parse-references".into(), &"run-saga".into()));
+    assert_eq!((&parsed["attempt"], &parsed["duration_ms"]), (&1.into(), &0.into()));
+    assert_eq!(parsed["trace_id"], announced.search_id.as_uuid().simple().to_string());
+    let sent = items.iter().find(|item| item["verdict"] == "dispatched").unwrap();
+    assert_eq!(sent["attempt"], Value::Null, "it was not received");
+}
+
+#[tokio::test]
+async fn history_of_no_search_or_of_no_page_is_refused() {
+    let (world, _, path) = super::imported().await;
+    let (api, path) = (api(&world), format!("{path}/history"));
+    for (query, status) in [("limit=0", 400), ("limit=1001", 400), ("limit=x", 400), ("after=1.2", 400)] {
+        assert_eq!(refusal(&api, &format!("{path}?{query}")).await.0, status, "{query}");
+    }
+    let studies = path.replace("/history", "/studies?limit=1");
+    let next = get(&api, &studies).await["next"].as_str().unwrap().to_owned();
+    assert_eq!(refusal(&api, &format!("{path}?after={next}")).await.0, 400, "of another list");
+    let unknown = path_of(testing::sample::partition(&*world.host));
+    assert_eq!(refusal(&api, &format!("{unknown}/history")).await.0, 404);
+}
