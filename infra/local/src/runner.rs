@@ -18,7 +18,7 @@ use outbox::DispatchOutbox;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, Missing, Source, System};
+use saga::{Engine, Failures, Missing, Source, Sweeps, System};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -173,7 +173,7 @@ where
     /// When the store does not answer.
     pub async fn is_idle(&self) -> Result<Option<bool>, StoreError> {
         let Some(home) = &self.home else { return Ok(None) };
-        let depths = home.store.depths().await?;
+        let depths = home.store.count_messages().await?;
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
         let mut worked = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(worked.all(is_empty)))
@@ -214,6 +214,7 @@ where
         let pump = Arc::new(Pump {
             consumers: self.consumers(&ports)?,
             sweeper: engine.dispatch_outbox(SWEEPER)?,
+            sweeps: engine.sweeps()?,
             failures: engine.failures(GATHERER, self.system, &ports)?,
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
@@ -272,6 +273,7 @@ async fn crashed(crashes: Option<&Crashes>) {
 struct Pump {
     consumers: Consumers,
     sweeper: DispatchOutbox,
+    sweeps: Sweeps,
     failures: Failures,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
@@ -307,7 +309,7 @@ impl Pump {
     }
 
     async fn sweep_once(&self, now: Timestamp) {
-        if let Err(error) = self.sweeper.sweep().await {
+        if let Err(error) = self.sweep_outboxes().await {
             tracing::error!(error = error.chain(), "a sweep was broken off");
         }
         if let Err(error) = self.failures.work(None).await {
@@ -318,6 +320,11 @@ impl Pump {
         if let Err(error) = store.purge(now).await {
             tracing::error!(error = error.chain(), "removing what has expired failed");
         }
+    }
+
+    async fn sweep_outboxes(&self) -> Result<(), StoreError> {
+        self.sweeper.sweep().await?;
+        self.sweeps.note().await
     }
 
     /// Receives one batch and has it handled. Returns how many messages that was.

@@ -183,6 +183,7 @@ struct Adapters {
     processed: Result<Arc<dyn dedup::RememberProcessed>, Missing>,
     send: Arc<dyn messages::SendMessages>,
     receive: Arc<dyn messages::ReceiveMessages>,
+    inspect: Arc<dyn messages::InspectQueues>,
 }
 
 #[cfg(any(feature = "embedded", feature = "services"))]
@@ -201,6 +202,7 @@ impl Adapters {
             processed: Ok(store.clone()),
             send: store.clone(),
             receive: store.clone(),
+            inspect: store.clone(),
         }
     }
 
@@ -218,6 +220,7 @@ impl Adapters {
             processed: self.processed,
             send: self.send,
             receive: self.receive,
+            inspect: self.inspect,
             host,
             observer,
             policy: config.outbox,
