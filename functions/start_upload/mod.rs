@@ -39,6 +39,8 @@ use saga::{EntryPoint, Failures, Function, Missing, Service, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::health::Health;
+
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
@@ -51,7 +53,7 @@ pub const NAME: &str = "start-upload";
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::LEDGER, OBJECTS, UPLOADS],
+    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS, OBJECTS, UPLOADS],
     source: Source::Requests,
     sends: &[CONTROL, SAGA],
     drains: &[],
@@ -73,6 +75,8 @@ pub struct StartUpload {
     pub objects: Arc<dyn ReadObject>,
     /// What was given up.
     pub failures: Failures,
+    /// How everything is.
+    pub health: Health,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -179,6 +183,7 @@ impl StartUpload {
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
+            health: Health::over(ports)?,
             settings: ports.settings.clone(),
         })
     }

@@ -9,6 +9,7 @@
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
+//! - `health`: what answers, what waits, and what to do something about;
 //! - `manual`: completions for shells, and manual pages;
 //! - `workspace`: what is worked on;
 //! - `table`, `words`: how it is put.
@@ -16,6 +17,7 @@
 mod args;
 mod failures;
 mod find;
+mod health;
 mod import;
 mod interrupt;
 mod manual;
@@ -71,6 +73,7 @@ async fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
+        Command::Health(args) => health::run(&args).await,
         Command::Searches(args) => searches::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,

@@ -1,7 +1,9 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
 mod failures;
+mod health;
 mod lists;
+mod live;
 mod raw;
 mod results;
 mod searches;

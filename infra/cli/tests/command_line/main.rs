@@ -13,6 +13,7 @@ mod data_folder;
 mod disk;
 mod faults;
 mod fixtures;
+mod health;
 mod hostile_text;
 mod inspect;
 mod interrupt;
