@@ -27,7 +27,10 @@ async fn invoke(
     match Trigger::read(event).map_err(|error| chain(&error))? {
         Trigger::Queue(event) => Ok(Some(lambda::answer(backend, &CONTROL, function, event, None).await)),
         Trigger::Schedule => {
-            let swept = function.sweep().await;
+            let swept = match function.sweep().await {
+                Ok(_) => backend.ports.engine.sweeps()?.note().await,
+                Err(error) => Err(error),
+            };
             backend.ports.engine.observer.flush().await;
             swept.map_err(|error| error.chain())?;
             Ok(None)

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::ParseReferences;
 
 /// How often progress is reported at most.
-const REPORT_EVERY: SignedDuration = SignedDuration::from_secs(1);
+const REPORT_EVERY: SignedDuration = SignedDuration::from_millis(500);
 
 /// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.

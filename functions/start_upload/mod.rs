@@ -39,6 +39,8 @@ use saga::{EntryPoint, Failures, Function, KeepHistory, Missing, Service, Source
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::health::Health;
+
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
@@ -51,7 +53,7 @@ pub const NAME: &str = "start-upload";
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::LEDGER, OBJECTS, UPLOADS],
+    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS, OBJECTS, UPLOADS],
     source: Source::Requests,
     sends: &[CONTROL, SAGA, PARSE],
     drains: &[],
@@ -77,6 +79,8 @@ pub struct StartUpload {
     pub failures: Failures,
     /// What was decided about messages; none without a database.
     pub history: Option<Arc<dyn KeepHistory>>,
+    /// How everything is.
+    pub health: Health,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -185,6 +189,7 @@ impl StartUpload {
             views: Arc::clone(&ports.engine.stores()?.write_views),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
             history: ports.engine.history.clone(),
+            health: Health::over(ports)?,
             settings: ports.settings.clone(),
         })
     }

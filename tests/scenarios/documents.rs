@@ -73,7 +73,7 @@ async fn at_the_end_every_queue_is_empty_but_that_of_events() {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
-    for (queue, depth) in world.store().depths().await.unwrap() {
+    for (queue, depth) in world.store().count_messages().await.unwrap() {
         let expected = u64::from(queue == EVENTS);
         assert_eq!(depth.total(), expected, "{}", queue.name());
     }

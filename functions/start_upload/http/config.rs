@@ -73,6 +73,7 @@ struct LimitsView {
 )]
 pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView> {
     let settings = &api.function.settings;
+    let streams = api.answers == Answers::Streamed;
     let tables = Delimiter::ALL.map(|delimiter| Format::Csv { delimiter });
     let others = [
         Format::Ris,
@@ -84,7 +85,7 @@ pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView>
     ];
     Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),
-        features: FeaturesView { live: false, stream_exports: api.answers == Answers::Streamed },
+        features: FeaturesView { live: streams, stream_exports: streams },
         limits: LimitsView {
             max_files: MAX_FILES,
             max_file_bytes: settings.max_file_bytes,

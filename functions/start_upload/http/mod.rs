@@ -6,7 +6,10 @@ mod asked;
 mod config;
 mod etag;
 mod export;
+mod health;
 mod history;
+mod live;
+mod metrics;
 mod paging;
 mod problem;
 mod results;
@@ -17,6 +20,7 @@ mod view;
 mod walk;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Extensions, StatusCode};
@@ -36,6 +40,11 @@ use crate::start_upload::{Caller, StartUpload, Whoever};
 /// The largest request body read, in bytes: 50 names of 255 characters fit several times.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
+/// Where `serve` has its health, and its metrics as Prometheus reads them.
+pub const HEALTH: &str = "/health";
+/// See [`HEALTH`].
+pub const METRICS: &str = "/metrics";
+
 type Answer = Result<Response, Problem>;
 
 /// How whoever hosts the API sends its answers.
@@ -53,6 +62,8 @@ struct Api {
     function: StartUpload,
     failures: Failures,
     answers: Answers,
+    /// How many clients follow changes.
+    streams: AtomicUsize,
 }
 
 #[derive(OpenApi)]
@@ -63,7 +74,7 @@ struct Api {
 struct Description;
 
 /// The API over a function, for callers who may see every project because another door has let them in, and on a host that
-/// streams answers. Besides its operations it answers `GET /openapi.json` with its description.
+/// streams answers. Besides its operations it answers `GET /openapi.json` with its description, and [`METRICS`].
 pub fn router(function: StartUpload) -> Router {
     router_for(function, Answers::Streamed, |_| Caller::Everywhere)
 }
@@ -85,9 +96,14 @@ where
     };
     let (router, description) = operations().split_for_parts();
     let (description, failures) = (finished(description), function.failures.clone());
+    let router = match answers {
+        Answers::Streamed => router.route(METRICS, get(health::show_metrics)),
+        // CloudWatch has its own.
+        Answers::Whole => router,
+    };
     router
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
-        .with_state(Arc::new(Api { failures, function, answers }))
+        .with_state(Arc::new(Api { failures, function, answers, streams: AtomicUsize::new(0) }))
         .route("/openapi.json", get(async move || Json(description)))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
@@ -120,11 +136,15 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::list_duplicates))
         .routes(routes!(export::export_studies))
         .routes(routes!(history::list_history))
+        .routes(routes!(live::follow_project))
+        .routes(routes!(live::follow_search))
         .routes(routes!(config::show_config))
+        .routes(routes!(health::show_health))
 }
 
 fn of_operators() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::new()
+        .routes(routes!(health::show_report))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

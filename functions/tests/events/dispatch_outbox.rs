@@ -1,10 +1,10 @@
 //! Every sample batch of the control queue, fed to the library and to the built binary.
 
-use embedded::Depth;
 use events::{Installation, check_log, event, failures};
 use functions::dispatch_outbox::FUNCTION;
 use imports::queues::CONTROL;
 use lambda_host::Outcome;
+use messages::Depth;
 use serde_json::Value;
 
 use crate::answer;
@@ -14,7 +14,7 @@ const BATCHES: [(&str, &[usize]); 2] = [("sqs-control-good", &[]), ("sqs-control
 
 /// How many messages wait in the control queue: each look that finds no session leads to another one later.
 async fn waiting(installation: &Installation) -> u64 {
-    installation.store.depths().await.unwrap().get(&CONTROL).map_or(0, Depth::total)
+    installation.store.count_messages().await.unwrap().get(&CONTROL).map_or(0, Depth::total)
 }
 
 #[test]

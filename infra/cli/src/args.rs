@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Outbox(Outbox),
     /// See what was given up, and put it back to work
     Failures(Failures),
+    /// See what answers, what waits, and what somebody should do something about
+    Health(Health),
     /// Print what a shell completes this program's commands with
     Completions(Completions),
     /// Print the manual page, or write the pages of all commands to a folder
@@ -64,6 +66,12 @@ pub(crate) struct Import {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) trial: Trial,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Health {
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

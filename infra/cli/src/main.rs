@@ -9,6 +9,7 @@
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
+//! - `health`: what answers, what waits, and what to do something about;
 //! - `manual`: completions for shells, and manual pages;
 //! - `end`: cancels searches, and deletes them;
 //! - `failures`: what was given up;
@@ -19,6 +20,7 @@ mod args;
 mod end;
 mod failures;
 mod find;
+mod health;
 mod import;
 mod interrupt;
 mod manual;
@@ -76,6 +78,7 @@ async fn main() -> ExitCode {
         Command::Failures(args) => failures::run(args.command).await,
         Command::Cancel(args) => end::cancel(&args).await,
         Command::Delete(args) => end::delete(&args).await,
+        Command::Health(args) => health::run(&args).await,
         Command::Searches(args) => searches::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use functions::start_upload::StartUpload;
-use functions::start_upload::http::router;
+use functions::start_upload::http::{HEALTH, METRICS, router};
 use local::http::{self, Door, Limits, Server, UploadsAt};
 use local::{output, stop};
 use tokio::net::TcpListener;
@@ -43,6 +43,9 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
                 output::remark(reached);
                 output::remark(&format!("  Authorization: Bearer {token}"));
             }
+            output::remark(&format!(
+                "health at http://{address}{HEALTH}, metrics at http://{address}{METRICS}"
+            ));
             output::remark(&format!("answering at http://{address}"));
             let stop = async move { drop(stopped.changed().await) };
             Some(tokio::spawn(http::serve(listener, Server { router: routes, door, limits }, stop)))

@@ -18,7 +18,7 @@ use outbox::DispatchOutbox;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, Missing, Source, System};
+use saga::{Engine, Failures, Missing, Source, Sweeps, System};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -174,7 +174,7 @@ where
     /// When the store does not answer.
     pub async fn is_idle(&self) -> Result<Option<bool>, StoreError> {
         let Some(home) = &self.home else { return Ok(None) };
-        let depths = home.store.depths().await?;
+        let depths = home.store.count_messages().await?;
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
         let mut worked = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(worked.all(is_empty)))
@@ -215,6 +215,7 @@ where
         let pump = Arc::new(Pump {
             consumers: self.consumers(&ports)?,
             sweeper: engine.dispatch_outbox(SWEEPER)?,
+            sweeps: engine.sweeps()?,
             failures: engine.failures(GATHERER, self.system, &ports)?,
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
@@ -274,6 +275,7 @@ async fn crashed(crashes: Option<&Crashes>) {
 struct Pump {
     consumers: Consumers,
     sweeper: DispatchOutbox,
+    sweeps: Sweeps,
     failures: Failures,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
@@ -310,13 +312,18 @@ impl Pump {
     }
 
     async fn sweep_once(&self, now: Timestamp) {
-        tell(self.sweeper.sweep().await, "a sweep was broken off");
+        tell(self.sweep_outboxes().await, "a sweep was broken off");
         tell(self.failures.work(None).await, "gathering what was given up was broken off");
         self.observer.flush().await;
         // Elsewhere what has expired goes by itself.
         if let Some(store) = &self.store {
             tell(store.purge(now).await, "removing what has expired failed");
         }
+    }
+
+    async fn sweep_outboxes(&self) -> Result<(), StoreError> {
+        self.sweeper.sweep().await?;
+        self.sweeps.note().await
     }
 
     /// Receives one batch and has it handled. Returns how many messages that was.

@@ -190,6 +190,7 @@ struct Adapters {
     history: Option<Arc<dyn saga::KeepHistory>>,
     /// Whether that is told of decisions here. A data directory is an observer itself, for whoever wants it told.
     records: bool,
+    inspect: Arc<dyn messages::InspectQueues>,
 }
 
 #[cfg(any(feature = "embedded", feature = "services"))]
@@ -210,6 +211,7 @@ impl Adapters {
             receive: store.clone(),
             history: Some(store.clone()),
             records: false,
+            inspect: store.clone(),
         }
     }
 
@@ -233,6 +235,7 @@ impl Adapters {
             processed: self.processed,
             send: self.send,
             receive: self.receive,
+            inspect: self.inspect,
             host,
             observer,
             history: self.history,

@@ -123,7 +123,8 @@ impl Clients {
             },
             processed: self.processed.map(|processed| Arc::new(processed) as _),
             send: Arc::new(self.sqs.clone()),
-            receive: Arc::new(self.sqs),
+            receive: Arc::new(self.sqs.clone()),
+            inspect: Arc::new(self.sqs),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The queues as an operator sees them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::{MessageId, PartitionKey, Queue, QueueSpec, StoreError};
+use messages::{Depth, InspectQueues, MessageId, PartitionKey, Queue, QueueSpec, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
@@ -11,24 +13,6 @@ use crate::fault::Fault;
 use crate::queues::copy_to;
 use crate::turns::remove;
 use crate::value::{nanos, parse, timestamp, uint};
-
-/// How much is in a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Depth {
-    /// Messages that may be received now.
-    pub visible: u64,
-    /// Messages that were received and not answered.
-    pub in_flight: u64,
-    /// Messages that are held back.
-    pub delayed: u64,
-}
-
-impl Depth {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.visible + self.in_flight + self.delayed
-    }
-}
 
 /// A message that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,12 +33,31 @@ pub struct DeadLetter {
     pub reason: Option<String>,
 }
 
+#[async_trait]
+impl InspectQueues for Store {
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
+        match self.count_messages().await {
+            Ok(depths) => depths.into_iter().map(|(queue, depth)| (queue, Ok(depth))).collect(),
+            Err(error) => {
+                // All of them are one file, and there is one reason.
+                let (why, retry) = (error.chain(), error.is_retryable());
+                let failed = |spec: &QueueSpec| {
+                    let doing = format!("counting the messages of queue {}", spec.queue);
+                    let again = if retry { StoreError::unavailable } else { StoreError::unusable };
+                    (spec.queue.clone(), Err(again(doing, why.clone())))
+                };
+                self.settings().queues.iter().map(failed).collect()
+            }
+        }
+    }
+}
+
 impl Store {
-    /// How much is in each queue, the empty ones included.
+    /// How much is in each queue, the empty ones included, or why none can be counted.
     ///
     /// # Errors
     /// When the store does not answer.
-    pub async fn depths(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
+    pub async fn count_messages(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
         let (queues, now) = (self.settings().queues, self.now());
         self.engine().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
     }
@@ -111,7 +114,8 @@ fn depths(db: &Connection, queues: &[QueueSpec], now: Timestamp) -> Result<BTree
     let mut depths: BTreeMap<Queue, Depth> =
         queues.iter().map(|spec| (spec.queue.clone(), Depth::default())).collect();
     let mut statement = db.prepare_cached(
-        "SELECT queue, sum(visible_at <= ?1), sum(visible_at > ?1 AND held), sum(visible_at > ?1 AND NOT held)
+        "SELECT queue, sum(visible_at <= ?1), sum(visible_at > ?1 AND held), sum(visible_at > ?1 AND NOT held),
+            min(sent_at)
          FROM message GROUP BY queue",
     )?;
     let mut rows = statement.query([nanos(now)])?;
@@ -119,7 +123,9 @@ fn depths(db: &Connection, queues: &[QueueSpec], now: Timestamp) -> Result<BTree
         let queue = Queue::from(row.get::<_, String>(0)?);
         let count = |column| row.get::<_, i64>(column).map(uint);
         if let Some(depth) = depths.get_mut(&queue) {
-            *depth = Depth { visible: count(1)?, in_flight: count(2)?, delayed: count(3)? };
+            let oldest = Duration::try_from(now.duration_since(timestamp(row.get(4)?))).unwrap_or_default();
+            *depth =
+                Depth { visible: count(1)?, in_flight: count(2)?, delayed: count(3)?, oldest: Some(oldest) };
         }
     }
     Ok(depths)

@@ -38,7 +38,7 @@ pub enum Call {
     ViewsWrite,
     /// [`outbox::ReadViews::view`].
     ViewsRead,
-    /// [`outbox::ReadViews::unfinished`].
+    /// [`outbox::ReadViews::oldest_unfinished`].
     ViewsUnfinished,
     /// [`outbox::ReadViews::unfinished_of`], and how many they are.
     ViewsUnfinishedOf,
@@ -52,6 +52,8 @@ pub enum Call {
     SessionBury,
     /// [`outbox::ReadRecords::record`].
     RecordsRead,
+    /// [`outbox::WriteRecords::write_record`].
+    RecordsWrite,
     /// [`dedup::ClaimPartition::claim`].
     LedgerClaim,
     /// [`dedup::ClaimPartition::release`].

@@ -68,7 +68,7 @@ mod upload;
 mod value;
 mod views;
 
-pub use inspect::{DeadLetter, Depth};
+pub use inspect::DeadLetter;
 pub use intercept::{Call, Intercept, Phase};
 pub use lock::{Lock, LockError};
 pub use log::MAX_DECISIONS;

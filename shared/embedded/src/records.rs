@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messages::StoreError;
 use outbox::records::Read;
-use outbox::{Key, ReadRecords, Record, Write};
+use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::Store;
@@ -17,6 +17,14 @@ impl ReadRecords for Store {
         let doing = format!("reading record {key}");
         let key = key.clone();
         self.look(Call::RecordsRead, doing, move |db| record(db, &key)).await
+    }
+}
+
+#[async_trait]
+impl WriteRecords for Store {
+    async fn write_record(&self, record: &Write) -> Result<(), StoreError> {
+        let (doing, record) = (format!("writing record {}", record.key), record.clone());
+        self.change(Call::RecordsWrite, doing, move |db| write(db, &record)).await
     }
 }
 

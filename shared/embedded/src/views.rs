@@ -58,9 +58,9 @@ impl ReadViews for Store {
         self.look(Call::ViewsRead, doing, work).await
     }
 
-    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+    async fn oldest_unfinished(&self, most: usize) -> Result<Vec<View>, StoreError> {
         let doing = "listing the views that have not ended".to_owned();
-        self.look(Call::ViewsUnfinished, doing, |db| read(db, UNFINISHED, [])).await
+        self.look(Call::ViewsUnfinished, doing, move |db| read(db, UNFINISHED, [limit(most)])).await
     }
 
     async fn count_unfinished_of(&self, list: Uuid, most: usize) -> Result<usize, StoreError> {
@@ -86,7 +86,8 @@ impl ReadViews for Store {
 }
 
 const ONE: &str = "SELECT * FROM job WHERE search_id = ?1";
-pub(crate) const UNFINISHED: &str = "SELECT * FROM job WHERE ended = 0 ORDER BY created_at, search_id";
+pub(crate) const UNFINISHED: &str =
+    "SELECT * FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
 pub(crate) const COUNT_UNFINISHED_OF: &str =
     "SELECT count(*) FROM (SELECT 1 FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2)";
 pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2";

@@ -44,6 +44,14 @@ impl Jobs {
         self.views.unfinished().await?.into_iter().map(read).collect()
     }
 
+    /// Up to `limit` of them.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<Job>, StoreError> {
+        self.views.oldest_unfinished(limit).await?.into_iter().map(read).collect()
+    }
+
     /// How many jobs of a project had not ended when they were written last, which is a minute ago at most; up to `limit`.
     ///
     /// # Errors

@@ -41,7 +41,10 @@ pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{Measure, Observation, Observe, Reporter, Verdict};
 pub use payload::{Kind, Payload, ReadError};
-pub use queue::{Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages, send_one};
+pub use queue::{
+    Depth, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages,
+    send_one,
+};
 pub use store::StoreError;
 pub use trace::Traceparent;
 

@@ -1,6 +1,7 @@
 //! The queues: sending to them and receiving from them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -209,4 +210,31 @@ pub trait ReceiveMessages: Send + Sync {
     /// When the queue does not answer; the message becomes visible again by itself.
     async fn answer(&self, queue: &Queue, receipt: &str, disposition: &Disposition)
     -> Result<(), StoreError>;
+}
+
+/// How much is in a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Messages that may be received now.
+    pub visible: u64,
+    /// Messages that were received and not answered.
+    pub in_flight: u64,
+    /// Messages that are held back.
+    pub delayed: u64,
+    /// How long ago the oldest of them was sent; none when there is none, or the queue does not tell.
+    pub oldest: Option<Duration>,
+}
+
+impl Depth {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.visible + self.in_flight + self.delayed
+    }
+}
+
+/// Tells how much is in queues.
+#[async_trait]
+pub trait InspectQueues: Send + Sync {
+    /// How much is in each queue that is known here, the empty ones included. Counts of a service may be some seconds old.
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>>;
 }

@@ -8,7 +8,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::options::ReadConcern;
 use mongodb::{ClientSession, Collection};
 use outbox::records::Read;
-use outbox::{Key, ReadRecords, Record, Write};
+use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use serde_json::Value;
 
 use crate::Mongo;
@@ -43,6 +43,27 @@ impl ReadRecords for Mongo {
             found.await?.as_ref().map(decode).transpose()
         };
         self.call(format!("reading record {key}"), work).await
+    }
+}
+
+#[async_trait]
+impl WriteRecords for Mongo {
+    async fn write_record(&self, Write { key, body }: &Write) -> Result<(), StoreError> {
+        let work = async {
+            let records = self.collection(collections::RECORD);
+            let update =
+                || Ok::<_, Fault>(doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: 1_i64 } });
+            let written = records.update_one(doc! { ID: id(key) }, update()?).upsert(true).await;
+            match written {
+                // Somebody has created it at the same moment: now it is there.
+                Err(error) if is_code(&error, DUPLICATE_KEY) => {
+                    records.update_one(doc! { ID: id(key) }, update()?).await?;
+                }
+                written => drop(written?),
+            }
+            Ok(())
+        };
+        self.call(format!("writing record {key}"), work).await
     }
 }
 

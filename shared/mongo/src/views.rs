@@ -102,10 +102,18 @@ impl ReadViews for Mongo {
         self.call(format!("reading the view of partition {partition}"), work).await
     }
 
-    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
+        if limit == 0 {
+            // MongoDB takes 0 for no limit.
+            return Ok(Vec::new());
+        }
         let work = async {
             let views = self.collection(collections::VIEW);
-            let found = views.find(doc! { ENDED: false }).sort(doc! { CREATED_AT: 1, ID: 1 }).await?;
+            let found = views
+                .find(doc! { ENDED: false })
+                .sort(doc! { CREATED_AT: 1, ID: 1 })
+                .limit(int(limit))
+                .await?;
             found.map_err(Fault::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
         };
         self.call("listing the unfinished views".to_owned(), work).await

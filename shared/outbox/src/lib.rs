@@ -7,7 +7,7 @@
 //! - [`dispatch`]: performing entries, fresh ones and overdue ones;
 //! - [`sweep`]: finding and claiming what is due, wherever it is stored;
 //! - [`session`]: the transactional session, for code outside a message handler;
-//! - [`records`]: an application's own data, read and written by sessions;
+//! - [`records`]: an application's own data, read and written by sessions, or by themselves;
 //! - [`control`]: what finds out what became of a session, and leaves nothing unsent.
 //!
 //! What the crate does not do: it keeps no order between entries, and it does not promise that an entry is
@@ -26,7 +26,7 @@ pub use control::DispatchOutbox;
 pub use dispatch::Dispatcher;
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
-pub use records::{Key, ReadRecords, Record, Write};
+pub use records::{Key, ReadRecords, Record, Write, WriteRecords};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
 pub use sweep::{Claimed, InspectOutbox, Owner, Pending, Stored, SweepOutbox, Treatment, Unreadable};
 pub use views::{Cursor, Page, ReadViews, View, WriteViews};

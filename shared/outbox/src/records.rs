@@ -65,3 +65,13 @@ pub trait ReadRecords: Send + Sync {
     /// When the store does not answer.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError>;
 }
+
+/// Writes records without a session: what no message depends on.
+#[async_trait]
+pub trait WriteRecords: Send + Sync {
+    /// Stores a record as its next revision, whatever is there. A session that has read an earlier one is refused.
+    ///
+    /// # Errors
+    /// When the store does not answer; the record may be stored.
+    async fn write_record(&self, write: &Write) -> Result<(), StoreError>;
+}

@@ -148,7 +148,15 @@ pub trait ReadViews: Send + Sync {
     ///
     /// # Errors
     /// As [`ReadViews::view`].
-    async fn unfinished(&self) -> Result<Vec<View>, StoreError>;
+    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
+        self.oldest_unfinished(usize::MAX).await
+    }
+
+    /// Up to `limit` of them.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError>;
 
     /// How many of a list have not ended, up to `limit`.
     ///

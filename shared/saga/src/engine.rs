@@ -8,13 +8,13 @@ use std::sync::Arc;
 use dedup::guard::{self, Handler};
 use dedup::{CheckTokens, ClaimPartition, GrantTokens, RememberProcessed, filter};
 use messages::{
-    Consumer, Host, Message, MessageId, Observe, PartitionKey, Payload, Queue, ReceiveMessages, Reporter,
-    SendMessages, SessionId, StoreError, Token,
+    Consumer, Host, InspectQueues, Message, MessageId, Observe, PartitionKey, Payload, Queue,
+    ReceiveMessages, Reporter, SendMessages, SessionId, StoreError, Token,
 };
 use outbox::session::{self, CommitError, Options, SettleSessions};
 use outbox::{
     CommitSession, DispatchOutbox, Dispatcher, InspectOutbox, Key, Policy, ReadRecords, ReadViews, Record,
-    Session, StageError, View, WriteViews,
+    Session, StageError, View, WriteRecords, WriteViews,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -26,6 +26,7 @@ use crate::operator::Operator;
 use crate::runner::{self, run};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
+use crate::sweeps::Sweeps;
 use crate::system::{Missing, Source, System};
 use crate::views::Views;
 
@@ -49,6 +50,8 @@ pub struct Stores {
     pub session_outbox: Arc<dyn InspectOutbox>,
     /// Reads an application's records.
     pub records: Arc<dyn ReadRecords>,
+    /// Writes them without a session.
+    pub write_records: Arc<dyn WriteRecords>,
     /// Reads views.
     pub read_views: Arc<dyn ReadViews>,
     /// Writes them.
@@ -70,6 +73,7 @@ impl Stores {
             + CommitSession
             + SettleSessions
             + ReadRecords
+            + WriteRecords
             + ReadViews
             + WriteViews
             + KeepFailures
@@ -83,6 +87,7 @@ impl Stores {
             settle_sessions: store.clone(),
             session_outbox: Arc::new(session_outbox),
             records: store.clone(),
+            write_records: store.clone(),
             read_views: store.clone(),
             write_views: store.clone(),
             failures: store.clone(),
@@ -123,6 +128,8 @@ pub struct Engine {
     pub send: Arc<dyn SendMessages>,
     /// Where they are received, and answered.
     pub receive: Arc<dyn ReceiveMessages>,
+    /// How much there is.
+    pub inspect: Arc<dyn InspectQueues>,
     /// Time, sleep and randomness.
     pub host: Arc<dyn Host>,
     /// Receives every decision about a message.
@@ -264,6 +271,19 @@ impl Engine {
             drains: system.dead_letters(),
             behind,
             reporter: self.reporter(function),
+        })
+    }
+
+    /// When outboxes were swept.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn sweeps(&self) -> Result<Sweeps, Missing> {
+        let stores = self.stores()?;
+        Ok(Sweeps {
+            records: Arc::clone(&stores.records),
+            write: Arc::clone(&stores.write_records),
+            host: Arc::clone(&self.host),
         })
     }
 

@@ -17,6 +17,7 @@
 //! - [`operator`]: what an operator does with effects that were given up;
 //! - [`failures`]: everything that was given up, in one place, and putting it back to work;
 //! - [`history`]: what was decided about each message, kept where it can be looked up;
+//! - [`sweeps`]: when outboxes were swept, for whoever wants to know;
 //! - [`system`]: an application's queues and functions as one table.
 //!
 //! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
@@ -33,6 +34,7 @@ mod round;
 pub mod runner;
 pub mod settings;
 pub mod state_machine;
+pub mod sweeps;
 pub mod system;
 pub mod views;
 
@@ -48,5 +50,6 @@ pub use operator::Operator;
 pub use runner::{Ports, run};
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};
+pub use sweeps::Sweeps;
 pub use system::{Function, Missing, Service, Source, System};
 pub use views::Views;

@@ -44,7 +44,15 @@ impl<S: Saga> Views<S> {
     /// # Errors
     /// As [`Views::view`].
     pub async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
-        let mut views = self.refresh(self.written.unfinished().await?).await?;
+        self.oldest_unfinished(usize::MAX).await
+    }
+
+    /// Up to `limit` of them.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
+        let mut views = self.refresh(self.written.oldest_unfinished(limit).await?).await?;
         views.retain(|view| !view.ended);
         Ok(views)
     }

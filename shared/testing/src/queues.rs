@@ -1,8 +1,9 @@
-//! What [`SendMessages`] and [`ReceiveMessages`] promise.
+//! What [`SendMessages`], [`ReceiveMessages`] and [`InspectQueues`] promise.
 //!
 //! - [`delivery`]: one message: hidden, held back, delivered again;
 //! - [`dead_letters`]: messages that are given up;
 //! - [`batches`]: several messages at once;
+//! - [`depths`]: how much there is;
 //! - [`fairness`]: messages of several partitions.
 //!
 //! A receive of a real queue may return fewer messages than there are, and in any order; the suite asks again
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use messages::queue::MAX_BATCH;
 use messages::{
-    Disposition, Host, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendMessages, StoreError,
+    Disposition, Host, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendMessages,
+    StoreError,
 };
 
 use crate::{Checked, sample};
@@ -20,6 +22,7 @@ use crate::{Checked, sample};
 pub mod batches;
 pub mod dead_letters;
 pub mod delivery;
+pub mod depths;
 pub mod fairness;
 
 /// What is under test.
@@ -28,6 +31,8 @@ pub struct Ports<'a> {
     pub send: &'a dyn SendMessages,
     /// Receives.
     pub receive: &'a dyn ReceiveMessages,
+    /// Tells how much there is.
+    pub inspect: &'a dyn InspectQueues,
     /// Ids and time: the clock that the queues go by.
     pub host: &'a dyn Host,
     /// What is agreed about the queues under test.
@@ -48,6 +53,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     delivery::all(ports).await?;
     dead_letters::all(ports).await?;
     batches::all(ports).await?;
+    depths::all(ports).await?;
     if ports.fair { fairness::all(ports).await } else { Ok(()) }
 }
 

@@ -1,4 +1,4 @@
-//! What [`CommitSession`], [`SettleSessions`], [`ReadRecords`] and the [`SweepOutbox`] of sessions promise.
+//! What [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of sessions promise.
 //!
 //! - here: messages and views, both or neither;
 //! - [`records`]: an application's own data.
@@ -8,7 +8,7 @@ use messages::{Host, PartitionKey, SessionId, StoreError};
 use outbox::session::Found;
 use outbox::{
     CommitSession, Committed, Entry, Owner, ReadRecords, ReadViews, SessionRecord, SettleSessions,
-    Settlement, SweepOutbox,
+    Settlement, SweepOutbox, WriteRecords,
 };
 
 use crate::{Checked, outboxes, sample};
@@ -27,6 +27,8 @@ pub struct Ports<'a> {
     pub views: &'a dyn ReadViews,
     /// Reads the records that they write.
     pub records: &'a dyn ReadRecords,
+    /// Writes records without a session.
+    pub write_records: &'a dyn WriteRecords,
     /// Ids and time.
     pub host: &'a dyn Host,
 }

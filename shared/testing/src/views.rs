@@ -112,6 +112,10 @@ pub async fn unfinished_ones_are_listed_the_oldest_first(ports: &Ports<'_>) -> C
     let listed = ports.views.written.unfinished().await?;
     let ours: Vec<View> = listed.into_iter().filter(|view| ids.contains(&view.partition)).collect();
     assert_eq!(ours, views.into_iter().take(2).rev().collect::<Vec<_>>());
+    for limit in [0, 1] {
+        let first = ports.views.written.oldest_unfinished(limit).await?;
+        assert_eq!(first, ports.views.written.unfinished().await?[..limit]);
+    }
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
 mod failures;
+mod health;
 mod history;
 mod lists;
+mod live;
 mod raw;
 mod results;
 mod searches;

@@ -355,6 +355,7 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
         processed: Ok(shared.clone()),
         send: shared.clone(),
         receive: shared.clone(),
+        inspect: shared.clone(),
         host: shared.clone(),
         observer: shared,
         history: None,

@@ -14,6 +14,7 @@ mod disk;
 mod failures;
 mod faults;
 mod fixtures;
+mod health;
 mod hostile_text;
 mod inspect;
 mod interrupt;

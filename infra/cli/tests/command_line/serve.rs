@@ -15,7 +15,7 @@ use crate::program::{Program, bundled};
 pub(crate) const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
 /// Where its searches are.
 const SEARCHES: &str = "/projects/8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77/searches";
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub(crate) struct Server {
@@ -326,5 +326,30 @@ async fn what_a_kill_interrupts_the_next_start_finishes() -> Tested {
         let ended = server.until_ended(&search).await?;
         assert_eq!((&ended["state"], &ended["studies"]), (&"Completed".into(), &3.into()), "{ended}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_follows_a_search_is_told_of_its_end() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let announced = json_of(server.announce(None, &search("followed")).await?).await?;
+    let id = announced["search_id"].as_str().unwrap();
+    let mut followed = server.get(&format!("{SEARCHES}/{id}/events")).await?;
+    assert_eq!(followed.headers()["content-type"], "text/event-stream");
+    let mut project = server.get(&format!("/projects/{PROJECT}/events")).await?;
+    server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
+    let mut seen = String::new();
+    // It ends with the search.
+    while let Some(piece) = tokio::time::timeout(PATIENCE, followed.chunk()).await?? {
+        seen.push_str(std::str::from_utf8(&piece)?);
+    }
+    let states = seen.lines().filter_map(|line| line.strip_prefix("data: "));
+    let states: Vec<Value> = states.map(serde_json::from_str).collect::<Result<_, _>>()?;
+    assert_eq!(states.first().unwrap()["state"], "Uploading", "{seen}");
+    assert_eq!(states.last().unwrap()["state"], "Completed", "{seen}");
+    assert!(project.chunk().await?.is_some());
+    // Nobody reads on, and nobody hangs up.
+    assert_eq!(server.stop(), Some(0));
     Ok(())
 }

@@ -112,7 +112,12 @@ fn finds_a_queue_that_is_not_as_agreed() {
 
 #[test]
 fn finds_wildcards() {
-    finds("Action: dynamodb:UpdateItem", "Action: dynamodb:*", "StartUploadRole", "allows dynamodb:*");
+    finds(
+        "Action: [dynamodb:GetItem, dynamodb:UpdateItem]",
+        "Action: [dynamodb:GetItem, dynamodb:*]",
+        "StartUploadRole",
+        "allows dynamodb:*",
+    );
     finds(
         "Resource: !GetAtt LedgerTable.Arn",
         "Resource: \"*\"",

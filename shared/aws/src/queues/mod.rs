@@ -2,7 +2,8 @@
 //!
 //! - [`Queues`]: where the queues are;
 //! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs that receive
-//!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it.
+//!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it;
+//!   [`messages::InspectQueues`] for whoever asks how they are.
 //!
 //! A batch call succeeds while entries of it fail: every entry's result is looked at, and only what failed for a
 //! reason that may pass is sent again, a few times within the call. What is still not sent then is the outbox's.
@@ -13,6 +14,7 @@
 mod attributes;
 mod batch;
 mod entries;
+mod inspect;
 mod receipt;
 mod receive;
 mod send;

@@ -58,7 +58,7 @@ async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> Tested {
     let Depot { store, folder, host } = depot;
     drop(store);
     let after = Store::open(folder.path(), host, Settings::new(&QUEUES))?;
-    assert_eq!(after.depths().await?[&SAGA].visible, 1);
+    assert_eq!(after.count_messages().await?[&SAGA].visible, 1);
     Ok(())
 }
 

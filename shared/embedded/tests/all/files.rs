@@ -70,7 +70,7 @@ async fn a_refused_upload_leaves_neither_file_nor_notification() -> Tested {
     form.fields.clear();
     assert!(matches!(depot.store.upload(&form, [1].as_slice()).await, Err(UploadError::NotGranted { .. })));
     assert_eq!(files(&depot), 0);
-    assert_eq!(depot.store.depths().await?[&queues::UPLOADS].total(), 0);
+    assert_eq!(depot.store.count_messages().await?[&queues::UPLOADS].total(), 0);
     Ok(())
 }
 
@@ -88,7 +88,7 @@ async fn a_form_is_used_up_by_the_first_upload_that_is_complete() -> Tested {
     depot.host.advance(Duration::from_secs(61));
     assert!(matches!(depot.store.check_form(&again).await, Err(UploadError::Used)));
     assert_eq!(files(&depot), 1);
-    assert_eq!(depot.store.depths().await?[&queues::UPLOADS].total(), 1);
+    assert_eq!(depot.store.count_messages().await?[&queues::UPLOADS].total(), 1);
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use embedded::Depth;
 use imports::queues;
+use messages::Depth;
 use messages::{
     Disposition, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages, StoreError,
 };
@@ -48,8 +48,11 @@ async fn depths_tell_visible_held_and_delayed_messages_apart() -> Tested {
         send(&depot, queues::PARSE, delay).await?;
     }
     let held = depot.store.receive(&queues::PARSE, 1, VISIBILITY).await?;
-    let depths = depot.store.depths().await?;
-    assert_eq!(depths[&queues::PARSE], Depth { visible: 2, in_flight: 1, delayed: 1 });
+    let depths = depot.store.count_messages().await?;
+    assert_eq!(
+        depths[&queues::PARSE],
+        Depth { visible: 2, in_flight: 1, delayed: 1, oldest: Some(Duration::ZERO) }
+    );
     assert_eq!(depths.len(), queues::QUEUES.len());
     assert_eq!(held.len(), 1);
     Ok(())
@@ -62,7 +65,7 @@ async fn a_receipt_ends_with_its_visibility_timeout() -> Tested {
     let held = receive(&depot, &queues::SAGA).await?.remove(0);
     depot.host.advance(VISIBILITY);
     depot.store.answer(&queues::SAGA, &held.receipt, &Disposition::Acknowledge).await?;
-    assert_eq!(depot.store.depths().await?[&queues::SAGA].visible, 1);
+    assert_eq!(depot.store.count_messages().await?[&queues::SAGA].visible, 1);
     let error = depot.store.answer(&queues::SAGA, "nonsense", &Disposition::Acknowledge).await;
     assert!(!error.unwrap_err().is_retryable());
     Ok(())
@@ -139,6 +142,6 @@ async fn a_queue_that_is_not_in_the_table_takes_nothing_and_keeps_nothing_else_b
     assert!(matches!(&sent[..], [Err(SendError::UnknownQueue(queue)), Ok(())] if *queue == queues::SAGA));
     assert_eq!(receive(&depot, &queues::PARSE).await?.len(), 1);
     assert!(!receive(&depot, &queues::SAGA).await.unwrap_err().is_retryable());
-    assert_eq!(depot.store.depths().await?.len(), IMPATIENT.len());
+    assert_eq!(depot.store.count_messages().await?.len(), IMPATIENT.len());
     Ok(())
 }

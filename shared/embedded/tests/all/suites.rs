@@ -94,6 +94,7 @@ async fn sessions() -> Tested {
         sweep: &sweep,
         views: &store,
         records: &store,
+        write_records: &store,
         host: &*host,
     };
     testing::sessions::all(&ports).await
@@ -138,6 +139,7 @@ async fn queues() -> Tested {
     let ports = testing::queues::Ports {
         send: &store,
         receive: &store,
+        inspect: &store,
         host: &*host,
         queues: &QUEUES,
         queue: queues::SAGA,

@@ -4,7 +4,7 @@
 //! is put back to work once, at a pace, by somebody whose name is written down.
 //!
 //! - [`record`]: one failure, and what seeing it again makes of it;
-//! - [`fingerprint`]: which reasons are one cause;
+//! - [`mod@fingerprint`]: which reasons are one cause;
 //! - [`store`]: the port to where they are kept;
 //! - [`keeper`]: [`Failures`] gathers them;
 //! - [`retry`]: operations, which put many of them back to work.

@@ -24,8 +24,27 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_refused_session_leaves_nothing_and_may_be_committed_anew(ports).await?;
     a_session_that_was_given_up_writes_no_record(ports).await?;
     a_repeated_commit_writes_no_record_again(ports).await?;
+    a_record_written_without_a_session_counts_as_one_that_changed(ports).await?;
     of_two_commits_at_once_one_is_refused(ports).await?;
     of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports).await
+}
+
+/// Nothing of it differs from one that a session wrote.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_record_written_without_a_session_counts_as_one_that_changed(ports: &Ports<'_>) -> Checked {
+    let key = fresh(ports);
+    for (revision, body) in [(1, json!("a")), (2, json!({ "b": 1 }))] {
+        ports.write_records.write_record(&write(&key, body.clone())).await?;
+        assert_eq!(ports.records.record(&key).await?, Some(Record { revision, body }));
+    }
+    put(ports, &key, json!("c"), 0).await?;
+    let reader = Prepared::with_records(ports, 0, vec![read(&key, 3)], vec![write(&key, json!("d"))])?;
+    ports.write_records.write_record(&write(&key, json!("e"))).await?;
+    assert_eq!(reader.commit(ports).await?, Committed::Changed);
+    assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 4, body: json!("e") }));
+    Ok(())
 }
 
 /// A record that nobody has used.

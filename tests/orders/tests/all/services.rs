@@ -217,6 +217,7 @@ async fn sagas_sessions_and_views() -> Tested {
         sweep: &sweep,
         views: store,
         records: store,
+        write_records: store,
         host: &SystemHost,
     };
     testing::sessions::all(&ports).await?;
@@ -249,6 +250,7 @@ async fn queues() -> Tested {
         let ports = testing::queues::Ports {
             send: &queues,
             receive: &queues,
+            inspect: &queues,
             host: &SystemHost,
             queues: &QUEUES,
             queue: WAREHOUSE,

@@ -43,6 +43,7 @@ async fn sessions() -> Tested {
         sweep: &sweep,
         views: &store,
         records: &store,
+        write_records: &store,
         host: &*host,
     };
     testing::sessions::all(&ports).await
@@ -77,6 +78,7 @@ async fn queues() -> Tested {
         let ports = testing::queues::Ports {
             send: &store,
             receive: &store,
+            inspect: &store,
             host: &*host,
             queues: &QUEUES,
             queue,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
-use outbox::{Cursor, Key, Page, ReadRecords, ReadViews, Record, View, WriteViews};
+use outbox::{Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews};
 use uuid::Uuid;
 
 use crate::access::short;
@@ -45,11 +45,10 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, move |world| world.views.get(&partition).cloned()).await
     }
 
-    async fn unfinished(&self) -> Result<Vec<View>, StoreError> {
-        let unfinished = |world: &mut World| {
-            let mut views = world.views_that(|view| !view.ended);
-            views.reverse();
-            views
+    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
+        let unfinished = move |world: &mut World| {
+            let views = world.views_that(|view| !view.ended);
+            views.into_iter().rev().take(limit).collect()
         };
         self.call(Call::VIEWS_READ, unfinished).await
     }
@@ -88,5 +87,16 @@ impl ReadRecords for Port {
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         let key = key.clone();
         self.call(Call::RECORDS_READ, move |world| world.records.get(&key).cloned()).await
+    }
+}
+
+#[async_trait]
+impl WriteRecords for Port {
+    async fn write_record(&self, Write { key, body }: &Write) -> Result<(), StoreError> {
+        self.universe.with(|world| {
+            let revision = world.records.get(key).map_or(0, |record| record.revision) + 1;
+            world.records.insert(key.clone(), Record { revision, body: body.clone() });
+        });
+        Ok(())
     }
 }

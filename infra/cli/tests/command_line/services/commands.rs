@@ -92,3 +92,29 @@ async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested 
     })
     .await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_names_what_is_not_there_and_counts_what_is() -> Tested {
+    Environment::with(async |environment| {
+        let program = environment.program();
+        program.import(&[bundled("psycinfo.ris")], &[]);
+        let run = program.run(&["health", "--json"]);
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        let report = run.json();
+        let names: Vec<&str> =
+            report["parts"].as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
+        assert!(names.starts_with(&["database", "ledger"]), "{names:?}");
+        assert!(names.contains(&"queue saga"), "{names:?}");
+        assert_eq!(report["searches"]["Parsing"], 0);
+        assert!(report["last_sweep"].is_string(), "the import has swept");
+
+        let setting = backend::queue_setting(&imports::queues::SAGA);
+        let gone = format!("{}-gone", environment.settings[&setting]);
+        let run = environment.but(&setting, &gone).program().run(&["health", "--json"]);
+        assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+        let concerns = run.json()["concerns"].to_string();
+        assert!(concerns.contains("queue saga: ") && !concerns.contains("http"), "{concerns}");
+        Ok(())
+    })
+    .await
+}

@@ -6,7 +6,7 @@ use functions::SYSTEM;
 use imports::Ports;
 use imports::ports::{BUCKET, OBJECTS, UPLOADS};
 use messages::{Queue, QueueSpec};
-use saga::Service;
+use saga::{Service, Source};
 use serde_json::Value;
 
 use super::Finding;
@@ -91,6 +91,11 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
     let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
+    if program.source == Source::Requests {
+        // Whoever asks how the deployment is is told how much is in these queues.
+        let counted = program.sends.iter().map(queue);
+        grants.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)));
+    }
     let drains = program.drains.iter().map(queue);
     grants.extend(drains.flat_map(|queue| on(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], queue)));
     let bucket = bucket(template);

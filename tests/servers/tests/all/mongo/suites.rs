@@ -92,6 +92,7 @@ async fn sessions_on(scratch: &Scratch) -> Tested {
         sweep: &sweep,
         views: store,
         records: store,
+        write_records: store,
         host: &SystemHost,
     };
     testing::sessions::all(&ports).await

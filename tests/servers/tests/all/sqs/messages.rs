@@ -22,6 +22,7 @@ async fn queues() -> Tested {
         let ports = testing::queues::Ports {
             send: &sqs,
             receive: &sqs,
+            inspect: &sqs,
             host: &SystemHost,
             queues: &QUEUES,
             queue: queues::SAGA,

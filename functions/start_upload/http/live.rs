@@ -1,0 +1,288 @@
+//! Changes as they happen: Server-Sent Events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+//!
+//! An event's id stands for all that its stream has shown by then. A client that comes back with the id of what is there
+//! now is sent nothing, and with any other one everything that is open or late in the list: so what it has missed is
+//! never guessed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use futures::{Stream, stream};
+use imports::{Job, ProjectId, SearchId};
+use messages::StoreError;
+use messages::store::chain;
+use uuid::Uuid;
+
+use super::asked::{AskedProject, AskedSearch};
+use super::problem::{Problem, Refused};
+use super::view::{Details, SearchView};
+use super::{Answer, Answers, Api};
+use crate::start_upload::{Caller, StartUpload, Wanted};
+
+/// How long to wait between two looks for changes.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// After so many looks that found nothing a comment is sent, every 15 s: so both sides see whether the other is there.
+const HEARTBEAT_LOOKS: u32 = 30;
+/// How many streams there are at most: each costs a few reads at every look.
+const MAX_STREAMS: usize = 64;
+/// The most searches of a project that a stream looks at: those that have not ended, and the latest.
+const MAX_OPEN: usize = 100;
+const LATEST: usize = 20;
+/// What a stream begins with: how soon a client is to come back, in milliseconds.
+const BEGIN: &[u8] = b"retry: 2000\n\n";
+const HEARTBEAT: &[u8] = b":\n\n";
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Changes of a project's searches, as they happen.
+///
+/// An event `search` has the JSON of a search as it is when it is asked for by itself: at the beginning each one that has
+/// not ended (at most 100) and the latest 20, and then whatever has changed. Where `/config.json` does not say `live`, poll
+/// with ETags instead.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/events",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+    ),
+    responses(
+        (status = 200, description = "Events, until the client goes", body = SearchView, content_type = "text/event-stream"),
+        (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn follow_project(
+    State(api): State<Arc<Api>>,
+    AskedProject(project): AskedProject,
+    headers: HeaderMap,
+) -> Answer {
+    follow(api, Scope::Project(project), &headers).await
+}
+
+/// Changes of one search, as they happen, until it has ended.
+///
+/// To a client that has its end already the answer is 204, which tells it not to come back.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/events",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+    ),
+    responses(
+        (status = 200, description = "Events, until the search has ended or the client goes", body = SearchView, content_type = "text/event-stream"),
+        (status = 204, description = "The search has ended, and the client knows it"),
+        (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn follow_search(
+    State(api): State<Arc<Api>>,
+    AskedSearch { caller, search }: AskedSearch,
+    headers: HeaderMap,
+) -> Answer {
+    follow(api, Scope::Search(caller, search), &headers).await
+}
+
+async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
+    let mut known = Known::default();
+    let first = scope.look(&api.function, &known).await?;
+    if matches!(scope, Scope::Search(..)) && first.is_empty() {
+        return Err(Problem::no_such_search());
+    }
+    if api.answers == Answers::Whole {
+        let detail = "this deployment does not stream changes; poll with ETags instead";
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
+    }
+    let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
+    let (text, now) = (changes(&first, &known), Known::of(&first));
+    let is_seen = seen.is_some_and(|seen| now.id() == seen);
+    let is_over = scope.is_over(&now);
+    if is_seen && is_over {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let place = Place::take(&api)?;
+    known = now;
+    let mut begin = BEGIN.to_vec();
+    begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
+    let live = Live { place, scope, known, begin: Some(begin), quiet: 0 };
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, Body::from_stream(live.pieces())).into_response())
+}
+
+/// What is followed.
+enum Scope {
+    Project(ProjectId),
+    Search(Caller, SearchId),
+}
+
+/// A search as it is now.
+struct Found {
+    search: SearchId,
+    has_ended: bool,
+    tag: Uuid,
+    /// What is shown of it; none when it is known that this has not changed.
+    json: Option<Vec<u8>>,
+}
+
+impl Scope {
+    async fn look(&self, function: &StartUpload, known: &Known) -> Result<Vec<Found>, StoreError> {
+        let jobs = match self {
+            Self::Search(caller, search) => function.find(caller, *search).await?.into_iter().collect(),
+            Self::Project(project) => of_project(function, *project, known).await?,
+        };
+        let mut found = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            found.push(known.found(function, job).await?);
+        }
+        Ok(found)
+    }
+
+    fn is_over(&self, known: &Known) -> bool {
+        matches!(self, Self::Search(..)) && known.0.values().all(|(_, has_ended)| *has_ended)
+    }
+}
+
+/// Those that have not ended, the latest, and those that had not ended when they were looked at last.
+async fn of_project(
+    function: &StartUpload,
+    project: ProjectId,
+    known: &Known,
+) -> Result<Vec<Job>, StoreError> {
+    let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
+    jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
+    let mut jobs: BTreeMap<SearchId, Job> = jobs.into_iter().map(|job| (job.search_id, job)).collect();
+    for (search, (_, has_ended)) in &known.0 {
+        if !has_ended && !jobs.contains_key(search) {
+            let caller = Caller::In([project].into());
+            jobs.extend(function.find(&caller, *search).await?.map(|job| (*search, job)));
+        }
+    }
+    Ok(jobs.into_values().collect())
+}
+
+/// What a client has been shown: each search's tag, and whether it had ended.
+#[derive(Default)]
+struct Known(BTreeMap<SearchId, (Uuid, bool)>);
+
+impl Known {
+    fn of(found: &[Found]) -> Self {
+        Self(found.iter().map(|found| (found.search, (found.tag, found.has_ended))).collect())
+    }
+
+    /// Stands for all of it.
+    fn id(&self) -> String {
+        let pairs = self.0.iter().flat_map(|(search, (tag, _))| [search.as_uuid(), *tag]);
+        let bytes: Vec<u8> = pairs.flat_map(Uuid::into_bytes).collect();
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes).simple().to_string()
+    }
+
+    /// A search as it is now. One that is known to have ended does not change any more, and is not read again.
+    async fn found(&self, function: &StartUpload, job: Job) -> Result<Found, StoreError> {
+        let (search, has_ended) = (job.search_id, job.state.has_ended());
+        if let Some((tag, true)) = self.0.get(&search) {
+            return Ok(Found { search, has_ended, tag: *tag, json: None });
+        }
+        let progress = function.jobs.progress(search).await?;
+        let duplicates = function.duplicates(&job).await?;
+        let view = SearchView::of(job, Some(&Details { progress, duplicates }));
+        let json = serde_json::to_vec(&view)
+            .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
+        let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
+        Ok(Found { search, has_ended, tag, json: Some(json) })
+    }
+}
+
+/// An event for each search that is not as it is known to be; none when all are. Only the last one has an id: a client that
+/// has not seen them all goes on from before the first.
+fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let is_new = |found: &&Found| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
+    let mut new = found.iter().filter(is_new).filter_map(|found| found.json.as_ref()).peekable();
+    new.peek()?;
+    while let Some(json) = new.next() {
+        if new.peek().is_none() {
+            text.extend(format!("id: {}\n", Known::of(found).id()).into_bytes());
+        }
+        // JSON has no line breaks.
+        text.extend_from_slice(b"event: search\ndata: ");
+        text.extend_from_slice(json);
+        text.extend_from_slice(b"\n\n");
+    }
+    Some(text)
+}
+
+/// A place among the streams, given back when it is dropped.
+struct Place(Arc<Api>);
+
+impl Place {
+    fn take(api: &Arc<Api>) -> Result<Self, Problem> {
+        let one_more = |count| (count < MAX_STREAMS).then_some(count + 1);
+        match api.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Self(Arc::clone(api))),
+            Err(_) => {
+                let detail = "too many clients follow changes; poll with ETags instead, or try again";
+                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many streams there are.
+pub(super) fn count(streams: &AtomicUsize) -> u64 {
+    streams.load(Ordering::Relaxed).try_into().unwrap_or(u64::MAX)
+}
+
+/// A stream of events, of which the next piece is made when the one before is sent.
+struct Live {
+    place: Place,
+    scope: Scope,
+    known: Known,
+    begin: Option<Vec<u8>>,
+    /// How many looks in a row have found nothing.
+    quiet: u32,
+}
+
+impl Live {
+    /// A store that does not answer any more ends the stream, and the client comes back.
+    fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
+        stream::try_unfold(self, async |mut live| {
+            let piece = live.next().await.inspect_err(|error| {
+                tracing::error!(error = chain(error), "a stream of events broke off");
+            })?;
+            Ok(piece.map(|piece| (piece, live)))
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(begin) = self.begin.take() {
+            return Ok(Some(begin));
+        }
+        let function = &self.place.0.function;
+        while !self.scope.is_over(&self.known) {
+            function.host().sleep(LOOK_EVERY).await;
+            let found = self.scope.look(function, &self.known).await?;
+            let changes = changes(&found, &self.known);
+            self.known = Known::of(&found);
+            self.quiet += 1;
+            if changes.is_some() || self.quiet == HEARTBEAT_LOOKS {
+                self.quiet = 0;
+                return Ok(Some(changes.unwrap_or_else(|| HEARTBEAT.to_vec())));
+            }
+        }
+        Ok(None)
+    }
+}

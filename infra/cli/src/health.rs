@@ -1,0 +1,78 @@
+//! How the place is that this program works on.
+
+use functions::health::{Health, QueueReport, Report};
+use local::output;
+
+use crate::args;
+use crate::table::{Column, table};
+use crate::words::{ago, counted};
+use crate::workspace::{self, Workspace};
+
+/// Tells how everything is; whether nobody has to do anything about it.
+pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let report = Health::over(workspace.ports())?.report().await;
+    if args.output.json {
+        output::json(&report)?;
+    } else {
+        show(&report, &workspace)?;
+    }
+    Ok(report.concerns.is_empty())
+}
+
+fn show(report: &Report, workspace: &Workspace) -> anyhow::Result<()> {
+    let columns = [Column::Whole("what"), Column::Text("how it is")];
+    let parts = report.parts.iter().map(|part| vec![part.name.clone(), part.why.unwrap_or("ok").to_owned()]);
+    let facts = facts(report, workspace).into_iter().map(|(what, how)| vec![what.to_owned(), how]);
+    output::block(&table(&columns, parts.chain(facts)))?;
+    if !report.queues.is_empty() {
+        let columns = [
+            Column::Whole("queue"),
+            Column::Number("visible"),
+            Column::Number("in flight"),
+            Column::Number("delayed"),
+            Column::Number("oldest, s"),
+        ];
+        output::line("")?;
+        output::block(&table(&columns, report.queues.iter().map(row)))?;
+    }
+    output::line("")?;
+    match report.concerns.as_slice() {
+        [] => output::line("all is well")?,
+        concerns => concerns.iter().try_for_each(|concern| output::line(concern))?,
+    }
+    Ok(())
+}
+
+/// What is not known is left out.
+fn facts(report: &Report, workspace: &Workspace) -> Vec<(&'static str, String)> {
+    let Some(searches) = &report.searches else { return Vec::new() };
+    let swept = report.last_sweep.as_ref().and_then(|at| at.parse().ok());
+    let swept = swept.map_or("never".to_owned(), |at| ago(at, workspace.host().now()));
+    let effect = report.oldest_effect_seconds;
+    let effect = effect
+        .map_or("none is due".to_owned(), |age| format!("due for {}", counted(age, "second", "seconds")));
+    let states = searches.iter().map(|(state, count)| format!("{count} {state}"));
+    let failures = |count: Option<u64>| count.map_or("not known".to_owned(), |count| count.to_string());
+    let operation = report.operation.as_ref().map_or("none".to_owned(), |operation| {
+        format!("{}: {} of {}", operation.operation_id, operation.retried, operation.total)
+    });
+    vec![
+        ("last sweep", swept),
+        ("oldest effect", effect),
+        ("open searches", states.collect::<Vec<_>>().join(", ")),
+        ("open failures", failures(report.open_failures)),
+        ("poisoned effects", failures(report.poisoned_effects)),
+        ("running retry", operation),
+    ]
+}
+
+fn row(queue: &QueueReport) -> Vec<String> {
+    vec![
+        queue.queue.clone(),
+        queue.visible.to_string(),
+        queue.in_flight.to_string(),
+        queue.delayed.to_string(),
+        queue.oldest_seconds.map(|age| age.to_string()).unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,57 @@
+//! How much there is.
+
+use std::time::Duration;
+
+use messages::{Depth, Disposition};
+
+use super::{LONG, Ports};
+use crate::Checked;
+
+/// How often a count is asked for that is not right yet: those of a real queue are approximate.
+const LOOKS: usize = 100;
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    every_message_is_counted_where_it_is(ports).await
+}
+
+/// Those that may be received, those that were, and those that are held back. An age is that of a message that is there.
+///
+/// # Errors
+/// When a port fails, or a queue does not count right in the end.
+pub async fn every_message_is_counted_where_it_is(ports: &Ports<'_>) -> Checked {
+    ports.drain().await?;
+    until(ports, Depth::default()).await?;
+    let mut messages = vec![ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?];
+    messages.push(ports.outgoing(LONG)?);
+    ports.send(&messages).await?;
+    until(ports, Depth { visible: 2, delayed: 1, ..Depth::default() }).await?;
+    let held = ports.one(&ports.queue, LONG).await?;
+    until(ports, Depth { visible: 1, in_flight: 1, delayed: 1, ..Depth::default() }).await?;
+    ports.answer(&ports.queue, &held.receipt, Disposition::Acknowledge).await?;
+    until(ports, Depth { visible: 1, delayed: 1, ..Depth::default() }).await?;
+    for spec in ports.queues {
+        assert!(
+            ports.inspect.depths().await.contains_key(&spec.queue),
+            "queue {} is not counted",
+            spec.queue
+        );
+    }
+    Ok(())
+}
+
+async fn until(ports: &Ports<'_>, expected: Depth) -> Checked {
+    let mut found = Depth::default();
+    for _ in 0..LOOKS {
+        let counted = ports.inspect.depths().await.remove(&ports.queue);
+        found = counted.ok_or_else(|| format!("queue {} is not counted", ports.queue))??;
+        assert!(found.total() > 0 || found.oldest.is_none(), "nothing has an age");
+        if (Depth { oldest: None, ..found }) == expected {
+            return Ok(());
+        }
+    }
+    Err(format!("{found:?} instead of {expected:?}").into())
+}

@@ -1,0 +1,138 @@
+//! What everybody is told of how the deployment is, what operators are told, and what is measured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::http::StatusCode;
+use functions::health::Health;
+use functions::start_upload::StartUpload;
+use functions::start_upload::http::{Answers, router, router_for};
+use functions::start_upload::{Caller, Whoever};
+use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
+use messages::{Depth, InspectQueues, Queue, StoreError};
+use serde_json::{Value, json};
+
+use super::{api, ask, get};
+use crate::failures::{gather, given_up};
+use crate::world::World;
+
+const HOUR: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+async fn answer(api: &Router, path: &str) -> (StatusCode, Value) {
+    let (status, _, body) = ask(api, path, None).await;
+    (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+/// Queues of which one does not answer, and one answers what is of no use.
+struct Silent;
+
+#[async_trait]
+impl InspectQueues for Silent {
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
+        let away = StoreError::unavailable("counting at 10.0.0.1", "connection refused");
+        let odd = StoreError::unusable("counting", "no number");
+        [(PARSE, Err(away)), (SAGA, Ok(Depth { visible: 3, ..Depth::default() })), (CONTROL, Err(odd))].into()
+    }
+}
+
+fn with_silent_queues(world: &World) -> Router {
+    let mut ports = world.backend.ports.clone();
+    ports.engine.inspect = Arc::new(Silent);
+    let health = Health::over(&ports).unwrap();
+    router(StartUpload { health, ..world.functions.start_upload.clone() })
+}
+
+#[tokio::test]
+async fn everybody_is_told_what_answers_and_no_more() {
+    let world = World::new();
+    let (status, reach) = answer(&api(&world), "/health").await;
+    assert_eq!((status, &reach["ok"]), (StatusCode::OK, &json!(true)));
+    let parts = reach["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2 + QUEUES.len(), "{parts:?}");
+    assert!(parts.iter().all(|part| part["ok"] == true && part["why"].is_null()), "{parts:?}");
+
+    let (status, reach) = answer(&with_silent_queues(&world), "/health").await;
+    assert_eq!((status, &reach["ok"]), (StatusCode::SERVICE_UNAVAILABLE, &json!(false)));
+    let of =
+        |name: &str| reach["parts"].as_array().unwrap().iter().find(|part| part["name"] == name).unwrap();
+    assert_eq!(of("queue parse")["why"], "it does not answer");
+    assert_eq!(of("queue control")["why"], "what it answers is of no use");
+    assert_eq!((&of("queue saga")["ok"], &of("database")["ok"]), (&json!(true), &json!(true)));
+    assert!(!reach.to_string().contains("10.0.0.1"), "{reach}");
+}
+
+#[tokio::test]
+async fn operators_are_told_what_waits_and_what_was_given_up() {
+    let world = World::new();
+    let api = api(&world);
+    let report = get(&api, "/admin/health").await;
+    assert_eq!((&report["concerns"], &report["last_sweep"]), (&json!([]), &Value::Null));
+    assert_eq!(report["searches"], json!({ "Parsing": 0, "Uploaded": 0, "Uploading": 0 }));
+
+    world.backend.ports.engine.sweeps().unwrap().note().await.unwrap();
+    world.announce(&["a.ris"]).await;
+    world.run().await;
+    given_up(&world, "partition 17 cannot be read").await;
+    gather(&world).await;
+    let report = get(&api, "/admin/health").await;
+    assert_eq!(report["last_sweep"], "2026-01-01T00:00:00Z");
+    assert_eq!(report["searches"]["Uploading"], 2);
+    assert_eq!((&report["open_failures"], &report["poisoned_effects"]), (&json!(1), &json!(0)));
+    assert_eq!(report["concerns"], json!(["1 failure is open"]));
+    assert_eq!((&report["ok"], &report["operation"]), (&json!(true), &Value::Null));
+
+    world.host.advance(HOUR);
+    let report = get(&api, "/admin/health").await;
+    let queue = |name: &str| {
+        report["queues"].as_array().unwrap().iter().find(|queue| queue["queue"] == name).unwrap().clone()
+    };
+    assert_eq!((&queue("saga")["visible"], &queue("saga")["oldest_seconds"]), (&json!(0), &Value::Null));
+    let age = report["oldest_effect_seconds"].as_u64().unwrap();
+    assert!(age > 0, "the searches wait for files: their time is over");
+}
+
+#[tokio::test]
+async fn metrics_are_what_the_report_says() {
+    let world = World::new();
+    world.announce(&["a.ris"]).await;
+    world.run().await;
+    let (status, headers, body) = ask(&with_silent_queues(&world), "/metrics", None).await;
+    assert_eq!(
+        (status, &headers["content-type"]),
+        (StatusCode::OK, &"text/plain; version=0.0.4; charset=utf-8".parse().unwrap())
+    );
+    let text = String::from_utf8(body).unwrap();
+    for line in [
+        "# TYPE search_import_up gauge",
+        "search_import_up{part=\"database\"} 1",
+        "search_import_up{part=\"queue parse\"} 0",
+        "search_import_queue_messages{queue=\"saga\",state=\"visible\"} 3",
+        "search_import_open_searches{state=\"Uploading\"} 1",
+        "search_import_open_failures 0",
+        "search_import_oldest_effect_age_seconds 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains("last_sweep"), "nobody has swept");
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("search_import_") && value.parse::<u64>().is_ok(), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn the_report_is_for_operators_and_metrics_are_for_hosts_that_stay() {
+    let world = World::new();
+    let reader = || Whoever { caller: Caller::Everywhere, operator: None };
+    let function = || world.functions.start_upload.clone();
+    let of_readers = router_for(function(), Answers::Streamed, move |_| reader());
+    for (path, status) in [("/health", 200), ("/admin/health", 403), ("/metrics", 403)] {
+        assert_eq!(answer(&of_readers, path).await.0, status, "{path}");
+    }
+    let on_lambda = router_for(function(), Answers::Whole, |_| Caller::Everywhere);
+    for (path, status) in [("/health", 200), ("/admin/health", 200), ("/metrics", 404)] {
+        assert_eq!(answer(&on_lambda, path).await.0, status, "{path}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Changes as they happen.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::http::{Request, StatusCode};
+use functions::start_upload::Caller;
+use functions::start_upload::http::{Answers, router_for};
+use futures::StreamExt;
+use imports::{ProjectId, SearchId};
+use serde_json::Value;
+use tower::ServiceExt;
+use uuid::Uuid;
+
+use super::{api, ask, get, path_of, refusal};
+use crate::world::{TWO_RECORDS, World};
+
+const HEARTBEAT: &str = ":\n\n";
+
+/// An answer that goes on.
+struct Events(BodyDataStream);
+
+impl Events {
+    /// The answer's status, and its body.
+    async fn open(api: &Router, path: &str, seen: Option<&str>) -> (StatusCode, Self) {
+        let request = Request::get(path);
+        let request = seen.into_iter().fold(request, |request, id| request.header("Last-Event-ID", id));
+        let answer = api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        (answer.status(), Self(answer.into_body().into_data_stream()))
+    }
+
+    /// The next piece; none at the end.
+    async fn piece(&mut self) -> Option<String> {
+        let piece = self.0.next().await?.unwrap();
+        Some(String::from_utf8(piece.into()).unwrap())
+    }
+
+    /// Events with their ids, of the next piece that has any.
+    async fn next(&mut self) -> Option<Vec<(Option<String>, Value)>> {
+        loop {
+            let piece = self.piece().await?;
+            assert!(piece.ends_with("\n\n"), "{piece:?} is not whole");
+            let field = |event: &str, name: &str| {
+                event.lines().find_map(|line| Some(line.strip_prefix(name)?.to_owned()))
+            };
+            let event = |event: &str| {
+                assert_eq!(field(event, "event: ")?, "search");
+                Some((field(event, "id: "), serde_json::from_str(&field(event, "data: ")?).unwrap()))
+            };
+            let events: Vec<_> = piece.split("\n\n").filter_map(event).collect();
+            if !events.is_empty() {
+                return Some(events);
+            }
+        }
+    }
+
+    async fn one(&mut self) -> (String, Value) {
+        let mut events = self.next().await.unwrap();
+        assert_eq!(events.len(), 1, "{events:?}");
+        let (id, shown) = events.remove(0);
+        (id.unwrap(), shown)
+    }
+}
+
+fn of_project() -> String {
+    format!("/projects/{}/events", Uuid::nil())
+}
+
+fn of(search: SearchId) -> String {
+    format!("{}/events", path_of(search))
+}
+
+#[tokio::test]
+async fn twelve_clients_of_a_project_all_see_the_end_of_a_search() {
+    let world = World::new();
+    let api = api(&world);
+    assert_eq!(get(&api, "/config.json").await["features"]["live"], true);
+    let announced = world.announce(&["a.ris"]).await;
+    let mut clients = Vec::new();
+    for _ in 0..12 {
+        let (status, mut events) = Events::open(&api, &of_project(), None).await;
+        assert_eq!((status, &events.one().await.1["state"]), (StatusCode::OK, &"Uploading".into()));
+        clients.push(events);
+    }
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let shown = get(&api, &path_of(announced.search_id)).await;
+    assert_eq!((&shown["state"], &shown["files"][0]["phase"]), (&"Completed".into(), &"done".into()));
+    let mut ids = std::collections::BTreeSet::new();
+    for client in &mut clients {
+        let (id, seen) = client.one().await;
+        assert_eq!(seen, shown, "what a request for the search is answered with");
+        ids.insert(id);
+    }
+    assert_eq!(ids.len(), 1, "one id stands for one state");
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_event_that_the_client_has() {
+    let world = World::new();
+    let api = api(&world);
+    let first = world.announce(&["a.ris"]).await;
+    let (_, mut events) = Events::open(&api, &of_project(), None).await;
+    let (seen, _) = events.one().await;
+    drop(events);
+    let (_, mut resumed) = Events::open(&api, &of_project(), Some(&seen)).await;
+    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "there is nothing new");
+    let second = world.announce(&["b.ris"]).await;
+    let (later, shown) = resumed.one().await;
+    assert_eq!(shown["search_id"], second.search_id.to_string(), "the first one is known");
+    world.upload(&first, 0, TWO_RECORDS).await;
+    world.run().await;
+
+    let (_, mut late) = Events::open(&api, &of_project(), Some(&later)).await;
+    let missed = late.next().await.unwrap();
+    let states: Vec<&str> = missed.iter().map(|(_, shown)| shown["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["Completed", "Uploading"], "all of it, as something was missed");
+    let ids: Vec<bool> = missed.iter().map(|(id, _)| id.is_some()).collect();
+    assert_eq!(ids, [false, true], "whoever has half of it has not seen it");
+}
+
+#[tokio::test]
+async fn the_stream_of_a_search_ends_with_it_and_a_client_that_knows_is_told_not_to_come_back() {
+    let world = World::new();
+    let api = api(&world);
+    let announced = world.announce(&["a.ris"]).await;
+    let path = of(announced.search_id);
+    let (_, mut events) = Events::open(&api, &path, None).await;
+    assert_eq!(events.one().await.1["files"][0]["phase"], "awaited");
+    world.announce(&["other.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let (id, shown) = events.one().await;
+    assert_eq!((&shown["state"], &shown["totals"]["studies"]), (&"Completed".into(), &2.into()));
+    assert_eq!(events.piece().await, None);
+    assert_eq!(Events::open(&api, &path, Some(&id)).await.0, StatusCode::NO_CONTENT);
+    let (status, mut late) = Events::open(&api, &path, Some("of another time")).await;
+    assert_eq!((status, late.one().await.1), (StatusCode::OK, shown));
+    assert_eq!(late.piece().await, None);
+}
+
+#[tokio::test]
+async fn a_client_that_waits_hears_a_heartbeat_every_15_seconds() {
+    let world = World::new();
+    world.announce(&["a.ris"]).await;
+    let (_, mut events) = Events::open(&api(&world), &of_project(), None).await;
+    events.one().await;
+    for beats in 1..=3 {
+        assert_eq!(events.piece().await.unwrap(), HEARTBEAT);
+        assert_eq!(world.host.sleeps().iter().sum::<Duration>(), beats * Duration::from_secs(15));
+    }
+}
+
+#[tokio::test]
+async fn there_are_no_more_than_64_streams_and_a_client_that_goes_makes_room() {
+    let world = World::new();
+    let api = api(&world);
+    let mut streams = Vec::new();
+    for _ in 0..64 {
+        streams.push(Events::open(&api, &of_project(), None).await.1);
+    }
+    let (status, why) = refusal(&api, &of_project()).await;
+    assert_eq!((status, why.contains("too many clients")), (503, true), "{why}");
+    let metrics = String::from_utf8(ask(&api, "/metrics", None).await.2).unwrap();
+    assert!(metrics.contains("\nsearch_import_live_streams 64\n"), "{metrics}");
+    streams.pop();
+    assert_eq!(Events::open(&api, &of_project(), None).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let caller = |project| Caller::In([ProjectId::from_uuid(project)].into());
+    let (stranger, member) = (caller(Uuid::from_u128(7)), caller(Uuid::nil()));
+    for answers in [Answers::Streamed, Answers::Whole] {
+        let (stranger, member) = (stranger.clone(), member.clone());
+        let function = || world.functions.start_upload.clone();
+        let theirs = router_for(function(), answers, move |_| stranger.clone());
+        let ours = router_for(function(), answers, move |_| member.clone());
+        for path in [of_project(), of(announced.search_id)] {
+            assert_eq!(Events::open(&theirs, &path, None).await.0, StatusCode::NOT_FOUND, "{path}");
+            let status = if answers == Answers::Whole { 501 } else { 200 };
+            assert_eq!(Events::open(&ours, &path, None).await.0, status, "{path}");
+        }
+        let absent = of(SearchId::from_uuid(Uuid::nil()));
+        assert_eq!(refusal(&ours, &absent).await.0, 404);
+    }
+}
