@@ -243,7 +243,6 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
 ///
 /// # Errors
 /// When a port fails.
-#[expect(clippy::cognitive_complexity, reason = "one operation's life, step by step")]
 pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     assert_eq!(ports.store.running().await?, None);

@@ -1,7 +1,7 @@
 //! What was decided about messages.
 
 use functions::start_upload::Caller;
-use imports::queues::{SAGA, UPLOADS};
+use imports::queues::SAGA;
 use serde_json::Value;
 
 use super::{FIRST, all, api, get, path_of, refusal};
@@ -25,8 +25,8 @@ async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_sea
     start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
     let withdrawn = world.take(&SAGA).await;
     world.upload(&announced, 0, FIRST).await;
-    world.deliver_all(&[&UPLOADS, &SAGA]).await;
-    // It comes when the file is being read already, and then once more.
+    world.run().await;
+    // It comes when the file has been read already, and then once more.
     world.deliver(&SAGA, &withdrawn).await;
     world.deliver(&SAGA, &withdrawn).await;
     let path = format!("{}/history", path_of(announced.search_id));
@@ -34,7 +34,7 @@ async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_sea
     let decided = of(&items, "SearchWithdrawn");
     let [(ignored, why, 1), (duplicate, why_again, 1)] = decided[..] else { panic!("{decided:?}") };
     assert_eq!((ignored, duplicate), ("ignored", "duplicate"));
-    assert_eq!(why, "too late to withdraw it; already Parsing");
+    assert_eq!(why, "already Completed");
     assert!(!why_again.is_empty());
 }
 
