@@ -1,10 +1,16 @@
 //! What was decided about messages.
 
-use functions::start_upload::Caller;
-use imports::queues::SAGA;
-use serde_json::Value;
+use std::time::Duration;
 
-use super::{FIRST, all, api, get, path_of, refusal};
+use dedup::GrantTokens;
+use imports::messages::UploadTimeout;
+use imports::queues::SAGA;
+use imports::{SearchEvent, TimeoutId};
+use messages::{Host, Message, MessageId, Payload, Token, send_one};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{all, api, get, path_of, refusal};
 use crate::world::World;
 
 /// What is shown of one kind of message: verdict, reason and attempt.
@@ -21,20 +27,23 @@ async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_sea
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.deliver_all(&[&SAGA]).await;
-    let start_upload = &world.functions.start_upload;
-    start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
-    let withdrawn = world.take(&SAGA).await;
-    world.upload(&announced, 0, FIRST).await;
-    world.run().await;
-    // It comes when the file has been read already, and then once more.
-    world.deliver(&SAGA, &withdrawn).await;
-    world.deliver(&SAGA, &withdrawn).await;
+    let (search, now) = (announced.search_id, world.host.now());
+    let token = Token::minted_at_entry(search, Uuid::from_u128(8));
+    world.store().grant(search, std::slice::from_ref(&token), now).await.unwrap();
+    let timeout_id = TimeoutId::from_uuid(Uuid::from_u128(7));
+    let body = SearchEvent::UploadTimeout(UploadTimeout { timeout_id }).body().unwrap();
+    let message = Message::new(MessageId::from_uuid(Uuid::from_u128(6)), "test", search, now, body);
+    send_one(world.store(), &Message { token: Some(token), ..message }, SAGA, Duration::ZERO).await.unwrap();
+    // A timeout that is not the one which is running; and once more.
+    let late = world.take(&SAGA).await;
+    world.deliver(&SAGA, &late).await;
+    world.deliver(&SAGA, &late).await;
     let path = format!("{}/history", path_of(announced.search_id));
     let (items, _) = all(&api(&world), &path).await;
-    let decided = of(&items, "SearchWithdrawn");
+    let decided = of(&items, "UploadTimeout");
     let [(ignored, why, 1), (duplicate, why_again, 1)] = decided[..] else { panic!("{decided:?}") };
     assert_eq!((ignored, duplicate), ("ignored", "duplicate"));
-    assert_eq!(why, "already Completed");
+    assert_eq!(why, "an old timeout; not the one that is running");
     assert!(!why_again.is_empty());
 }
 

@@ -50,6 +50,10 @@ impl Server {
     }
 
     async fn withdraw(&self, search: &str) -> Result<Response, reqwest::Error> {
+        self.client.post(format!("{}{SEARCHES}/{search}/cancel", self.url)).send().await
+    }
+
+    async fn delete(&self, search: &str) -> Result<Response, reqwest::Error> {
         self.client.delete(format!("{}{SEARCHES}/{search}", self.url)).send().await
     }
 
@@ -182,7 +186,7 @@ async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_is_withdrawn_until_it_has_started() -> Tested {
+async fn a_search_is_cancelled_until_it_has_ended_and_then_deleted() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("withdrawn")).await?).await?;
@@ -195,9 +199,12 @@ async fn a_search_is_withdrawn_until_it_has_started() -> Tested {
 
     let announced = json_of(server.announce(None, &search("read")).await?).await?;
     let id = announced["search_id"].as_str().unwrap();
+    problem(server.delete(id).await?, 409).await?;
     server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
     server.until_ended(id).await?;
     problem(server.withdraw(id).await?, 409).await?;
+    assert_eq!(server.delete(id).await?.status(), StatusCode::ACCEPTED);
+    problem(server.delete(id).await?, 404).await?;
     problem(server.withdraw(PROJECT).await?, 404).await?;
     problem(server.withdraw("42").await?, 400).await?;
     Ok(())
