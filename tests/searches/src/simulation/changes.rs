@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use imports::saga::{Import, State};
+use imports::saga::{CANCELLED, Import, State};
 use imports::{FileId, ImportEvent, ParseCommand, SearchEvent, SearchImport};
 use messages::MessageId;
 use simulation::Change;
@@ -13,6 +13,7 @@ use simulation::access::short;
 struct Added {
     parse: BTreeSet<FileId>,
     looks: usize,
+    taken_back: BTreeSet<FileId>,
     ended: Vec<&'static str>,
     timeouts: Vec<MessageId>,
 }
@@ -21,11 +22,18 @@ struct Added {
 pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     let added = added(change)?;
     let (before, after) = (change.before, change.after);
+    let is_over = before.is_some_and(|state| state.completed_at().is_some());
+    // One that begins to be read and is cancelled in one change has asked for both.
+    let cancelled = cancelled(after).filter(|_| !is_over);
     let mut files = BTreeSet::new();
-    if let State::Parsing(import) = after
+    if let (State::Parsing(import), _) | (_, Some(import)) = (after, cancelled)
         && !matches!(before, Some(State::Parsing(_)))
     {
         files.extend(import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id));
+    }
+    let taken_back = cancelled.map(|import| import.files.keys().copied().collect()).unwrap_or_default();
+    if added.taken_back != taken_back {
+        return Err(format!("{} files are taken back, not {}", added.taken_back.len(), taken_back.len()));
     }
     if added.parse != files {
         return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
@@ -38,7 +46,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
         return Err(format!("{} looks for uploads, not {looks}", added.looks));
     }
     let ended = match after {
-        _ if before.is_some_and(|state| state.completed_at().is_some()) => None,
+        _ if is_over => None,
         State::Completed(_) => Some("SearchImportCompleted"),
         State::Error(_) => Some("SearchImportFailed"),
         State::Initial | State::Uploading(_) | State::Uploaded(_) | State::Parsing(_) => None,
@@ -62,6 +70,8 @@ fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
             added.parse.insert(command.file_id);
         } else if let Ok(ParseCommand::LookForUploads(_)) = message.read() {
             added.looks += 1;
+        } else if let Ok(ParseCommand::TakeBackFiles(command)) = message.read() {
+            added.taken_back.extend(command.files);
         } else if let Ok(SearchEvent::UploadTimeout(_) | SearchEvent::ParseTimeout(_)) = message.read() {
             added.timeouts.push(message.id);
         } else if let Ok(event) = message.read::<ImportEvent>() {
@@ -91,6 +101,14 @@ fn timeouts(change: &Change<'_, SearchImport>, added: &Added) -> Result<(), Stri
         }
     }
     Ok(())
+}
+
+/// What is known of a search that was cancelled.
+fn cancelled(state: &State) -> Option<&Import> {
+    match state {
+        State::Error(ended) if ended.reason.as_deref() == Some(CANCELLED) => Some(&ended.import),
+        _ => None,
+    }
 }
 
 fn import(state: &State) -> Option<&Import> {
