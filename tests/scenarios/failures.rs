@@ -191,7 +191,8 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
             crash.kill(world.crashing(&crash).failures.step()).await;
-            world.host.advance(Duration::from_secs(61));
+            // Whoever comes by a second later must not take it for done.
+            world.host.advance(SECOND);
             run_to_the_end(&world).await;
             world.run().await;
             gather(&world).await;
@@ -203,6 +204,23 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             assert_eq!(of(&world, Standing::Retried).await.len(), 2, "{call:?} {phase:?}");
         }
     }
+}
+
+/// Nobody goes on with an operation that was stopped, so what it had in its hands would be in nobody's.
+#[tokio::test]
+async fn what_a_stopped_operation_had_taken_is_open_again() {
+    let world = World::new();
+    given_up(&world, "one").await;
+    gather(&world).await;
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
+    crash.kill(world.crashing(&crash).failures.step()).await;
+    world.functions.failures.stop(begun.id, "Bob").await.unwrap();
+    gather(&world).await;
+    assert_eq!(of(&world, Standing::Retrying).await.len(), 1, "somebody may be at it still");
+    world.host.advance(Duration::from_secs(61));
+    gather(&world).await;
+    assert_eq!(of(&world, Standing::Open).await.len(), 1);
 }
 
 /// By then the items of the ledger have expired, and with them the tokens that the messages carry.

@@ -84,6 +84,7 @@ impl Failures {
             }
         }
         self.gather_effects().await?;
+        self.reopen_abandoned().await?;
         let open = self.store.groups(&Selection::of(Standing::Open)).await?;
         // Also when there are none, so that an alarm has something to look at.
         self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());

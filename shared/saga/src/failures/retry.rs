@@ -294,8 +294,14 @@ impl Failures {
         if !self.store.advance(operation.revision, &claimed).await? {
             return Ok(true);
         }
-        let taken = self.take(&claimed, now).await?;
+        let left = self.left_behind(&claimed).await?;
+        let is_any_left = !left.is_empty();
+        let taken = self.take(&claimed, left, now).await?;
         if taken.is_empty() {
+            if is_any_left {
+                // A step was broken off a moment ago, or is just being taken.
+                return Ok(true);
+            }
             let phase = Phase::Done { at: now };
             return Ok(self.advance(&claimed, phase).await?.is_none());
         }
@@ -303,19 +309,25 @@ impl Failures {
         self.account(&claimed, &retried, failed).await
     }
 
-    /// The failures of the next step, which are this operation's from now on.
-    async fn take(&self, operation: &Operation, now: Timestamp) -> Result<Vec<Failure>, StoreError> {
+    /// The failures that this operation has taken, and of which nobody has said yet what became of them.
+    async fn left_behind(&self, operation: &Operation) -> Result<Vec<Failure>, StoreError> {
+        let taken = Selection { standing: Standing::Retrying, ..operation.selection.clone() };
+        let mut found = self.store.select(&taken, None, MAX_PER_SECOND as usize).await?;
+        found.retain(|failure| taken_by(failure).is_some_and(|(by, _)| by == operation.id));
+        Ok(found)
+    }
+
+    /// The failures of the next step, which are this operation's from now on: first what a step has left that was broken
+    /// off.
+    async fn take(
+        &self,
+        operation: &Operation,
+        left: Vec<Failure>,
+        now: Timestamp,
+    ) -> Result<Vec<Failure>, StoreError> {
         let share = usize::try_from(operation.share()).unwrap_or(usize::MAX);
-        let left = Selection { standing: Standing::Retrying, ..operation.selection.clone() };
-        let is_left = |failure: &Failure| match &failure.state {
-            // What a step has left that was broken off.
-            State::Retrying { operation: by, since } => {
-                *by == operation.id && now.duration_since(*since) >= STEP_LIMIT
-            }
-            _ => false,
-        };
-        let mut found = self.store.select(&left, None, MAX_PER_SECOND as usize).await?;
-        found.retain(is_left);
+        let mut found = left;
+        found.retain(|failure| is_broken_off(failure, now));
         if found.len() < share {
             let open = self.store.select(&operation.selection, None, share - found.len()).await?;
             found.extend(open);
@@ -327,6 +339,21 @@ impl Failures {
             Failure { retried, ..failure.into_state(state, now) }
         });
         self.write(taken.collect()).await
+    }
+
+    /// Opens what operations have left behind that are over: stopped in the middle of a step that was broken off.
+    pub(super) async fn reopen_abandoned(&self) -> Result<(), StoreError> {
+        let taken =
+            self.store.select(&Selection::of(Standing::Retrying), None, MAX_PER_SECOND as usize).await?;
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let (running, now) = (self.store.running().await?.map(|operation| operation.id), self.now());
+        let is_abandoned = |failure: &Failure| {
+            is_broken_off(failure, now) && taken_by(failure).is_some_and(|(by, _)| Some(by) != running)
+        };
+        let abandoned = taken.into_iter().filter(is_abandoned);
+        self.write(abandoned.map(|failure| failure.into_state(State::Open, now)).collect()).await.map(drop)
     }
 
     /// Writes failures that were read and changed. Returns those that nobody else has changed meanwhile.
@@ -531,6 +558,19 @@ impl Failures {
         let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
         self.store.note(&act).await
     }
+}
+
+/// Which operation has taken it, and when.
+fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
+    match &failure.state {
+        State::Retrying { operation, since } => Some((*operation, *since)),
+        State::Open | State::Retried { .. } | State::Closed { .. } | State::Archived { .. } => None,
+    }
+}
+
+/// Whether it was taken so long ago that whoever did it is gone.
+fn is_broken_off(failure: &Failure, now: Timestamp) -> bool {
+    taken_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
 }
 
 fn is_open(failure: &Failure) -> Result<(), Refused> {
