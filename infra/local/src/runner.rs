@@ -27,6 +27,8 @@ use crate::trial::{Copying, Crashes, Trial};
 /// How often overdue effects are looked for, on this machine and in a database that others sweep as well.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_SERVICES_EVERY: Duration = Duration::from_secs(5);
+/// How often what was observed is brought to where it belongs.
+const RECORD_EVERY: Duration = Duration::from_secs(1);
 /// How long an idle pump waits before it looks again unasked; a sent message wakes it at once.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
 /// How long a pump waits when its queue does not answer.
@@ -231,6 +233,7 @@ where
                 workers.spawn(Arc::clone(&pump).run(queue.clone(), stopped.clone()));
             }
         }
+        workers.spawn(Arc::clone(&pump).record(stopped.clone()));
         workers.spawn(pump.sweep(Arc::clone(&self.ports.as_ref().host), stopped.clone()));
         Ok(workers)
     }
@@ -311,10 +314,18 @@ impl Pump {
         }
     }
 
+    /// Has what was observed brought to where it belongs, beside the work: a database that is slow to take it delays
+    /// nobody else.
+    async fn record(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
+        while is_running(&stopped) {
+            unless_stopped(&mut stopped, tokio::time::sleep(RECORD_EVERY)).await;
+            self.observer.flush().await;
+        }
+    }
+
     async fn sweep_once(&self, now: Timestamp) {
         tell(self.sweep_outboxes().await, "a sweep was broken off");
         tell(self.failures.work(None).await, "gathering what was given up was broken off");
-        self.observer.flush().await;
         // Elsewhere what has expired goes by itself.
         if let Some(store) = &self.store {
             tell(store.purge(now).await, "removing what has expired failed");
@@ -377,9 +388,7 @@ impl Pump {
             .iter()
             .zip(&said)
             .map(|(received, disposition)| self.source.answer(queue, &received.receipt, disposition));
-        let answered = join_all(answered).await;
-        self.observer.flush().await;
-        answered.into_iter().collect()
+        join_all(answered).await.into_iter().collect()
     }
 }
 

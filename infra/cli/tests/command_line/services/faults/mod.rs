@@ -119,7 +119,8 @@ async fn check_documents(backend: &Backend, environment: &Environment, searches:
     assert_eq!(jobs.unfinished().await?, []);
     for search in searches {
         let job = jobs.job(*search).await?.unwrap();
-        assert_eq!((job.state, job.studies(), job.files.len()), (JobState::Completed, RECORDS, 1));
+        let found = (job.state, job.studies(), job.files.len());
+        assert_eq!(found, (JobState::Completed, RECORDS, 1), "search {search}: {:?}", job.files);
         let studies = library.read_studies.studies(*search, job.files[0].file_id, 0, 100).await?;
         let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
