@@ -42,7 +42,7 @@ impl StartUpload {
             }
         }
         if job.is_none() {
-            let (announcement, is_granted) = self.begin(search_id, project_id, request).await?;
+            let (announcement, is_granted) = self.begin(search_id, project_id, request, None).await?;
             // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
             is_ours = is_granted;
             if is_ours {
@@ -124,7 +124,7 @@ const SECRET: &str = "secret";
 /// The kind of the record that says what the first request under a key has asked for.
 pub const FIRST_REQUEST: &str = "keyed-search";
 
-fn first_request(search: SearchId) -> Key {
+pub(super) fn first_request(search: SearchId) -> Key {
     Key::new(FIRST_REQUEST, search.to_string())
 }
 

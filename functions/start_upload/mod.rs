@@ -17,6 +17,7 @@ pub mod http;
 mod keyed;
 mod list;
 mod raw;
+mod repair;
 mod withdraw;
 
 use std::sync::Arc;
@@ -26,9 +27,9 @@ use imports::messages::SearchUploadStarted;
 use imports::ports::{Allowance, OBJECTS, UPLOADS};
 use imports::queues::{CONTROL, PARSE, SAGA};
 use imports::{
-    FileId, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports, PresignUpload,
-    PresignedPost, ProjectId, ReadObject, ReadStudies, SearchEvent, SearchId, Settings, UploadGrant,
-    UploadMetadata, ids,
+    FileId, FindObjects, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports,
+    PresignUpload, PresignedPost, ProjectId, ReadObject, ReadStudies, SearchEvent, SearchId, Settings,
+    UploadGrant, UploadMetadata, ids,
 };
 use jiff::Timestamp;
 use messages::{Host, Reporter, StoreError, Token, Verdict};
@@ -44,7 +45,10 @@ use crate::health::Health;
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
-pub use self::raw::{MAX_RAW_BYTES, Raw};
+pub use self::raw::{Around, MAX_RAW_BYTES, Raw};
+pub use self::repair::{
+    Fate, FileOf, FileRefusal, FileRepair, Known, NewRepair, REPAIRS, Refusal, Repair, Repaired, Repairs,
+};
 pub use self::withdraw::{Deletion, Withdrawal};
 
 /// The function's name, in logs and in the messages it sends.
@@ -73,6 +77,8 @@ pub struct StartUpload {
     pub studies: Arc<dyn ReadStudies>,
     /// Reads the files themselves.
     pub objects: Arc<dyn ReadObject>,
+    /// Looks for them. Nothing is removed through it here.
+    pub bucket: Arc<dyn FindObjects>,
     /// Writes what readers see.
     pub views: Arc<dyn WriteViews>,
     /// What was given up.
@@ -186,6 +192,7 @@ impl StartUpload {
             jobs: ports.jobs()?,
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
+            bucket: ports.bucket.clone()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
             history: ports.engine.history.clone(),
@@ -212,7 +219,7 @@ impl StartUpload {
     /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
     pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
         let search_id = SearchId::from_uuid(self.host().fresh_id());
-        let (announcement, _) = self.begin(search_id, project_id, request).await?;
+        let (announcement, _) = self.begin(search_id, project_id, request, None).await?;
         let files = self.forms(&announcement.job).await?;
         Ok(Prepared { announced: Announced { search_id, files }, announcement })
     }
@@ -231,8 +238,9 @@ impl StartUpload {
         search_id: SearchId,
         project_id: ProjectId,
         request: &NewSearch,
+        repairs: Option<SearchId>,
     ) -> Result<(Announcement, bool), Error> {
-        let manifest = self.manifest(search_id, request)?;
+        let manifest = Manifest { repairs, ..self.manifest(search_id, request)? };
         self.allow(project_id, &manifest).await?;
         let now = self.host().now();
         let token = self.entry.first_token(ids::announcement(search_id), search_id);
@@ -292,7 +300,7 @@ impl StartUpload {
             name: file.name.clone(),
             size_bytes: file.size_bytes,
         });
-        let manifest = Manifest { name: request.name.clone(), files: files.collect() };
+        let manifest = Manifest { name: request.name.clone(), files: files.collect(), repairs: None };
         let faults = manifest.faults(&self.settings.manifest_limits());
         if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
     }
@@ -359,6 +367,7 @@ fn new_job(project_id: ProjectId, search_id: SearchId, manifest: &Manifest, now:
         state: JobState::Uploading,
         reason: None,
         files: files.collect(),
+        repairs: manifest.repairs,
         created_at: now,
         completed_at: None,
         revision: 0,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use futures::TryStreamExt;
 use imports::ParsedFile;
 use messages::StoreError;
-use references::Encoding;
+use references::{Cutting, Encoding, Limits};
 
 use super::StartUpload;
 
@@ -28,7 +28,53 @@ pub enum Raw {
     Missing(&'static str),
 }
 
+/// What a file has around its records, so that some of them make a file that can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Before the first record: the header row of a table, or the elements around the records of XML.
+    pub before: String,
+    /// Between two records.
+    pub between: String,
+    /// After the last record.
+    pub after: String,
+}
+
+/// How much of a file is read to find what is around its records, in bytes.
+const MAX_BEFORE: usize = 1 << 20;
+
 impl StartUpload {
+    /// What a file has around its records, as text; none when it is not there any more, or has more before its first record
+    /// than anybody would show.
+    ///
+    /// # Errors
+    /// When the store of the files does not answer.
+    pub async fn around(&self, file: &ParsedFile, encoding: &str) -> Result<Option<Around>, StoreError> {
+        let Some(mut pieces) = self.objects.open(&file.object, 0).await? else { return Ok(None) };
+        let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
+        let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
+        while cutting.between().is_none() && read < MAX_BEFORE {
+            let piece = pieces.try_next().await?;
+            read += piece.as_ref().map_or(MAX_BEFORE, Vec::len);
+            // It was read before, so nothing is wrong with it but that it may have been replaced.
+            let opening = match piece {
+                Some(piece) => cutting.push(&piece),
+                None => cutting.end(),
+            };
+            let Ok(opening) = opening else { return Ok(None) };
+            before.extend(opening);
+        }
+        let Some(between) = cutting.between().map(<[u8]>::to_vec) else { return Ok(None) };
+        let Ok(after) = cutting.finish() else { return Ok(None) };
+        let encoding = Encoding::named(encoding).unwrap_or(Encoding::Utf8);
+        let [before, between, after] = [before, between, after].map(|bytes| encoding.text(&bytes, false));
+        // The text is sent back in another encoding than the declaration may name.
+        let before = match before.split_once("?>") {
+            Some((declaration, rest)) if declaration.starts_with("<?xml") => rest.trim_start().to_owned(),
+            _ => before,
+        };
+        Ok(Some(Around { before, between, after }))
+    }
+
     /// The text at some bytes of a file in the encoding that it was read in.
     ///
     /// # Errors

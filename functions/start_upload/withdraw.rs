@@ -5,8 +5,9 @@ use imports::saga::CANCELLED;
 use imports::{Job, Manifest, ManifestFile, ParseCommand, SearchEvent, SearchId, ids};
 use messages::SessionId;
 use outbox::View;
+use outbox::session::CommitError;
 
-use super::{Caller, Error, StartUpload};
+use super::{Caller, Error, StartUpload, repair};
 
 /// What became of a request to withdraw a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub enum Deletion {
     Accepted,
     /// It has not ended.
     Running,
+    /// A search that repairs it reads one of its files.
+    Needed(SearchId),
     /// There is no such search any more, or it is not the caller's.
     Unknown,
 }
@@ -67,14 +70,32 @@ impl StartUpload {
         if !job.state.has_ended() {
             return Ok(Deletion::Running);
         }
-        let command = TakeBackFiles {
+        for _ in 0..repair::TRIES {
+            match self.try_to_delete(&job).await {
+                // Somebody repairs or deletes one of these searches at the same time.
+                Err(Error::Commit(CommitError::Changed)) => {}
+                answer => return answer,
+            }
+        }
+        Err(Error::Commit(CommitError::Changed))
+    }
+
+    async fn try_to_delete(&self, job: &Job) -> Result<Deletion, Error> {
+        let (search_id, original) = (job.search_id, job.repairs.unwrap_or(job.search_id));
+        let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), search_id);
+        let record = session.read(repair::key(original)).await?.map(|record| record.body);
+        let known = self.known(original, record).await?;
+        if let Some(by) = known.repairs.needs(search_id, |file| known.fate(file)) {
+            return Ok(Deletion::Needed(by));
+        }
+        let mut repairs = known.repairs;
+        repairs.deleted.insert(search_id);
+        session.write(repair::key(original), repair::written(&repairs)?);
+        session.send(&ParseCommand::TakeBackFiles(TakeBackFiles {
             project_id: job.project_id,
             files: job.files.iter().map(|file| file.file_id).collect(),
             forget: true,
-        };
-        // The same session for all requests.
-        let mut session = self.entry.session(ids::deletion(search_id), search_id);
-        session.send(&ParseCommand::TakeBackFiles(command))?;
+        }))?;
         self.commit(session, "deleted the search").await?;
         // Whoever takes its files back does this too, should it not come to it here.
         self.views.write(&[View::removed(search_id)]).await?;
@@ -89,5 +110,5 @@ fn manifest(job: &Job) -> Manifest {
         name: file.name.clone().unwrap_or_default(),
         size_bytes: file.size_bytes.unwrap_or_default(),
     });
-    Manifest { name: job.name.clone().unwrap_or_default(), files: files.collect() }
+    Manifest { name: job.name.clone().unwrap_or_default(), files: files.collect(), repairs: job.repairs }
 }

@@ -59,7 +59,7 @@ async fn an_invalid_announcement_is_rejected_and_creates_nothing() {
     world.store().grant(search, std::slice::from_ref(&token), now).await.unwrap();
     let started = SearchEvent::SearchUploadStarted(SearchUploadStarted {
         project_id: ProjectId::from_uuid(Uuid::nil()),
-        manifest: Manifest { name: String::new(), files: Vec::new() },
+        manifest: Manifest { name: String::new(), files: Vec::new(), repairs: None },
     });
     let id = MessageId::from_uuid(Uuid::from_u128(7));
     let message = Message::new(id, "test", search, now, started.body().unwrap());

@@ -17,6 +17,7 @@ mod history;
 mod hostile;
 mod outbox;
 mod parsing;
+mod repairs;
 mod retries;
 mod searches;
 mod sessions;

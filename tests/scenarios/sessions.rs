@@ -277,6 +277,7 @@ async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key
         state: JobState::Uploading,
         reason: None,
         files: vec![file],
+        repairs: None,
         created_at: world.host.now(),
         completed_at: None,
         revision: 0,

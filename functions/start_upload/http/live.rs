@@ -191,8 +191,8 @@ impl Known {
             return Ok(Found { search, has_ended, tag: *tag, json: None });
         }
         let progress = function.jobs.progress(search).await?;
-        let duplicates = function.duplicates(&job).await?;
-        let view = SearchView::of(job, Some(&Details { progress, duplicates }));
+        let details = Details::of(function, &job, progress).await?;
+        let view = SearchView::of(job, Some(&details));
         let json = serde_json::to_vec(&view)
             .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
         let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);

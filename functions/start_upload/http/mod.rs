@@ -12,6 +12,7 @@ mod live;
 mod metrics;
 mod paging;
 mod problem;
+mod repair;
 mod results;
 mod searches;
 mod shelves;
@@ -123,6 +124,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(searches::create_search, searches::list_searches))
         .routes(routes!(searches::show_search, searches::delete_search))
         .routes(routes!(searches::cancel_search))
+        .routes(routes!(repair::repair_search))
         .merge(of_results())
         .merge(of_operators())
 }

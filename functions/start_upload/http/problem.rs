@@ -10,7 +10,7 @@ use outbox::session::CommitError;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use crate::start_upload::Error;
+use crate::start_upload::{Error, FileRefusal, Refusal};
 
 /// How a request may be refused that reads.
 #[derive(IntoResponses)]
@@ -39,12 +39,12 @@ pub(super) struct Problem {
     status: u16,
     /// What is wrong, in words for the client.
     detail: String,
-    /// What is wrong with a manifest, one by one.
+    /// What is wrong with the files of a request, one by one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Fault>,
 }
 
-/// One thing that is wrong with a manifest.
+/// One thing that is wrong with the files of a request.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Fault {
     /// In words.
@@ -78,8 +78,8 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "there is no such search")
     }
 
-    /// A body that is too large, no JSON, or not the JSON of a search.
-    pub(super) fn unreadable(rejection: &JsonRejection) -> Self {
+    /// A body that is too large, no JSON, or not the JSON of what it should be.
+    pub(super) fn unreadable(rejection: &JsonRejection, what: &str) -> Self {
         match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large")
@@ -87,7 +87,7 @@ impl Problem {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the request is not of type application/json")
             }
-            _ => Self::bad(&format!("the request is not a search: {}", rejection.body_text())),
+            _ => Self::bad(&format!("the request is not {what}: {}", rejection.body_text())),
         }
     }
 
@@ -98,6 +98,19 @@ impl Problem {
             StatusCode::SERVICE_UNAVAILABLE,
             "the service cannot answer at the moment; please try again",
         )
+    }
+
+    /// A search that is not repaired as a request asks for it.
+    pub(super) fn not_repaired(refusal: &Refusal) -> Self {
+        let is_of_request = refusal.is_of_request();
+        let status = if is_of_request { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CONFLICT };
+        let errors = match refusal {
+            Refusal::Files(refused) => refused.as_slice(),
+            _ => &[],
+        };
+        let fault =
+            |(file, refusal): &(usize, FileRefusal)| Fault { detail: refusal.to_string(), file: Some(*file) };
+        Self { errors: errors.iter().map(fault).collect(), ..Self::new(status, &refusal.to_string()) }
     }
 
     fn invalid(faults: &[ManifestFault]) -> Self {

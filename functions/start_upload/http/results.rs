@@ -172,8 +172,10 @@ pub(super) async fn list_unread(
 ) -> Answer {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
-    let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
-    let shelf = Unread { function: &api.function, search: asked.search };
+    let stored = asked.stored(&api.function).await?;
+    let known = api.function.repairs(&stored.job).await?;
+    let files = files(stored, query.file.as_deref())?;
+    let shelf = Unread { function: &api.function, search: asked.search, known };
     let list = List { of: "quarantine", owner: asked.search.as_uuid() };
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
@@ -200,7 +202,10 @@ pub(super) async fn show_unread(
     let mut found = api.function.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
     let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
     let raw = api.function.raw(file, encoding, Some(unread.record.bytes.clone())).await?;
-    Ok(Json(UnreadDetail { unread: UnreadView::of(position, unread), raw: raw.into() }).into_response())
+    let around = api.function.around(file, encoding).await?.map(Into::into);
+    let known = api.function.repairs(&stored.job).await?;
+    let unread = UnreadView::of(position, unread, &known);
+    Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())
 }
 
 /// Which page of the duplicates to return.

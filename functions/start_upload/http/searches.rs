@@ -59,7 +59,7 @@ pub(super) async fn create_search(
     request: Result<Json<NewSearch>, JsonRejection>,
 ) -> Answer {
     let key = idempotency_key(&headers)?;
-    let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection))?;
+    let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a search"))?;
     let announced = match key {
         None => api.function.create(project, &request).await?,
         Some(key) => match api.function.create_once(project, &request, &key).await? {
@@ -97,8 +97,8 @@ pub(super) async fn show_search(
 ) -> Answer {
     let found = api.function.status(&caller, search).await?;
     let (job, progress) = found.ok_or_else(Problem::no_such_search)?;
-    let duplicates = api.function.duplicates(&job).await?;
-    etag::answer(&headers, &SearchView::of(job, Some(&Details { progress, duplicates })))
+    let details = Details::of(&api.function, &job, progress).await?;
+    etag::answer(&headers, &SearchView::of(job, Some(&details)))
 }
 
 /// Cancel a search that has not ended.
@@ -141,7 +141,7 @@ pub(super) async fn cancel_search(
     ),
     responses(
         (status = 202, description = "It is seen no more, and what it has stored goes within minutes"),
-        (status = 409, description = "It has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "It has not ended, or a search that repairs it has not; cancel that first", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -153,6 +153,10 @@ pub(super) async fn delete_search(
         Deletion::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
         Deletion::Running => {
             Err(Problem::new(StatusCode::CONFLICT, "the search has not ended; cancel it first"))
+        }
+        Deletion::Needed(by) => {
+            let detail = format!("search {by}, which repairs it, reads one of its files; cancel that first");
+            Err(Problem::new(StatusCode::CONFLICT, &detail))
         }
         Deletion::Unknown => Err(Problem::no_such_search()),
     }
@@ -216,7 +220,7 @@ fn states(asked: Option<&str>) -> Result<Vec<JobState>, Problem> {
     names.map(|name| known(name).ok_or_else(refused)).collect()
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()));
     match key {

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::study::{PairView, StudyView, UnreadView};
 use super::walk::{READ_BYTES, READ_RECORDS, Shelf, shown};
-use crate::start_upload::{StartUpload, Text};
+use crate::start_upload::{Known, StartUpload, Text};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
@@ -89,6 +89,7 @@ impl Shelf for Pairs<'_> {
 pub(super) struct Unread<'a> {
     pub(super) function: &'a StartUpload,
     pub(super) search: SearchId,
+    pub(super) known: Known,
 }
 
 #[async_trait]
@@ -113,6 +114,6 @@ impl Shelf for Unread<'_> {
         file: &ParsedFile,
         unread: Quarantined,
     ) -> Result<Option<Box<RawValue>>, StoreError> {
-        shown(&UnreadView::of(file.position, unread)).map(Some)
+        shown(&UnreadView::of(file.position, unread, &self.known)).map(Some)
     }
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::paging::{Place, RecordPlace};
 use super::walk::shown;
-use crate::start_upload::Raw;
+use crate::start_upload::{Around, Known, Raw};
 
 /// A study: one bibliographic record as it was read.
 #[derive(Serialize, ToSchema)]
@@ -160,6 +160,20 @@ pub(super) struct UnreadView {
     reason: String,
     /// How it begins: its first 200 characters.
     excerpt: String,
+    /// The search that has it in a form that can be read, or is about to; see the repair of a search.
+    #[schema(required)]
+    mended_by: Option<Uuid>,
+}
+
+/// What a file has around its records: so a file of some of them can be made that can be read.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AroundView {
+    /// Before the first record: the header row of a table, or the elements around the records of XML.
+    before: String,
+    /// Between two records.
+    between: String,
+    /// After the last record.
+    after: String,
 }
 
 /// A record that could not be read, and its text.
@@ -167,6 +181,10 @@ pub(super) struct UnreadView {
 pub(super) struct UnreadDetail {
     /// The record.
     pub(super) unread: UnreadView,
+    /// What its file has around its records, to be sent as UTF-8 with records that are mended; null where the file is not
+    /// stored any more.
+    #[schema(required)]
+    pub(super) around: Option<AroundView>,
     #[serde(flatten)]
     pub(super) raw: RawView,
 }
@@ -236,6 +254,12 @@ impl From<Duplicate> for DuplicateView {
                 Reason::TitleYearAuthor => ReasonView::TitleYearAuthor,
             },
         }
+    }
+}
+
+impl From<Around> for AroundView {
+    fn from(Around { before, between, after }: Around) -> Self {
+        Self { before, between, after }
     }
 }
 
@@ -312,7 +336,9 @@ impl StudyView {
 
 impl UnreadView {
     /// A record of the file at a position.
-    pub(super) fn of(position: u32, Quarantined { file_id, record, .. }: Quarantined) -> Self {
+    pub(super) fn of(position: u32, unread: Quarantined, known: &Known) -> Self {
+        let Quarantined { search_id, file_id, record } = unread;
+        let mended_by = known.is_mended(search_id, file_id, record.number);
         Self {
             id: id(position, record.number),
             file_id: file_id.as_uuid(),
@@ -321,6 +347,7 @@ impl UnreadView {
             bytes: record.bytes.into(),
             reason: record.reason,
             excerpt: record.excerpt,
+            mended_by: mended_by.map(|search| search.as_uuid()),
         }
     }
 }

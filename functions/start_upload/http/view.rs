@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use imports::{FileId, Job, JobFile, Outcome, PresignedPost, Progress};
+use messages::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::start_upload::{Announced, Upload};
+use crate::start_upload::{Announced, Fate, FileOf, Known, Repaired, StartUpload, Upload};
 
 /// An announced search.
 #[derive(Serialize, ToSchema)]
@@ -62,6 +63,13 @@ pub(super) struct SearchView {
     /// What was found in all files that were read to their end; only where a search is asked for by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<TotalsView>,
+    /// What was found in all files that were read to their end, with those of the searches that repair it; only where a
+    /// search that was repaired is asked for by itself. Unreadable records that were mended are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals_with_repairs: Option<TotalsView>,
+    /// The search that it repairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repairs: Option<Uuid>,
     /// Its files, in the order of the announcement.
     files: Vec<FileView>,
     /// When it was announced, as RFC 3339 has it.
@@ -112,6 +120,37 @@ struct FileView {
     /// What came of it.
     #[schema(required)]
     outcome: Option<OutcomeView>,
+    /// What it is read instead of; only where a search is asked for by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repairs: Option<RepairedView>,
+    /// What is read instead of it, or of some of its records; only where a search is asked for by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repaired_by: Vec<RepairedView>,
+}
+
+/// The other file of a repair.
+#[derive(Serialize, ToSchema)]
+struct RepairedView {
+    /// The search that it is of.
+    search_id: Uuid,
+    /// The file's id within that search.
+    file_id: Uuid,
+    /// The records that are mended, by their places in the file that is repaired; empty where the whole file is read anew.
+    records: Vec<u64>,
+    /// What has become of the repair: `open`, `read` or `failed`.
+    state: FateView,
+}
+
+/// What has become of a repair of a file.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum FateView {
+    /// It may yet be read.
+    Open,
+    /// It was read to its end.
+    Read,
+    /// It failed, or was deleted. It may be repaired again.
+    Failed,
 }
 
 /// How far a file has been read.
@@ -205,22 +244,72 @@ impl From<Upload> for UploadView {
 pub(super) struct Details {
     /// How far its files are.
     pub(super) progress: Vec<(FileId, Progress)>,
-    /// How many studies of its files are duplicates, for those that were read.
+    /// How many studies of its files are duplicates, and of the searches that repair it, for those that were read.
     pub(super) duplicates: Vec<(FileId, u64)>,
+    /// What repairs it, and what it repairs.
+    pub(super) known: Known,
+}
+
+impl Details {
+    pub(super) async fn of(
+        function: &StartUpload,
+        job: &Job,
+        progress: Vec<(FileId, Progress)>,
+    ) -> Result<Self, StoreError> {
+        let known = function.repairs(job).await?;
+        let mut duplicates = function.duplicates(job).await?;
+        if known.original == job.search_id {
+            for repair in known.jobs.values() {
+                duplicates.extend(function.duplicates(repair).await?);
+            }
+        }
+        Ok(Self { progress, duplicates, known })
+    }
+
+    /// The repairs in which a file is on one side, and its other side.
+    fn repairs(&self, side: impl Fn(&Repaired) -> (FileOf, FileOf), file: FileOf) -> Vec<RepairedView> {
+        let views = self.known.repairs.files.iter().filter_map(|repaired| {
+            let (this, other) = side(repaired);
+            (this == file).then(|| RepairedView {
+                search_id: other.search_id.as_uuid(),
+                file_id: other.file_id.as_uuid(),
+                records: repaired.records.iter().copied().collect(),
+                state: self.known.fate(repaired.by).into(),
+            })
+        });
+        views.collect()
+    }
+}
+
+impl From<Fate> for FateView {
+    fn from(fate: Fate) -> Self {
+        match fate {
+            Fate::Open => Self::Open,
+            Fate::Read => Self::Read,
+            Fate::Failed => Self::Failed,
+        }
+    }
 }
 
 impl SearchView {
     pub(super) fn of(job: Job, details: Option<&Details>) -> Self {
-        let has_ended = job.state.has_ended();
+        let (has_ended, search_id) = (job.state.has_ended(), job.search_id);
+        let file_of = |file: &JobFile| FileOf { search_id, file_id: file.file_id };
         Self {
             search_id: job.search_id.as_uuid(),
             project_id: job.project_id.as_uuid(),
             studies: job.studies(),
             totals: details.map(|details| TotalsView::of(&job, details)),
+            totals_with_repairs: details.and_then(|details| TotalsView::with_repairs(&job, details)),
+            repairs: job.repairs.map(|search| search.as_uuid()),
             name: job.name,
             state: job.state.to_string(),
             reason: job.reason,
-            files: job.files.into_iter().map(|file| FileView::of(file, has_ended, details)).collect(),
+            files: job
+                .files
+                .into_iter()
+                .map(|file| FileView::of(file_of(&file), file, has_ended, details))
+                .collect(),
             created_at: job.created_at.to_string(),
             completed_at: job.completed_at.map(|at| at.to_string()),
         }
@@ -234,6 +323,34 @@ fn of_file<T: Copy>(known: &[(FileId, T)], file: FileId) -> Option<T> {
 impl TotalsView {
     fn of(job: &Job, details: &Details) -> Self {
         let mut totals = Self::default();
+        totals.add(job, details);
+        totals
+    }
+
+    /// The same with the searches that repair it, if there are any.
+    fn with_repairs(job: &Job, details: &Details) -> Option<Self> {
+        let known = &details.known;
+        if known.original != job.search_id || known.jobs.is_empty() {
+            return None;
+        }
+        let mut totals = Self::default();
+        std::iter::once(job).chain(known.jobs.values()).for_each(|job| totals.add(job, details));
+        let is_there =
+            |file: FileOf| file.search_id == job.search_id || known.jobs.contains_key(&file.search_id);
+        let read = known
+            .repairs
+            .files
+            .iter()
+            .filter(|repaired| is_there(repaired.of) && known.fate(repaired.by) == Fate::Read);
+        let mended: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
+        // They are counted where they were mended.
+        totals.records = totals.records.saturating_sub(mended);
+        totals.unread = totals.unread.saturating_sub(mended);
+        Some(totals)
+    }
+
+    fn add(&mut self, job: &Job, details: &Details) {
+        let totals = self;
         for file in &job.files {
             let Some(Outcome::Completed(counts)) = &file.outcome else { continue };
             // A mark more than there are studies would be one of a study that is gone.
@@ -245,12 +362,14 @@ impl TotalsView {
             totals.unique += counts.studies - duplicates;
             totals.duplicates += duplicates;
         }
-        totals
     }
 }
 
 impl FileView {
-    fn of(file: JobFile, has_ended: bool, details: Option<&Details>) -> Self {
+    fn of(this: FileOf, file: JobFile, has_ended: bool, details: Option<&Details>) -> Self {
+        let repairs =
+            details.and_then(|details| details.repairs(|repaired| (repaired.by, repaired.of), this).pop());
+        let repaired_by = details.map(|details| details.repairs(|repaired| (repaired.of, repaired.by), this));
         let progress = details.and_then(|details| of_file(&details.progress, file.file_id));
         let phase = details.map(|_| PhaseView::of(&file, has_ended, progress));
         let percent = |Progress { bytes, .. }: Progress| {
@@ -267,6 +386,8 @@ impl FileView {
             read_percent: progress.filter(|_| phase == Some(PhaseView::Reading)).map(percent),
             progress: progress.map(|Progress { records, bytes }| ProgressView { records, bytes }),
             outcome: file.outcome.map(|outcome| OutcomeView::of(outcome, duplicates)),
+            repairs,
+            repaired_by: repaired_by.unwrap_or_default(),
         }
     }
 }
@@ -313,12 +434,18 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::start_upload::Repairs;
 
     const FILE: FileId = FileId::from_uuid(Uuid::nil());
 
     fn file(received: bool, outcome: Option<Outcome>) -> JobFile {
         let (name, size_bytes) = (Some("a.ris".to_owned()), Some(200));
         JobFile { file_id: FILE, name, size_bytes, announced_bytes: None, received, outcome }
+    }
+
+    fn details(progress: Vec<(FileId, Progress)>, duplicates: Vec<(FileId, u64)>) -> Details {
+        let (original, jobs) = (SearchId::from_uuid(Uuid::nil()), BTreeMap::new());
+        Details { progress, duplicates, known: Known { original, repairs: Repairs::default(), jobs } }
     }
 
     fn completed() -> Option<Outcome> {
@@ -334,6 +461,7 @@ mod tests {
             state,
             reason: None,
             files: vec![file],
+            repairs: None,
             created_at: Timestamp::UNIX_EPOCH,
             completed_at: None,
             revision: 1,
@@ -356,7 +484,7 @@ mod tests {
             (JobState::Error, file(false, None), None, "failed", None),
         ] {
             let progress = bytes.map(|bytes| (FILE, Progress { records: 1, bytes })).into_iter().collect();
-            let shown = shown(state, file, Some(&Details { progress, duplicates: Vec::new() }));
+            let shown = shown(state, file, Some(&details(progress, Vec::new())));
             let shown = &shown["files"][0];
             assert_eq!((&shown["phase"], shown["read_percent"].as_u64()), (&phase.into(), percent));
         }
@@ -365,7 +493,7 @@ mod tests {
     #[test]
     fn every_record_is_accounted_for() {
         for duplicates in [0, 3, 8, 9] {
-            let details = Details { progress: Vec::new(), duplicates: vec![(FILE, duplicates)] };
+            let details = details(Vec::new(), vec![(FILE, duplicates)]);
             let shown = shown(JobState::Completed, file(true, completed()), Some(&details));
             let total = |name: &str| shown["totals"][name].as_u64().unwrap();
             assert_eq!(total("records"), total("studies") + total("unread"));

@@ -28,6 +28,9 @@ pub(crate) enum Command {
     Show(Inspect),
     /// List the studies of a search
     Studies(Inspect),
+    /// Repair a search that has ended: read what of it has failed again, or other files instead
+    #[command(visible_alias = "retry")]
+    Repair(Repair),
     /// Cancel a search that has not ended: what was read of it is taken back
     Cancel(Inspect),
     /// Delete a search that has ended, with everything that it has stored
@@ -150,6 +153,27 @@ impl From<State> for JobState {
 pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) search: Search,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Repair {
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Read NEW instead of FILE: its name as `show` has it, its id, or its place, counted from 1 [default: all files that
+    /// have failed are read again]
+    #[arg(long, num_args = 2, value_names = ["FILE", "NEW"], action = clap::ArgAction::Append)]
+    pub(crate) replace: Vec<String>,
+    /// Read FILE again as it was uploaded
+    #[arg(long, value_name = "FILE")]
+    pub(crate) again: Vec<String>,
+    /// Read from NEW those records of FILE that could not be read, as `quarantine` exports them, corrected
+    #[arg(long, num_args = 2, value_names = ["FILE", "NEW"], action = clap::ArgAction::Append)]
+    pub(crate) mend: Vec<String>,
+    /// The name of the search that does it [default: that of the search]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) search_name: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -39,6 +39,9 @@ pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
         Deletion::Running => {
             bail!("search {} has not ended; `search-import cancel` ends it", job.search_id)
         }
+        Deletion::Needed(by) => {
+            bail!("search {by}, which repairs search {}, reads one of its files", job.search_id)
+        }
         Deletion::Unknown => bail!("there is no search {} any more", job.search_id),
     }
     done(&workspace, args, &job.search_id.to_string(), "deleted").await

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
-use functions::start_upload::{Error, NewFile, NewSearch, Prepared, StartUpload};
+use functions::start_upload::{Announced, Error, NewFile, NewSearch, Prepared, StartUpload};
 use imports::ProjectId;
 use imports::manifest::ManifestFault;
 use local::output;
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let search = prepared.announced.search_id;
     if let Some(home) = workspace.home() {
         // Before the search is announced: from here on `resume` finishes what is interrupted.
-        remember(&home.store, &prepared, project, &paths).await?;
+        remember(&home.store, &prepared.announced, project, &paths).await?;
     }
     // Elsewhere nobody could resume the upload, and the file goes when this value ends.
     let _spooled = match (workspace.home(), spooled) {
@@ -109,10 +109,6 @@ async fn spool(
     Ok((paths, temporary))
 }
 
-#[cfg_attr(
-    not(feature = "services"),
-    allow(unused_variables, reason = "a data directory remembers the paths by itself")
-)]
 async fn announce_and_upload(
     start: &StartUpload,
     workspace: &Workspace,
@@ -120,7 +116,19 @@ async fn announce_and_upload(
     paths: &[PathBuf],
 ) -> anyhow::Result<()> {
     start.announce(prepared).await?;
-    let announced = &prepared.announced;
+    upload_all(workspace, &prepared.announced, paths).await
+}
+
+/// Uploads the files of an announced search.
+#[cfg_attr(
+    not(feature = "services"),
+    allow(unused_variables, reason = "a data directory remembers the paths by itself")
+)]
+pub(crate) async fn upload_all(
+    workspace: &Workspace,
+    announced: &Announced,
+    paths: &[PathBuf],
+) -> anyhow::Result<()> {
     if let Some(home) = workspace.home() {
         let pending = home.store.pending_uploads().await?;
         for pending in pending.into_iter().filter(|pending| pending.search_id == announced.search_id) {
@@ -149,13 +157,13 @@ pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Re
     Ok(store.upload_done(pending.search_id, pending.upload.file_id).await?)
 }
 
-async fn remember(
+/// Notes the uploads of a search, so that `resume` finishes them.
+pub(crate) async fn remember(
     store: &Store,
-    prepared: &Prepared,
+    announced: &Announced,
     project: ProjectId,
     paths: &[PathBuf],
 ) -> anyhow::Result<()> {
-    let announced = &prepared.announced;
     let uploads = announced
         .files
         .iter()
@@ -192,7 +200,7 @@ fn examine(given: &[Given]) -> Result<Vec<NewFile>, FileErrors> {
 }
 
 /// The file's size.
-fn examine_one(path: &Path) -> Result<u64, String> {
+pub(crate) fn examine_one(path: &Path) -> Result<u64, String> {
     let file = fs::File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         _ => format!("the file cannot be opened: {error}"),
@@ -207,7 +215,7 @@ fn examine_one(path: &Path) -> Result<u64, String> {
     Ok(facts.len())
 }
 
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 

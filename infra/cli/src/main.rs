@@ -7,6 +7,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `searches`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
+//! - `repair`: reads anew what of a search has failed;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
 //! - `outbox`: effects that are not performed yet;
 //! - `health`: what answers, what waits, and what to do something about;
@@ -28,6 +29,7 @@ mod manual;
 mod migrate;
 mod outbox;
 mod quarantine;
+mod repair;
 mod report;
 mod resume;
 mod searches;
@@ -76,6 +78,7 @@ async fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
+        Command::Repair(args) => repair::run(&args).await,
         Command::Cancel(args) => end::cancel(&args).await,
         Command::Delete(args) => end::delete(&args).await,
         Command::Health(args) => health::run(&args).await,

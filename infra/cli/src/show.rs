@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use imports::{Job, Library, Quarantined};
+use functions::start_upload::{Known, StartUpload};
+use imports::{Job, Library, Quarantined, SearchId};
 use local::output;
 use messages::Observation;
 use serde::Serialize;
@@ -21,6 +22,8 @@ struct Shown {
     /// How many studies repeat an earlier one.
     duplicates: u64,
     quarantined: Vec<Quarantined>,
+    /// The searches that repair it, in the order of their announcements.
+    repaired_by: Vec<SearchId>,
     /// None where no history is kept.
     decisions: Option<Vec<Observation>>,
 }
@@ -32,7 +35,9 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let quarantined = quarantined(workspace.library()?, &job).await?;
     let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
     let decisions = workspace.decisions(job.search_id).await?;
-    let shown = Shown { job, duplicates: report.duplicates, quarantined, decisions };
+    let known = StartUpload::over(workspace.ports())?.repairs(&job).await?;
+    let repaired_by = repairs_of(&job, &known);
+    let shown = Shown { job, duplicates: report.duplicates, quarantined, repaired_by, decisions };
     if args.output.json {
         output::json(&shown)?;
     } else {
@@ -49,6 +54,15 @@ async fn quarantined(library: &Library, job: &Job) -> anyhow::Result<Vec<Quarant
     Ok(all)
 }
 
+/// Those that are there.
+fn repairs_of(job: &Job, known: &Known) -> Vec<SearchId> {
+    let of_it = known.repairs.files.iter().filter(|repaired| repaired.of.search_id == job.search_id);
+    let mut searches: Vec<SearchId> = of_it.map(|repaired| repaired.by.search_id).collect();
+    searches.dedup();
+    searches.retain(|search| known.jobs.contains_key(search));
+    searches
+}
+
 fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     let job = &shown.job;
     output::line(&format!(
@@ -58,6 +72,12 @@ fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
         job.created_at
     ))?;
     report.print(false)?;
+    if let Some(repaired) = job.repairs {
+        output::line(&format!("repairs search {repaired}"))?;
+    }
+    for repair in &shown.repaired_by {
+        output::line(&format!("repaired by search {repair}"))?;
+    }
     for Quarantined { file_id, record, .. } in &shown.quarantined {
         let name = job.file_name(*file_id);
         output::line(&format!(

@@ -30,11 +30,6 @@ pub fn announcement(search: SearchId) -> SessionId {
     SessionId::from_uuid(Uuid::new_v5(&search.as_uuid(), b"announcement"))
 }
 
-/// The session that deletes a search: a request that is made again is the same session.
-pub fn deletion(search: SearchId) -> SessionId {
-    SessionId::from_uuid(Uuid::new_v5(&search.as_uuid(), b"deletion"))
-}
-
 /// The token of the message that tells that a file was stored: the same for every form that uploads the file.
 pub fn upload_token(search: SearchId, file: FileId) -> Token {
     Token::minted_at_entry(search, Uuid::new_v5(&file.as_uuid(), b"upload"))

@@ -24,6 +24,9 @@ pub struct Job {
     pub reason: Option<String>,
     /// Its files in the manifest's order.
     pub files: Vec<JobFile>,
+    /// The search that it repairs, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<SearchId>,
     /// When the first message of the search was handled.
     pub created_at: Timestamp,
     /// When it ended.
@@ -236,6 +239,7 @@ mod tests {
                 state: JobState::Parsing,
                 reason: None,
                 files: names.iter().enumerate().map(file).collect(),
+                repairs: None,
                 created_at: Timestamp::UNIX_EPOCH,
                 completed_at: None,
                 revision: 0,

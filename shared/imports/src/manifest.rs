@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::FileId;
+use crate::ids::{FileId, SearchId};
 
 /// The most files that one search may have. It bounds the saga's document, its tokens and its outbox.
 pub const MAX_FILES: usize = 50;
@@ -51,6 +51,9 @@ pub struct Manifest {
     pub name: String,
     /// Its files, 1 to [`MAX_FILES`].
     pub files: Vec<ManifestFile>,
+    /// The search that it repairs, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<SearchId>,
 }
 
 /// One announced file.
@@ -286,7 +289,7 @@ mod tests {
             name: (*name).to_owned(),
             size_bytes: *size_bytes,
         });
-        Manifest { name: "Gambling harms".into(), files: files.collect() }
+        Manifest { name: "Gambling harms".into(), files: files.collect(), repairs: None }
     }
 
     fn limits() -> ManifestLimits {

@@ -87,17 +87,35 @@ impl Cutting {
         Ok(out)
     }
 
-    /// Ends the file; returns the last bytes of the new one.
+    /// What is written between two records, once the file's form is known: what comes before the first one has been
+    /// returned then, and [`Cutting::finish`] returns what comes after the last one.
+    pub fn between(&self) -> Option<&[u8]> {
+        match &self.state {
+            State::Opening { .. } => None,
+            State::Cutting(around) => Some(&around.after_each),
+        }
+    }
+
+    /// Says that the file has no more bytes; returns the next bytes of the new file.
     ///
     /// # Errors
     /// If the file is refused, or has no records.
-    pub fn finish(mut self) -> Result<Vec<u8>, Error> {
+    pub fn end(&mut self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         if let State::Opening { reader, .. } = &mut self.state {
             reader.end();
             reader.read(usize::MAX)?;
             self.begin(&mut out);
         }
+        Ok(out)
+    }
+
+    /// Ends the file; returns the last bytes of the new one.
+    ///
+    /// # Errors
+    /// If the file is refused, or has no records.
+    pub fn finish(mut self) -> Result<Vec<u8>, Error> {
+        let mut out = self.end()?;
         if let State::Cutting(around) = &self.state {
             out.extend_from_slice(&around.closing);
         }

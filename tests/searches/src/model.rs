@@ -52,7 +52,7 @@ fn file(n: u32) -> FileId {
 fn started() -> SearchEvent {
     let files =
         (0..FILES).map(|n| ManifestFile { file_id: file(n), name: format!("{n}.ris"), size_bytes: 1 });
-    let manifest = Manifest { name: "search".into(), files: files.collect() };
+    let manifest = Manifest { name: "search".into(), files: files.collect(), repairs: None };
     SearchEvent::SearchUploadStarted(SearchUploadStarted { project_id: project(), manifest })
 }
 

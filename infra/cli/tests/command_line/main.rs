@@ -22,6 +22,7 @@ mod manual;
 mod outbox;
 mod program;
 mod quarantine;
+mod repair;
 mod samples;
 mod searches;
 #[cfg(feature = "services")]

@@ -44,7 +44,7 @@ impl Search {
                 size_bytes: 1_000,
             })
             .collect();
-        let manifest = Manifest { name: "Benchmark".to_owned(), files: files.clone() };
+        let manifest = Manifest { name: "Benchmark".to_owned(), files: files.clone(), repairs: None };
         let mut tokens = tokens.into_iter();
         let mut message = |event: SearchEvent| {
             let message = MessageId::from_uuid(host.fresh_id());

@@ -263,6 +263,7 @@ fn new_import(project_id: ProjectId, now: Timestamp) -> Import {
         files: BTreeMap::new(),
         timeout: None,
         look: None,
+        repairs: None,
         created_at: now,
     }
 }
@@ -272,6 +273,7 @@ fn fill(import: &mut Import, manifest: &Manifest) {
     import.name.get_or_insert_with(|| manifest.name.clone());
     import.expected_files = Some(manifest.files.len());
     import.announced = true;
+    import.repairs = manifest.repairs;
     for announced in &manifest.files {
         let file = import.files.entry(announced.file_id).or_insert(File {
             name: None,

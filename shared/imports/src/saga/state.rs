@@ -45,6 +45,9 @@ pub struct Import {
     /// The look that is under way: through the store, for files that nobody told of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,
+    /// The search that it repairs, if its announcement says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<SearchId>,
     /// When its first message was handled.
     pub created_at: Timestamp,
 }
@@ -129,6 +132,7 @@ impl State {
             state,
             reason: ended.and_then(|ended| ended.reason.clone()),
             files: import.files.iter().map(|(id, file)| file.job_file(*id)).collect(),
+            repairs: import.repairs,
             created_at: import.created_at,
             completed_at: ended.map(|ended| ended.at),
             revision: 0,

@@ -352,7 +352,7 @@ fn project() -> ProjectId {
 
 fn manifest(files: &[u128]) -> Manifest {
     let files = files.iter().map(|n| ManifestFile { file_id: file(*n), name: name(*n), size_bytes: 10 });
-    Manifest { name: "search".into(), files: files.collect() }
+    Manifest { name: "search".into(), files: files.collect(), repairs: None }
 }
 
 fn started(files: &[u128]) -> SearchEvent {

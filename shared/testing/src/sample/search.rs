@@ -24,6 +24,7 @@ pub fn job(host: &dyn Host, search_id: SearchId, revision: u64, state: JobState)
         state,
         reason: None,
         files: Vec::new(),
+        repairs: None,
         created_at: now(host),
         completed_at: state.has_ended().then(|| now(host)),
         revision,

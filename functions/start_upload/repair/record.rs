@@ -1,0 +1,196 @@
+//! What was done to repair a search: a record that every repair of it reads and changes, so that two at once cannot repair
+//! the same thing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use imports::{FileId, Job, Outcome, SearchId};
+use outbox::Key;
+use serde::{Deserialize, Serialize};
+
+/// The kind of the record. Its id is that of the search.
+pub const REPAIRS: &str = "repairs";
+
+/// A file of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileOf {
+    /// The search.
+    pub search_id: SearchId,
+    /// The file, one of its files.
+    pub file_id: FileId,
+}
+
+/// A file that stands for another one, or for some of its records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repaired {
+    /// The file that is repaired: one of the original search, or of an earlier repair of it.
+    pub of: FileOf,
+    /// Its records that are mended; none when the whole file is read anew.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub records: BTreeSet<u64>,
+    /// The file that is read instead.
+    pub by: FileOf,
+}
+
+/// All repairs of a search, in their order. Repairs of repairs are among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repairs {
+    /// What stands for what.
+    pub files: Vec<Repaired>,
+    /// Those of the searches that were deleted: nothing of them can be read again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub deleted: BTreeSet<SearchId>,
+}
+
+/// What has become of a file that stands for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It may yet be read.
+    Open,
+    /// It was read to its end.
+    Read,
+    /// It failed, or its search is not there any more.
+    Failed,
+}
+
+/// The record of an original search.
+pub(crate) fn key(original: SearchId) -> Key {
+    Key::new(REPAIRS, original.to_string())
+}
+
+/// What has become of a file, by the searches that are there.
+pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileOf) -> Fate {
+    let Some(job) = jobs.get(&file.search_id) else { return Fate::Failed };
+    let found = job.files.iter().find(|known| known.file_id == file.file_id);
+    match found.and_then(|found| found.outcome.as_ref()) {
+        Some(Outcome::Completed(_)) => Fate::Read,
+        Some(Outcome::Failed { .. }) => Fate::Failed,
+        None if job.state.has_ended() => Fate::Failed,
+        None => Fate::Open,
+    }
+}
+
+impl Repairs {
+    /// The searches that repair something.
+    pub fn searches(&self) -> BTreeSet<SearchId> {
+        self.files.iter().map(|repaired| repaired.by.search_id).collect()
+    }
+
+    /// The file that this one is read instead of, if it is.
+    pub fn instead_of(&self, file: FileOf) -> Option<FileOf> {
+        self.files.iter().find(|repaired| repaired.by == file && repaired.is_whole()).map(|found| found.of)
+    }
+
+    /// This file, the one that it is read instead of, and so on: the original one last.
+    pub fn earlier(&self, file: FileOf) -> Vec<FileOf> {
+        let mut files = vec![file];
+        while let Some(earlier) = files.last().and_then(|last| self.instead_of(*last))
+            // A record that nobody has tampered with has no circle.
+            && !files.contains(&earlier)
+        {
+            files.push(earlier);
+        }
+        files
+    }
+
+    /// The search that reads this file anew, or has done it.
+    pub fn reads_anew(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+        let original = |file| self.earlier(file).pop();
+        let is_it = |repaired: &&Repaired| {
+            repaired.is_whole()
+                && original(repaired.by) == original(file)
+                && fate(repaired.by) != Fate::Failed
+        };
+        self.files.iter().find(is_it).map(|found| found.by.search_id)
+    }
+
+    /// The search that has this record mended, or is about to.
+    pub fn mends(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+        let is_it = |repaired: &&Repaired| {
+            repaired.of == file && repaired.records.contains(&record) && fate(repaired.by) != Fate::Failed
+        };
+        self.files.iter().find(is_it).map(|found| found.by.search_id)
+    }
+
+    /// The search that needs an uploaded file of this one until it has ended.
+    pub fn needs(&self, search: SearchId, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+        let is_it = |repaired: &&Repaired| {
+            let earlier = self.earlier(repaired.by);
+            fate(repaired.by) == Fate::Open && earlier.iter().skip(1).any(|file| file.search_id == search)
+        };
+        self.files.iter().find(is_it).map(|found| found.by.search_id)
+    }
+}
+
+impl Repaired {
+    /// Whether the whole file is read anew.
+    pub fn is_whole(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn file(search: u128, file: u128) -> FileOf {
+        FileOf {
+            search_id: SearchId::from_uuid(Uuid::from_u128(search)),
+            file_id: FileId::from_uuid(Uuid::from_u128(file)),
+        }
+    }
+
+    fn repaired(of: FileOf, records: &[u64], by: FileOf) -> Repaired {
+        Repaired { of, records: records.iter().copied().collect(), by }
+    }
+
+    fn search(number: u128) -> Option<SearchId> {
+        Some(file(number, 0).search_id)
+    }
+
+    /// Search 2 has failed to repair file 1 of search 1, and search 3 repairs that of search 2.
+    fn twice() -> Repairs {
+        let files = vec![repaired(file(1, 1), &[], file(2, 1)), repaired(file(2, 1), &[], file(3, 1))];
+        Repairs { files, ..Repairs::default() }
+    }
+
+    #[test]
+    fn a_file_is_repaired_once_whichever_of_its_repairs_is_asked_for() {
+        let last = |then: Fate| move |asked| if asked == file(3, 1) { then } else { Fate::Failed };
+        for asked in [file(1, 1), file(2, 1), file(3, 1)] {
+            for then in [Fate::Open, Fate::Read] {
+                assert_eq!(twice().reads_anew(asked, last(then)), search(3));
+            }
+            assert_eq!(twice().reads_anew(asked, last(Fate::Failed)), None);
+        }
+        assert_eq!(twice().reads_anew(file(1, 2), |_| Fate::Read), None, "another file");
+    }
+
+    #[test]
+    fn a_record_is_mended_once_and_again_after_a_failure() {
+        let repairs =
+            Repairs { files: vec![repaired(file(1, 1), &[3, 5], file(2, 1))], ..Repairs::default() };
+        assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Open), search(2));
+        assert_eq!(repairs.mends(file(1, 1), 4, |_| Fate::Open), None);
+        assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Failed), None);
+        assert_eq!(repairs.reads_anew(file(1, 1), |_| Fate::Open), None, "the file itself is not");
+    }
+
+    #[test]
+    fn a_search_is_needed_while_a_repair_reads_its_file() {
+        let open = |asked| if asked == file(3, 1) { Fate::Open } else { Fate::Failed };
+        for needed in [1, 2] {
+            assert_eq!(twice().needs(file(needed, 0).search_id, open), search(3));
+        }
+        assert_eq!(twice().needs(file(3, 0).search_id, open), None);
+        assert_eq!(twice().needs(file(1, 0).search_id, |_| Fate::Read), None);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let files = vec![repaired(file(1, 1), &[], file(2, 1)), repaired(file(2, 1), &[], file(1, 1))];
+        let circle = Repairs { files, ..Repairs::default() };
+        assert_eq!(circle.earlier(file(1, 1)), [file(1, 1), file(2, 1)]);
+    }
+}

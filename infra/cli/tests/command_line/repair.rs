@@ -1,0 +1,58 @@
+//! Repairing a search on the command line.
+
+use std::path::Path;
+
+use crate::program::Program;
+
+const GOOD: &[u8] = b"TY  - JOUR\nTI  - First\nER  - \n";
+const ONE_BAD: &[u8] = b"TY  - JOUR\nTI  - Second\nER  - \n\nTY  - JOUR\nTI  - Bad \x01 title\nER  - \n";
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_bad_file_is_replaced_and_an_unreadable_record_is_mended() {
+    let program = Program::new();
+    let files = [("good.ris", GOOD), ("bad.ris", b"\x01\x02\x03"), ("half.ris", ONE_BAD)];
+    let files = files.map(|(name, content)| program.file(name, content));
+    let imported = program.run(&["import", text(&files[0]), text(&files[1]), text(&files[2])]);
+    assert_eq!(imported.code, Some(1), "{}", imported.stderr);
+
+    let none = program.run(&["repair", "good.ris", "--replace", "none.ris", text(&files[0])]);
+    assert!(none.stderr.contains("its files are good.ris, bad.ris, half.ris"), "{}", none.stderr);
+    let read = program.run(&["repair", "good.ris", "--again", "1"]);
+    assert!(read.stderr.contains("good.ris: the file was read to its end"), "{}", read.stderr);
+    let still = program.run(&["retry", "good.ris", "--json", "--search-name", "tried again"]);
+    assert_eq!((still.code, &still.json()["state"]), (Some(1), &"Error".into()), "{}", still.stderr);
+
+    let better = program.file("better.ris", GOOD);
+    let replaced = program.run(&[
+        "repair",
+        "tried again",
+        "--replace",
+        "bad.ris",
+        text(&better),
+        "--search-name",
+        "two",
+    ]);
+    assert_eq!(replaced.code, Some(0), "{}", replaced.stderr);
+    assert!(replaced.stdout.contains("repairs search"), "{}", replaced.stdout);
+    let again = program.run(&["repair", "good.ris", "--replace", "bad.ris", text(&better)]);
+    assert!(again.stderr.contains("reads the file anew"), "{}", again.stderr);
+
+    let out = program.folder().join("unread.ris");
+    assert_eq!(program.run(&["quarantine", "good.ris", "--out", text(&out)]).code, Some(0));
+    let unread = std::fs::read_to_string(&out).unwrap();
+    std::fs::write(&out, unread.replace('\u{1}', "no")).unwrap();
+    let mended =
+        program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out), "--search-name", "three"]);
+    assert_eq!(mended.code, Some(0), "{}", mended.stderr);
+    let none = program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out)]);
+    assert!(none.stderr.contains("no records left"), "{}", none.stderr);
+
+    let shown = program.run(&["show", "good.ris", "--json"]).json();
+    assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");
+    let repair = program.run(&["show", "two", "--json"]).json();
+    assert_eq!(repair["job"]["repairs"], shown["job"]["search_id"]);
+}

@@ -1,0 +1,353 @@
+//! Searches that are repaired: what of them has failed is read anew, once, and both searches show each other.
+
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use embedded::{Call, Phase};
+use functions::start_upload::http::router;
+use functions::start_upload::{
+    Announced, Caller, Deletion, FileRefusal, FileRepair, NewFile, NewRepair, Refusal, Repair,
+};
+use imports::{FileId, JobState, SearchId};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+use uuid::Uuid;
+
+use crate::sessions::settle;
+use crate::world::{CrashAt, Functions, TWO_RECORDS, World};
+
+/// What no reader takes for a reference file.
+const NO_REFERENCES: &str = "\u{1}\u{2}\u{3}";
+/// A study, and a record that is no text.
+const ONE_BAD: &str = "TY  - JOUR\nTI  - First\nER  - \n\nTY  - JOUR\nTI  - Bad \u{1} title\nER  - \n";
+
+fn replaced(file_id: FileId) -> FileRepair {
+    let replacement = Some(NewFile { name: "better.ris".to_owned(), size_bytes: 100 });
+    FileRepair { file_id, replacement, records: [].into() }
+}
+
+fn again(file_id: FileId) -> FileRepair {
+    FileRepair { file_id, replacement: None, records: [].into() }
+}
+
+fn of(files: &[FileRepair]) -> NewRepair {
+    NewRepair { name: None, files: files.to_vec() }
+}
+
+async fn repair(functions: &Functions, search: SearchId, request: &NewRepair) -> Repair {
+    functions.start_upload.repair(&Caller::Everywhere, search, request, None).await.unwrap()
+}
+
+async fn repaired(world: &World, search: SearchId, request: &NewRepair) -> Announced {
+    match repair(&world.functions, search, request).await {
+        Repair::Announced(announced) => announced,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn refused(world: &World, search: SearchId, request: &NewRepair) -> Refusal {
+    match repair(&world.functions, search, request).await {
+        Repair::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A search of which the first file was read and the second one was refused.
+async fn half_failed(world: &World) -> Announced {
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.upload(&announced, 1, NO_REFERENCES).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Error);
+    announced
+}
+
+/// A search whose second file never arrived.
+async fn timed_out(world: &World) -> Announced {
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    for _ in 0..3 {
+        world.pass(Duration::from_secs(86_400)).await;
+        world.run().await;
+    }
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Error);
+    announced
+}
+
+async fn shown(world: &World, search: SearchId, rest: &str) -> Value {
+    let path = format!("/projects/{}/searches/{search}{rest}", Uuid::nil());
+    let request = Request::get(path).body(Body::empty()).unwrap();
+    let answer = router(world.functions.start_upload.clone()).oneshot(request).await.unwrap();
+    serde_json::from_slice(&to_bytes(answer.into_body(), usize::MAX).await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn one_bad_file_is_replaced_and_the_good_one_is_not_announced_again() {
+    let world = World::new();
+    let search = half_failed(&world).await;
+    let repair = repaired(&world, search.search_id, &of(&[replaced(search.files[1].file_id)])).await;
+    assert_eq!(repair.files.len(), 1);
+    world.upload(&repair, 0, TWO_RECORDS).await;
+    world.run().await;
+    let job = world.job(repair.search_id).await;
+    assert_eq!((job.state, job.repairs), (JobState::Completed, Some(search.search_id)));
+    assert_eq!(job.name, world.job(search.search_id).await.name);
+    for search in [search.search_id, repair.search_id] {
+        assert_eq!(world.studies(search).await.len(), 2);
+    }
+    let (old, new) = (shown(&world, search.search_id, "").await, shown(&world, repair.search_id, "").await);
+    let other = |shown: &Value, file: usize| {
+        json!({ "search_id": shown["search_id"], "file_id": shown["files"][file]["file_id"],
+                "records": [], "state": "read" })
+    };
+    assert_eq!(old["files"][1]["repaired_by"], json!([other(&new, 0)]));
+    assert_eq!(new["files"][0]["repairs"], other(&old, 1));
+    assert_eq!((&new["repairs"], &old["files"][0]["repaired_by"]), (&old["search_id"], &Value::Null));
+    assert_eq!(old["totals_with_repairs"]["studies"], 4);
+    assert_eq!(new["totals_with_repairs"], Value::Null);
+}
+
+/// As uploads are removed some day, only what is stored is read again.
+#[tokio::test]
+async fn what_has_arrived_is_read_again_without_being_uploaded_again() {
+    let world = World::new();
+    let search = timed_out(&world).await;
+    let [first, second] = [0, 1].map(|file| search.files[file].file_id);
+    let gone = Refusal::Files(vec![(1, FileRefusal::Gone)]);
+    assert_eq!(refused(&world, search.search_id, &of(&[again(first), again(second)])).await, gone);
+    let repair = repaired(&world, search.search_id, &NewRepair::default()).await;
+    assert_eq!(repair.files, []);
+    world.run().await;
+    assert_eq!(world.job(repair.search_id).await.state, JobState::Completed);
+    assert_eq!(world.studies(repair.search_id).await.len(), 2);
+    // Its text is where it was uploaded to.
+    let study = shown(&world, repair.search_id, "/studies/0-1").await;
+    assert!(study["raw"].as_str().unwrap().contains("First"), "{study}");
+    let under = FileRefusal::UnderRepair(repair.search_id);
+    let asked = of(&[again(first)]);
+    assert_eq!(refused(&world, search.search_id, &asked).await, Refusal::Files(vec![(0, under)]));
+    let rest = repaired(&world, search.search_id, &of(&[replaced(second)])).await;
+    world.upload(&rest, 0, ONE_BAD).await;
+    world.run().await;
+    assert_eq!(shown(&world, search.search_id, "").await["totals_with_repairs"]["studies"], 3);
+}
+
+#[tokio::test]
+async fn of_two_operators_at_once_one_repairs_and_the_other_is_told() {
+    for call in [Call::RecordsRead, Call::LedgerBegin, Call::SessionCommit] {
+        let world = World::new();
+        let search = half_failed(&world).await;
+        let asked = of(&[replaced(search.files[1].file_id)]);
+        let stall = CrashAt::new(call, Phase::Before, 1);
+        let slow = world.crashing(&stall);
+        let mut winner = None;
+        let late = stall
+            .stall(repair(&slow, search.search_id, &asked), async {
+                winner = Some(repaired(&world, search.search_id, &asked).await);
+            })
+            .await;
+        let winner = winner.unwrap();
+        let Repair::Refused(told) = late else { panic!("{call:?}: {late:?}") };
+        let under = FileRefusal::UnderRepair(winner.search_id);
+        assert_eq!(told, Refusal::Files(vec![(0, under)]), "{call:?}");
+        world.upload(&winner, 0, TWO_RECORDS).await;
+        world.run().await;
+        let jobs = world.jobs().of_project(imports::ProjectId::from_uuid(Uuid::nil()), None, 10).await;
+        assert_eq!(jobs.unwrap().items.len(), 2, "nothing is left of the other");
+    }
+}
+
+#[tokio::test]
+async fn what_a_repair_could_not_read_is_repaired_again_from_either_search() {
+    for from_repair in [false, true] {
+        let world = World::new();
+        let search = half_failed(&world).await;
+        let bad = search.files[1].file_id;
+        let first = repaired(&world, search.search_id, &of(&[replaced(bad)])).await;
+        world.upload(&first, 0, NO_REFERENCES).await;
+        world.run().await;
+        let (asked, file) =
+            if from_repair { (first.search_id, first.files[0].file_id) } else { (search.search_id, bad) };
+        let second = repaired(&world, asked, &of(&[replaced(file)])).await;
+        world.upload(&second, 0, TWO_RECORDS).await;
+        world.run().await;
+        // All repairs are of the original search.
+        assert_eq!(world.job(second.search_id).await.repairs, Some(search.search_id));
+        let under = FileRefusal::UnderRepair(second.search_id);
+        for (asked, file) in [(search.search_id, bad), (first.search_id, first.files[0].file_id)] {
+            let told = refused(&world, asked, &of(&[replaced(file)])).await;
+            assert_eq!(told, Refusal::Files(vec![(0, under)]));
+        }
+        assert_eq!(shown(&world, search.search_id, "").await["totals_with_repairs"]["studies"], 4);
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_record_is_mended_and_counted_once() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await;
+    world.upload(&search, 0, ONE_BAD).await;
+    world.run().await;
+    let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
+    assert_eq!(unread["around"], json!({ "before": "", "between": "\n\n", "after": "" }));
+    let mended = unread["raw"].as_str().unwrap().replace('\u{1}', "no more");
+    let file = search.files[0].file_id;
+    let asked =
+        |records: &[u64]| of(&[FileRepair { records: records.iter().copied().collect(), ..replaced(file) }]);
+    for (records, why) in [(&[1][..], 1), (&[2, 3], 3), (&[0], 0)] {
+        let told = refused(&world, search.search_id, &asked(records)).await;
+        assert_eq!(told, Refusal::Files(vec![(0, FileRefusal::NotUnread(why))]), "{records:?}");
+    }
+    let repair = repaired(&world, search.search_id, &asked(&[2])).await;
+    let told = refused(&world, search.search_id, &asked(&[2])).await;
+    assert_eq!(told, Refusal::Files(vec![(0, FileRefusal::IsMended(2, repair.search_id))]));
+    world.upload(&repair, 0, &mended).await;
+    world.run().await;
+    let listed = shown(&world, search.search_id, "/quarantine").await;
+    assert_eq!(listed["items"][0]["mended_by"], json!(repair.search_id));
+    let whole = shown(&world, search.search_id, "").await;
+    assert_eq!(whole["totals"]["unread"], 1, "it stays as it ended");
+    let expected = json!({ "records": 2, "studies": 2, "unread": 0, "unique": 2, "duplicates": 0 });
+    assert_eq!(whole["totals_with_repairs"], expected);
+}
+
+#[tokio::test]
+async fn a_repair_that_crashes_anywhere_was_announced_or_never_happened() {
+    for (call, phase, is_announced) in [
+        (Call::RecordsRead, Phase::After, false),
+        (Call::LedgerBegin, Phase::After, false),
+        (Call::SessionCommit, Phase::Before, false),
+        (Call::SessionCommit, Phase::After, true),
+    ] {
+        let world = World::new();
+        let search = timed_out(&world).await;
+        let crash = CrashAt::new(call, phase, 1);
+        let functions = world.crashing(&crash);
+        crash.kill(repair(&functions, search.search_id, &NewRepair::default())).await;
+        settle(&world).await;
+        world.run().await;
+        let told = repair(&world.functions, search.search_id, &NewRepair::default()).await;
+        world.run().await;
+        assert_eq!(matches!(told, Repair::Refused(Refusal::Files(_))), is_announced, "{told:?}");
+        let project = imports::ProjectId::from_uuid(Uuid::nil());
+        let jobs = world.jobs().of_project(project, None, 10).await.unwrap().items;
+        let completed: Vec<_> = jobs.iter().filter(|job| job.state == JobState::Completed).collect();
+        assert_eq!(completed.len(), 1, "{call:?} {phase:?}: {jobs:?}");
+        assert_eq!(world.studies(completed[0].search_id).await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_search_is_not_deleted_while_a_repair_reads_its_file() {
+    let world = World::new();
+    let search = timed_out(&world).await;
+    let repair = repaired(&world, search.search_id, &NewRepair::default()).await;
+    let start_upload = &world.functions.start_upload;
+    let asked = start_upload.delete(&Caller::Everywhere, search.search_id).await.unwrap();
+    assert_eq!(asked, Deletion::Needed(repair.search_id));
+    world.run().await;
+    assert_eq!(world.studies(repair.search_id).await.len(), 2);
+    let asked = start_upload.delete(&Caller::Everywhere, search.search_id).await.unwrap();
+    assert_eq!(asked, Deletion::Accepted);
+    world.run().await;
+    assert_eq!(world.studies(repair.search_id).await.len(), 2, "what was repaired stays");
+}
+
+/// The repair has looked at what is stored, and is about to be announced.
+#[tokio::test]
+async fn of_a_repair_and_a_deletion_at_once_one_comes_first() {
+    let world = World::new();
+    let search = timed_out(&world).await;
+    let stall = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
+    let slow = world.crashing(&stall);
+    let late = stall
+        .stall(repair(&slow, search.search_id, &NewRepair::default()), async {
+            let deleted = world.functions.start_upload.delete(&Caller::Everywhere, search.search_id).await;
+            assert_eq!(deleted.unwrap(), Deletion::Accepted);
+        })
+        .await;
+    assert!(matches!(late, Repair::Refused(Refusal::Deleted)), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_repair_under_a_key_is_announced_once() {
+    let world = World::new();
+    let search = half_failed(&world).await;
+    let asked = of(&[replaced(search.files[1].file_id)]);
+    let under = async |key: &str, asked: &NewRepair| {
+        let start_upload = &world.functions.start_upload;
+        start_upload.repair(&Caller::Everywhere, search.search_id, asked, Some(key)).await.unwrap()
+    };
+    let [Repair::Announced(first), Repair::Announced(second)] =
+        [under("key", &asked).await, under("key", &asked).await]
+    else {
+        panic!("refused");
+    };
+    assert_eq!(first, second);
+    let other = under("key", &NewRepair::default()).await;
+    assert!(matches!(other, Repair::Refused(Refusal::KeyUsed)), "{other:?}");
+    let other = under("another key", &asked).await;
+    assert!(matches!(other, Repair::Refused(Refusal::Files(_))), "{other:?}");
+}
+
+#[tokio::test]
+async fn a_repair_that_makes_no_sense_is_refused_in_words() {
+    let world = World::new();
+    let running = world.announce(&["a.ris"]).await;
+    assert_eq!(refused(&world, running.search_id, &NewRepair::default()).await, Refusal::Running);
+    let search = half_failed(&world).await;
+    let [good, bad] = [0, 1].map(|file| search.files[file].file_id);
+    let unknown = running.files[0].file_id;
+    let records = FileRepair { records: [1].into(), ..again(good) };
+    let asked =
+        of(&[again(good), again(unknown), replaced(bad), again(bad), records.clone(), replaced(good)]);
+    use FileRefusal::{NoReplacement, NotRead, NotUnread, Twice, Unknown, WasRead};
+    let told = vec![(0, WasRead), (1, Unknown), (3, Twice), (4, Twice), (5, Twice)];
+    assert_eq!(refused(&world, search.search_id, &asked).await, Refusal::Files(told));
+    for (asked, told) in [
+        (records, NoReplacement),
+        (FileRepair { records: [1].into(), ..replaced(bad) }, NotRead),
+        (FileRepair { records: [9].into(), ..replaced(good) }, NotUnread(9)),
+    ] {
+        assert_eq!(refused(&world, search.search_id, &of(&[asked])).await, Refusal::Files(vec![(0, told)]));
+    }
+    let many = FileRepair { records: (1..=10_001).collect(), ..replaced(good) };
+    assert_eq!(refused(&world, search.search_id, &of(&[many])).await, Refusal::TooManyRecords);
+    let path = format!("/projects/{}/searches/{}/repair", Uuid::nil(), running.search_id);
+    for (body, status) in
+        [("{}", 409), ("{\"files\": [{\"file_id\": \"x\"}]}", 400), ("{\"filse\": []}", 400), ("[", 400)]
+    {
+        let request = Request::post(&path).header("content-type", "application/json");
+        let request = request.body(Body::from(body)).unwrap();
+        let answer = router(world.functions.start_upload.clone()).oneshot(request).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{body}");
+    }
+}
+
+/// What a page needs to send one record of a table, or of XML, back by itself.
+#[tokio::test]
+async fn what_is_around_the_records_makes_a_file_of_a_mended_one() {
+    let table = "Title,Year\nFirst,2001\nBad \u{1} title,2002\n";
+    let xml = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<xml><records>\
+               <record><titles><title>First</title></titles></record>\
+               <record><titles><title>Bad \u{1} title</title></titles></record></records></xml>\n";
+    for (name, content) in [("a.csv", table), ("a.xml", xml)] {
+        let world = World::new();
+        let search = world.announce(&[name]).await;
+        world.upload(&search, 0, content).await;
+        world.run().await;
+        let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
+        let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{name}: {unread}")).to_owned();
+        let [before, after] = ["before", "after"].map(|side| text(&unread["around"][side]));
+        let mended = text(&unread["raw"]).replace('\u{1}', "ö");
+        let file = FileRepair { records: [2].into(), ..replaced(search.files[0].file_id) };
+        let repair = repaired(&world, search.search_id, &of(&[file])).await;
+        world.upload(&repair, 0, &format!("{before}{mended}{after}")).await;
+        world.run().await;
+        let studies = world.studies(repair.search_id).await;
+        let titles: Vec<&str> = studies.iter().map(|study| study.reference.title.as_str()).collect();
+        assert_eq!(titles, ["Bad ö title"], "{name}: {before:?} {after:?}");
+    }
+}
