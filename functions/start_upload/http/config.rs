@@ -34,6 +34,8 @@ struct FeaturesView {
     live: bool,
     /// Whether exports of any size are streamed. If not, larger ones are refused with 413.
     stream_exports: bool,
+    /// Whether it imports sample files with faults when it is asked to.
+    trials: bool,
 }
 
 /// What a deployment takes at most.
@@ -85,7 +87,7 @@ pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView>
     ];
     Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),
-        features: FeaturesView { live: streams, stream_exports: streams },
+        features: FeaturesView { live: streams, stream_exports: streams, trials: api.trials.is_some() },
         limits: LimitsView {
             max_files: MAX_FILES,
             max_file_bytes: settings.max_file_bytes,

@@ -17,6 +17,7 @@ mod results;
 mod searches;
 mod shelves;
 mod study;
+mod trial;
 mod view;
 mod walk;
 
@@ -36,6 +37,7 @@ use utoipa_axum::routes;
 
 use self::problem::Problem;
 use self::searches::{cancel_search, show_search};
+pub use self::trial::{RunTrials, Trial, Tried};
 use crate::start_upload::{Caller, StartUpload, Whoever};
 
 /// The largest request body read, in bytes: 50 names of 255 characters fit several times.
@@ -65,6 +67,8 @@ struct Api {
     answers: Answers,
     /// How many clients follow changes.
     streams: AtomicUsize,
+    /// Where something is made to fail on purpose.
+    trials: Option<Arc<dyn RunTrials>>,
 }
 
 #[derive(OpenApi)]
@@ -77,12 +81,30 @@ struct Description;
 /// The API over a function, for callers who may see every project because another door has let them in, and on a host that
 /// streams answers. Besides its operations it answers `GET /openapi.json` with its description, and [`METRICS`].
 pub fn router(function: StartUpload) -> Router {
-    router_for(function, Answers::Streamed, |_| Caller::Everywhere)
+    router_of(function, Answers::Streamed, None, |_| Caller::Everywhere)
+}
+
+/// The same with trials.
+pub fn router_with_trials(function: StartUpload, trials: Arc<dyn RunTrials>) -> Router {
+    router_of(function, Answers::Streamed, Some(trials), |_| Caller::Everywhere)
 }
 
 /// The same for callers who may see some projects, or operate the deployment: `identify` says who made a request, by what
 /// its host has put into the request's extensions.
 pub fn router_for<I, W>(function: StartUpload, answers: Answers, identify: I) -> Router
+where
+    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
+    W: Into<Whoever>,
+{
+    router_of(function, answers, None, identify)
+}
+
+fn router_of<I, W>(
+    function: StartUpload,
+    answers: Answers,
+    trials: Option<Arc<dyn RunTrials>>,
+    identify: I,
+) -> Router
 where
     I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
     W: Into<Whoever>,
@@ -104,7 +126,7 @@ where
     };
     router
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
-        .with_state(Arc::new(Api { failures, function, answers, streams: AtomicUsize::new(0) }))
+        .with_state(Arc::new(Api { failures, function, answers, streams: AtomicUsize::new(0), trials }))
         .route("/openapi.json", get(async move || Json(description)))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
@@ -156,6 +178,7 @@ fn of_operators() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(admin::show_operation))
         .routes(routes!(admin::stop_operation))
         .routes(routes!(admin::list_acts))
+        .routes(routes!(trial::try_to_fail))
 }
 
 fn finished(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {

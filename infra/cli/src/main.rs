@@ -14,6 +14,7 @@
 //! - `manual`: completions for shells, and manual pages;
 //! - `end`: cancels searches, and deletes them;
 //! - `failures`: what was given up;
+//! - `trials`: imports with faults that the HTTP API is asked for;
 //! - `workspace`: what is worked on;
 //! - `table`, `words`: how it is put.
 
@@ -38,6 +39,7 @@ mod show;
 mod stdin;
 mod studies;
 mod table;
+mod trials;
 #[cfg(feature = "services")]
 mod upload;
 mod watch;

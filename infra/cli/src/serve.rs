@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use functions::start_upload::StartUpload;
-use functions::start_upload::http::{HEALTH, METRICS, router};
+use functions::start_upload::http::{HEALTH, METRICS, router_with_trials};
 use local::http::{self, Door, Limits, Server, UploadsAt};
 use local::{output, stop};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::args;
+use crate::trials::Trials;
 use crate::workspace::{self, Workspace};
 
 /// The default address for a data directory: only this machine can reach it.
@@ -31,7 +32,8 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let (stopping, mut stopped) = watch::channel(());
     let api = match listener {
         Some((listener, address)) => {
-            let mut routes = router(StartUpload::over(&runner.ports())?);
+            let mut routes =
+                router_with_trials(StartUpload::over(&runner.ports())?, Arc::new(Trials::default()));
             let limits = Limits::of_this_process();
             if let Some(home) = workspace.home() {
                 routes = routes.merge(http::uploads(Arc::clone(&home.store), &limits));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -76,6 +77,7 @@ pub struct Runner<P: 'static> {
     visibility: Option<Duration>,
     notified: Vec<Queue>,
     turn: Duration,
+    crashes: AtomicU32,
 }
 
 /// Why a sweep was broken off.
@@ -107,7 +109,16 @@ where
     /// any other beside whoever else receives from the same queues. Only workers in a data directory of their own crash
     /// on trial.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, trial: Trial) -> Self {
-        Self { system, ports, home, trial, visibility: None, notified: Vec::new(), turn: TURN }
+        Self {
+            system,
+            ports,
+            home,
+            trial,
+            visibility: None,
+            notified: Vec::new(),
+            turn: TURN,
+            crashes: AtomicU32::new(0),
+        }
     }
 
     /// The same with another visibility timeout than that of the queues.
@@ -153,11 +164,17 @@ where
                     return Ok(value);
                 }
                 () = crashed(crashes.as_deref()) => {
+                    self.crashes.fetch_add(1, Ordering::Relaxed);
                     workers.shutdown().await;
                     self.release_held().await;
                 }
             }
         }
+    }
+
+    /// How often the workers were torn down on trial.
+    pub fn crashes(&self) -> u32 {
+        self.crashes.load(Ordering::Relaxed)
     }
 
     async fn release_held(&self) {

@@ -1,0 +1,141 @@
+//! Trials that the HTTP API is asked for: an import of sample files with faults, in a folder that is gone afterwards.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use backend::Config;
+use functions::start_upload::http::{RunTrials, Trial, Tried};
+use functions::start_upload::{NewFile, NewSearch, StartUpload};
+use messages::store::chain;
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+use tokio::sync::Mutex;
+
+use crate::report::Report;
+use crate::workspace::Workspace;
+use crate::{args, watch};
+
+/// What is imported.
+const SAMPLES: [(&str, &[u8]); 2] = [
+    ("psycinfo.ris", include_bytes!("../../../tests/samples/psycinfo.ris")),
+    ("pubmed.nbib", include_bytes!("../../../tests/samples/pubmed.nbib")),
+];
+/// How many studies they have.
+const EXPECTED: u64 = 6;
+/// How long a trial may take. One without crashes takes less than a second.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Makes one trial at a time.
+#[derive(Default)]
+pub(crate) struct Trials {
+    running: Mutex<()>,
+}
+
+#[async_trait]
+impl RunTrials for Trials {
+    async fn run(&self, trial: Trial) -> Result<Option<Tried>, String> {
+        let Ok(_running) = self.running.try_lock() else { return Ok(None) };
+        // A runtime of its own: what crashes here is nobody else's.
+        let tried = tokio::task::spawn_blocking(move || {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async { tokio::time::timeout(LIMIT, once(trial)).await? })
+        });
+        match tried.await {
+            Ok(Ok(tried)) => Ok(Some(tried)),
+            Ok(Err(error)) => Err(chain(error.as_ref())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+async fn once(trial: Trial) -> anyhow::Result<Tried> {
+    let began = Instant::now();
+    let folder = TempDir::new().context("making a folder for the trial")?;
+    let config = Config { data_dir: folder.path().join("data"), ..Config::default() };
+    let workspace = Workspace::open(config).await?;
+    let faults = args::Trial {
+        duplicate: trial.copies,
+        shuffle: trial.shuffle.map(u64::from),
+        crash: trial.crash.map(u64::from),
+    };
+    let runner = workspace.runner(&faults)?;
+    let start = StartUpload::over(&runner.ports())?;
+    let files =
+        SAMPLES.map(|(name, content)| NewFile { name: name.to_owned(), size_bytes: content.len() as u64 });
+    let request = NewSearch { name: "Trial".to_owned(), files: files.into() };
+    let announced = start.create(workspace.project(args::Project { project: None }), &request).await?;
+    let home = workspace.home().context("a trial works in a folder")?;
+    let work = async {
+        let uploaded = async {
+            for (upload, (name, content)) in announced.files.iter().zip(SAMPLES) {
+                let path: PathBuf = folder.path().join(name);
+                std::fs::write(&path, content).context("writing a sample down")?;
+                home.store.upload_file(&upload.upload, &path).await?;
+            }
+            watch::until_ended(&runner, &workspace.jobs()?, announced.search_id, false).await
+        };
+        runner.run_until(uploaded).await?
+    };
+    work.await?;
+    let report = Report::of(&workspace, announced.search_id, began.elapsed()).await?;
+    let decisions = workspace.decisions(announced.search_id).await?.unwrap_or_default();
+    Ok(Tried {
+        expected: EXPECTED,
+        studies: report.studies,
+        crashes: runner.crashes(),
+        elapsed_ms: report.elapsed_ms,
+        decisions,
+        command: command(trial),
+    })
+}
+
+/// The command that does the same in the project's folder.
+fn command(trial: Trial) -> String {
+    let mut command = "search-import import".to_owned();
+    for (name, _) in SAMPLES {
+        command.push_str(&format!(" tests/samples/{name}"));
+    }
+    if trial.copies > 1 {
+        command.push_str(&format!(" --duplicate {}", trial.copies));
+    }
+    for (option, seed) in [("shuffle", trial.shuffle), ("crash", trial.crash)] {
+        if let Some(seed) = seed {
+            command.push_str(&format!(" --{option} {seed}"));
+        }
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whatever_goes_wrong_every_study_is_stored_once() {
+        let trials = Trials::default();
+        for trial in [
+            Trial { copies: 1, shuffle: None, crash: None },
+            Trial { copies: 3, shuffle: Some(7), crash: None },
+            Trial { copies: 2, shuffle: Some(1), crash: Some(4) },
+        ] {
+            let tried = trials.run(trial).await.unwrap().unwrap();
+            assert_eq!(tried.studies, EXPECTED, "{trial:?}");
+            assert_eq!(tried.crashes > 0, trial.crash.is_some(), "{trial:?}");
+            let dropped = tried.decisions.iter().filter(|d| d.verdict == messages::Verdict::Duplicate);
+            assert_eq!(dropped.count() > 0, trial.copies > 1, "{trial:?}");
+        }
+        let _held = trials.running.lock().await;
+        let trial = Trial { copies: 1, shuffle: None, crash: None };
+        assert!(trials.run(trial).await.unwrap().is_none(), "one at a time");
+    }
+
+    #[test]
+    fn the_command_does_the_same() {
+        let trial = Trial { copies: 3, shuffle: Some(7), crash: Some(1) };
+        let samples = "tests/samples/psycinfo.ris tests/samples/pubmed.nbib";
+        let expected = format!("search-import import {samples} --duplicate 3 --shuffle 7 --crash 1");
+        assert_eq!(command(trial), expected);
+    }
+}
