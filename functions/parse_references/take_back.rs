@@ -35,7 +35,7 @@ impl ParseReferences {
             self.bucket.remove(&object.key).await?;
         }
         // Last: as long as it can be seen, somebody may ask for its deletion again.
-        self.views.write(&[View::removed(search)]).await?;
+        self.views.write(&[View::removed(search, command.project_id.as_uuid())]).await?;
         Ok(Done::because(format!("forgot the search and its {} files", command.files.len())))
     }
 }

@@ -6,6 +6,7 @@
 //! - [`StartUpload::create`] and [`StartUpload::status`] are the function; `create` is made of
 //!   [`StartUpload::prepare`] and [`StartUpload::announce`], for whoever has to act in between;
 //! - [`StartUpload::list`], [`StartUpload::stored`] and [`StartUpload::raw`] show what came of searches;
+//! - [`changes()`] tells a client what has changed since it looked last;
 //! - [`Caller`] is who asks, and which projects are theirs;
 //! - [`http`] is its HTTP API: a router, for Lambda and for the local server;
 //! - `authorizer`, with the feature `lambda`: the caller of a request that came through an API Gateway.
@@ -13,6 +14,7 @@
 #[cfg(feature = "lambda")]
 pub mod authorizer;
 mod caller;
+mod changes;
 pub mod http;
 mod keyed;
 mod list;
@@ -43,6 +45,7 @@ use utoipa::ToSchema;
 use crate::health::Health;
 
 pub use self::caller::{Caller, Operator, Whoever};
+pub use self::changes::{Change, MOST_SEEN, Seen, changes};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted};
 pub use self::raw::{Around, MAX_RAW_BYTES, Raw};

@@ -98,7 +98,7 @@ impl StartUpload {
         }))?;
         self.commit(session, "deleted the search").await?;
         // Whoever takes its files back does this too, should it not come to it here.
-        self.views.write(&[View::removed(search_id)]).await?;
+        self.views.write(&[View::removed(search_id, job.project_id.as_uuid())]).await?;
         Ok(Deletion::Accepted)
     }
 }

@@ -3,6 +3,7 @@
 mod admin;
 mod aliases;
 mod asked;
+mod changes;
 mod config;
 mod etag;
 mod export;
@@ -146,6 +147,7 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(searches::create_search, searches::list_searches))
         .routes(routes!(searches::show_search, searches::delete_search))
         .routes(routes!(searches::cancel_search))
+        .routes(routes!(changes::list_changes))
         .routes(routes!(repair::repair_search))
         .merge(of_results())
         .merge(of_operators())

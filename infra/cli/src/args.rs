@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// List the searches of a project, the latest first
     Searches(Searches),
+    /// List the searches of a project that have changed since an earlier call
+    Changes(Changes),
     /// Show a search: its state, its files, and what was decided about each message
     Show(Inspect),
     /// List the studies of a search
@@ -119,6 +121,17 @@ pub(crate) struct Searches {
     /// The most searches to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Changes {
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// What the call before has printed to go on from [default: now]
+    #[arg(long, value_name = "NEXT")]
+    pub(crate) since: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -5,7 +5,7 @@
 //! - `watch`: waits for a search to end, with a bar for each file;
 //! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and what to type then;
 //! - `report`: what came of an import, as a table and as JSON;
-//! - `searches`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
+//! - `searches`, `changes`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `repair`: reads anew what of a search has failed;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
@@ -19,6 +19,7 @@
 //! - `table`, `words`: how it is put.
 
 mod args;
+mod changes;
 mod end;
 mod failures;
 mod find;
@@ -85,6 +86,7 @@ async fn main() -> ExitCode {
         Command::Delete(args) => end::delete(&args).await,
         Command::Health(args) => health::run(&args).await,
         Command::Searches(args) => searches::run(&args).await,
+        Command::Changes(args) => changes::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,

@@ -19,7 +19,7 @@ const LONGER: [usize; 2] = [18, 36];
 
 /// A search as scripts see it.
 #[derive(Serialize)]
-struct Listed<'a> {
+pub(crate) struct Listed<'a> {
     search_id: SearchId,
     project_id: ProjectId,
     name: Option<&'a str>,

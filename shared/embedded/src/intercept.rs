@@ -44,6 +44,8 @@ pub enum Call {
     ViewsUnfinishedOf,
     /// [`outbox::ReadViews::list`].
     ViewsList,
+    /// [`outbox::ReadViews::changed`], and when the last of it was.
+    ViewsChanged,
     /// [`outbox::CommitSession::commit`].
     SessionCommit,
     /// [`outbox::SettleSessions::find`].

@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 12] = [
+const MIGRATIONS: [&str; 13] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -46,6 +46,7 @@ const MIGRATIONS: [&str; 12] = [
     include_str!("compact.sql"),
     include_str!("bytes.sql"),
     include_str!("failures.sql"),
+    include_str!("changes.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
@@ -195,6 +196,10 @@ mod tests {
             (views::UNFINISHED_OF, "USING INDEX job_open (project_id=?)"),
             (views::COUNT_UNFINISHED_OF, "USING COVERING INDEX job_open (project_id=?)"),
             (views::LIST, "USING INDEX job_by_project"),
+            (views::OPEN_IN_ORDER, "USING INDEX job_open (project_id=?"),
+            (views::WRITTEN_IN_ORDER, "USING INDEX job_changed (changed_in=?"),
+            (views::LAST_WRITTEN, "USING COVERING INDEX job_changed (changed_in=?)"),
+            (views::WRITE, "USING COVERING INDEX job_changed (changed_in=?)"),
             (rows::DUPLICATES, "SEARCH mark USING PRIMARY KEY (source=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),

@@ -1,9 +1,11 @@
 //! What readers are shown. The table and its columns have the names of their first use: `job`, `search_id`, and
 //! `project_id` for the list.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
-use outbox::{Cursor, Page, ReadViews, View, WriteViews};
+use outbox::{Cursor, Page, ReadViews, View, WriteViews, Written};
 use rusqlite::{Connection, Params, Row, params};
 use uuid::Uuid;
 
@@ -23,15 +25,27 @@ impl WriteViews for Store {
     }
 }
 
-const WRITE: &str =
-    "INSERT INTO job (search_id, revision, ended, created_at, job, project_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-    ON CONFLICT (search_id) DO UPDATE SET revision = excluded.revision, ended = excluded.ended,
-        created_at = excluded.created_at, job = excluded.job, project_id = excluded.project_id
-    WHERE excluded.revision > job.revision";
+/// One thread writes, so numbers that ascend are committed in their order.
+macro_rules! insert {
+    ($on_conflict:literal) => {
+        concat!(
+            "INSERT INTO job (search_id, revision, ended, created_at, job, project_id, changed_in, changed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+                (SELECT coalesce(max(changed), 0) + 1 FROM job WHERE changed_in = ?7))
+             ON CONFLICT (search_id) DO ",
+            $on_conflict
+        )
+    };
+}
 
-const CREATE: &str =
-    "INSERT INTO job (search_id, revision, ended, created_at, job, project_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-    ON CONFLICT (search_id) DO NOTHING";
+pub(crate) const WRITE: &str = insert!(
+    "UPDATE SET revision = excluded.revision, ended = excluded.ended, created_at = excluded.created_at,
+        job = excluded.job, project_id = excluded.project_id, changed_in = excluded.changed_in,
+        changed = excluded.changed
+     WHERE excluded.revision > job.revision"
+);
+
+const CREATE: &str = insert!("NOTHING");
 
 /// Stores a view unless there is one.
 pub(crate) fn create(db: &Connection, view: &View) -> Result<(), Fault> {
@@ -46,6 +60,7 @@ fn put(db: &Connection, view: &View, sql: &str) -> Result<(), Fault> {
         nanos(view.created_at),
         json(&view.body)?,
         view.list.to_string(),
+        view.told_in().to_string(),
     ])?;
     Ok(())
 }
@@ -83,6 +98,30 @@ impl ReadViews for Store {
         let doing = format!("reading list {list} of views");
         self.look(Call::ViewsList, doing, move |db| page(db, list, after, limit)).await
     }
+
+    async fn changed(
+        &self,
+        list: Uuid,
+        since: u64,
+        after: Option<Written>,
+        limit: usize,
+    ) -> Result<Vec<(Written, View)>, StoreError> {
+        let doing = format!("reading what has changed of list {list} of views");
+        self.look(Call::ViewsChanged, doing, move |db| changed(db, list, since, after, limit)).await
+    }
+
+    async fn last_written(&self, list: Uuid) -> Result<u64, StoreError> {
+        let doing = format!("looking when list {list} of views changed last");
+        let work = move |db: &Connection| {
+            let last = db.prepare_cached(LAST_WRITTEN)?.query_row([list.to_string()], |row| row.get(0))?;
+            Ok(uint(last))
+        };
+        self.look(Call::ViewsChanged, doing, work).await
+    }
+
+    fn settled(&self, at: u64) -> u64 {
+        at
+    }
 }
 
 const ONE: &str = "SELECT * FROM job WHERE search_id = ?1";
@@ -93,6 +132,43 @@ pub(crate) const COUNT_UNFINISHED_OF: &str =
 pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2";
 pub(crate) const LIST: &str = "SELECT * FROM job WHERE project_id = ?1 AND (created_at, search_id) < (?2, ?3)
     ORDER BY created_at DESC, search_id DESC LIMIT ?4";
+
+pub(crate) const OPEN_IN_ORDER: &str =
+    "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 AND (changed, search_id) > (?2, ?3)
+    ORDER BY changed, search_id LIMIT ?4";
+pub(crate) const WRITTEN_IN_ORDER: &str =
+    "SELECT * FROM job WHERE changed_in = ?1 AND (changed, search_id) > (?2, ?3)
+    ORDER BY changed, search_id LIMIT ?4";
+pub(crate) const LAST_WRITTEN: &str = "SELECT coalesce(max(changed), 0) FROM job WHERE changed_in = ?1";
+
+/// After the text of every partition.
+const AFTER_ALL: &str = "~";
+
+fn changed(
+    db: &Connection,
+    list: Uuid,
+    since: u64,
+    after: Option<Written>,
+    count: usize,
+) -> Result<Vec<(Written, View)>, Fault> {
+    let list = list.to_string();
+    let after = after.map(|after| (int(after.at), after.partition.to_string()));
+    let begin = (int(since), AFTER_ALL.to_owned());
+    let mut found = BTreeMap::new();
+    for (sql, (at, partition)) in [
+        (OPEN_IN_ORDER, after.clone().unwrap_or_default()),
+        (WRITTEN_IN_ORDER, after.map_or(begin.clone(), |after| after.max(begin))),
+    ] {
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![list, at, partition, limit(count)])?;
+        while let Some(row) = rows.next()? {
+            let view = view(row)?;
+            let place = Written { at: uint(row.get("changed")?), partition: view.partition };
+            found.insert(place, view);
+        }
+    }
+    Ok(found.into_iter().take(count).collect())
+}
 
 fn page(db: &Connection, list: Uuid, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
     // Without a place in the list, after everything that can be stored.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messages::StoreError;
-use outbox::{Cursor, Page, View};
+use outbox::{Cursor, Page, View, Written};
 use saga::Views;
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +117,23 @@ impl Jobs {
             }
             at_once = AT_ONCE;
         }
+    }
+
+    /// Up to `limit` jobs of a project that have not ended, or were written after `since`, as
+    /// [`outbox::ReadViews::changed`] has them; none for one that was deleted.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn changed(
+        &self,
+        project: ProjectId,
+        since: u64,
+        after: Option<Written>,
+        limit: usize,
+    ) -> Result<Vec<(Written, Option<Job>)>, StoreError> {
+        let found = self.views.changed(project.as_uuid(), since, after, limit).await?;
+        let job = |view: View| (!view.is_removed()).then(|| read(view)).transpose();
+        found.into_iter().map(|(place, view)| Ok((place, job(view)?))).collect()
     }
 
     /// How far the files of a search are, for those that have reported at all.

@@ -66,6 +66,18 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! {},
         ),
         index(
+            collections::VIEW,
+            "changed",
+            doc! { views::TOLD_IN: 1, views::WRITTEN_AT: 1, "_id": 1 },
+            doc! {},
+        ),
+        index(
+            collections::VIEW,
+            "unfinished_changed",
+            doc! { views::LIST: 1, views::WRITTEN_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { views::ENDED: false } },
+        ),
+        index(
             collections::PROGRESS,
             "ttl_ReportedAt",
             doc! { progress::REPORTED_AT: 1 },

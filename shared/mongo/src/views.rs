@@ -3,11 +3,14 @@
 //! What is shown is in a field of its own, as the application wrote it; what a view is found by is in fields beside it,
 //! under the names that they had first.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use futures::TryStreamExt;
+use futures::future::try_join;
 use messages::{PartitionKey, StoreError};
-use mongodb::bson::{Document, doc};
-use outbox::{Cursor, Page, ReadViews, View, WriteViews};
+use mongodb::bson::{Bson, Document, Timestamp as ClusterTime, doc};
+use outbox::{Cursor, Page, ReadViews, View, WriteViews, Written};
 use uuid::Uuid;
 
 use crate::Mongo;
@@ -27,7 +30,17 @@ pub(crate) const ENDED: &str = "Ended";
 pub(crate) const LIST: &str = "ProjectId";
 /// In nanoseconds, for the order.
 pub(crate) const CREATED_AT: &str = "CreatedAt";
+/// The list whose readers are told when it changes.
+pub(crate) const TOLD_IN: &str = "ChangedIn";
+/// When it was written last, by the cluster's clock, which never goes back: neither at an election nor when a server's own
+/// clock does. Views that the release before has written have none.
+pub(crate) const WRITTEN_AT: &str = "ChangedAt";
 const BODY: &str = "Job";
+
+/// How long a write takes at most from the moment that it is numbered by to the moment from which it can be read, in
+/// seconds: the server ends a transaction after a minute
+/// (<https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds>).
+const OVERLAP: u64 = 5 * 60;
 
 fn encode(view: &View) -> Result<Document, Fault> {
     Ok(doc! {
@@ -36,8 +49,15 @@ fn encode(view: &View) -> Result<Document, Fault> {
         ENDED: view.ended,
         LIST: view.list.key(),
         CREATED_AT: nanos(view.created_at),
+        TOLD_IN: view.told_in().key(),
         BODY: to_bson(&view.body)?,
     })
+}
+
+/// The view as an update pipeline writes it, with the time of the write.
+fn as_written(view: &View) -> Result<Document, Fault> {
+    let at = doc! { WRITTEN_AT: "$$CLUSTER_TIME" };
+    Ok(doc! { "$mergeObjects": [literal(encode(view)?), at] })
 }
 
 fn decode(stored: &Document) -> Result<View, Fault> {
@@ -56,10 +76,9 @@ fn read(stored: &Document) -> Result<View, String> {
 }
 
 /// Creates a view unless there is one: filter and update of an upsert.
-pub(crate) fn create(view: &View) -> Result<(Document, Document), Fault> {
-    let mut fields = encode(view)?;
-    fields.remove(ID);
-    Ok((doc! { ID: view.partition.key() }, doc! { "$setOnInsert": fields }))
+pub(crate) fn create(view: &View) -> Result<(Document, Vec<Document>), Fault> {
+    let is_absent = doc! { "$eq": [{ "$type": format!("${REVISION}") }, "missing"] };
+    Ok((doc! { ID: view.partition.key() }, replaced(is_absent, view)?))
 }
 
 /// Writes a view unless the stored one is as recent. The condition is in the update, not in the filter: then the
@@ -67,12 +86,15 @@ pub(crate) fn create(view: &View) -> Result<(Document, Document), Fault> {
 /// revisions with the winner. With the condition in the filter a later revision could lose to an earlier one.
 fn statement(view: &View) -> Result<Statement, Fault> {
     let is_later = doc! { "$gt": [int(view.revision), { "$ifNull": [format!("${REVISION}"), -1] }] };
-    let next = doc! { "$cond": [is_later, literal(encode(view)?), "$$ROOT"] };
     Ok(Statement {
         filter: doc! { ID: view.partition.key() },
-        pipeline: vec![doc! { "$replaceWith": next }],
+        pipeline: replaced(is_later, view)?,
         upsert: true,
     })
+}
+
+fn replaced(condition: Document, view: &View) -> Result<Vec<Document>, Fault> {
+    Ok(vec![doc! { "$replaceWith": { "$cond": [condition, as_written(view)?, "$$ROOT"] } }])
 }
 
 #[async_trait]
@@ -159,4 +181,85 @@ impl ReadViews for Mongo {
         };
         self.call(format!("listing the views of list {list}"), work).await
     }
+
+    async fn changed(
+        &self,
+        list: Uuid,
+        since: u64,
+        after: Option<Written>,
+        limit: usize,
+    ) -> Result<Vec<(Written, View)>, StoreError> {
+        if limit == 0 {
+            // MongoDB takes 0 for no limit.
+            return Ok(Vec::new());
+        }
+        let mut open = doc! { LIST: list.key(), ENDED: false };
+        open.extend(after.map(|after| beyond(after.at, Some(after.partition))).unwrap_or_default());
+        let mut written = doc! { TOLD_IN: list.key() };
+        written.extend(match after {
+            Some(after) if after.at > since => beyond(after.at, Some(after.partition)),
+            _ => beyond(since, None),
+        });
+        let work = async {
+            let (open, written) =
+                try_join(in_order(self, open, limit), in_order(self, written, limit)).await?;
+            let found: BTreeMap<Written, View> = open.into_iter().chain(written).collect();
+            Ok(found.into_iter().take(limit).collect())
+        };
+        self.call(format!("reading what has changed of the views of list {list}"), work).await
+    }
+
+    async fn last_written(&self, list: Uuid) -> Result<u64, StoreError> {
+        let work = async {
+            let views = self.collection(collections::VIEW);
+            let last =
+                views.find_one(doc! { TOLD_IN: list.key() }).sort(doc! { WRITTEN_AT: -1, ID: -1 }).await?;
+            Ok(last.as_ref().map_or(0, written_at))
+        };
+        self.call(format!("looking when the views of list {list} changed last"), work).await
+    }
+
+    fn settled(&self, at: u64) -> u64 {
+        at.saturating_sub(OVERLAP << u32::BITS)
+    }
+}
+
+/// What was written after this number, or after a partition of it.
+fn beyond(at: u64, partition: Option<PartitionKey>) -> Document {
+    let later = doc! { WRITTEN_AT: { "$gt": cluster_time(at) } };
+    let Some(partition) = partition else { return later };
+    let beyond = doc! { "$gt": partition.key() };
+    // Those without a number are before all others.
+    let number = if at == 0 { Bson::Null } else { cluster_time(at).into() };
+    let mut filter = doc! { "$or": [later, { WRITTEN_AT: number.clone(), ID: beyond }] };
+    if at > 0 {
+        // Where the index is entered.
+        filter.insert(WRITTEN_AT, doc! { "$gte": number });
+    }
+    filter
+}
+
+async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(Written, View)>, Fault> {
+    let views = mongo.collection(collections::VIEW);
+    let found = views.find(filter).sort(doc! { WRITTEN_AT: 1, ID: 1 }).limit(int(limit)).await?;
+    let found: Vec<Document> = found.try_collect().await?;
+    let read = |stored: &Document| {
+        let view = decode(stored)?;
+        Ok((Written { at: written_at(stored), partition: view.partition }, view))
+    };
+    found.iter().map(read).collect()
+}
+
+/// The cluster's clock as a number: seconds, and what distinguishes the operations of one second.
+fn written_at(stored: &Document) -> u64 {
+    match stored.get(WRITTEN_AT) {
+        Some(Bson::Timestamp(at)) => u64::from(at.time) << u32::BITS | u64::from(at.increment),
+        _ => 0,
+    }
+}
+
+/// The inverse of [`written_at`].
+fn cluster_time(at: u64) -> ClusterTime {
+    let half = |number: u64| u32::try_from(number & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    ClusterTime { time: half(at >> u32::BITS), increment: half(at) }
 }

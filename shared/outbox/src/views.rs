@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// One saga as its readers see it.
@@ -27,6 +27,9 @@ pub struct View {
 
 /// The name under which a payload has what is not the body.
 const ENVELOPE: &str = "view";
+
+/// The name under which a view that was removed has the list that it was in.
+const REMOVED_FROM: &str = "removed_from";
 
 /// A view without its body.
 #[derive(Serialize, Deserialize)]
@@ -79,16 +82,24 @@ impl View {
         Ok(Self { partition, revision, ended, list, created_at, body: value })
     }
 
-    /// What stands for a saga that is to be shown no more. It is in no list, and no other view takes its place, however late
-    /// it comes.
-    pub fn removed(partition: PartitionKey) -> Self {
+    /// What stands for a saga that is to be shown no more, and was in this list. It is in no list, and no other view takes
+    /// its place, however late it comes.
+    pub fn removed(partition: PartitionKey, from: Uuid) -> Self {
         let (revision, created_at) = (i64::MAX.unsigned_abs(), Timestamp::UNIX_EPOCH);
-        Self { partition, revision, ended: true, list: Uuid::max(), created_at, body: Value::Null }
+        let body = json!({ REMOVED_FROM: from });
+        Self { partition, revision, ended: true, list: Uuid::max(), created_at, body }
     }
 
     /// Whether it is [`View::removed`].
     pub fn is_removed(&self) -> bool {
         self.list == Uuid::max()
+    }
+
+    /// The list whose readers are told when it changes: the one that it is in, or was in before it was removed. One that an
+    /// earlier release has removed does not say.
+    pub fn told_in(&self) -> Uuid {
+        let from = self.body.get(REMOVED_FROM).filter(|_| self.is_removed());
+        from.and_then(|from| from.as_str()?.parse().ok()).unwrap_or(self.list)
     }
 
     /// Where it is in its list.
@@ -113,6 +124,15 @@ pub struct Cursor {
     /// When the last one of the page was created.
     pub created_at: Timestamp,
     /// Its partition.
+    pub partition: PartitionKey,
+}
+
+/// Where a view is among those of its list, in the order in which they were written last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Written {
+    /// When, as the store counts: what is written later has a larger number, but for what [`ReadViews::settled`] says.
+    pub at: u64,
+    /// Its partition, which decides among those of one number.
     pub partition: PartitionKey,
 }
 
@@ -175,12 +195,35 @@ pub trait ReadViews: Send + Sync {
     /// # Errors
     /// As [`ReadViews::view`].
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
+
+    /// Up to `limit` of a list that have not ended, whenever they were written, or were written after `since`
+    /// ([`Written::at`]), those that were removed from it among them. In the order of [`Written`], from after a place or from
+    /// the beginning.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn changed(
+        &self,
+        list: Uuid,
+        since: u64,
+        after: Option<Written>,
+        limit: usize,
+    ) -> Result<Vec<(Written, View)>, StoreError>;
+
+    /// The largest [`Written::at`] of a list; 0 when nothing was written of it.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    async fn last_written(&self, list: Uuid) -> Result<u64, StoreError>;
+
+    /// Whoever has read something that was written at `at` has been able to read everything that was written up to this
+    /// number. Between the two, something may still appear: of writes that are made at the same time a store may number one
+    /// first and finish the other first. No clock but the store's own is in it.
+    fn settled(&self, at: u64) -> u64;
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn view(body: Value) -> View {
@@ -194,6 +237,18 @@ mod tests {
         let shown = view(json!({ "state": "Paid" })).at_revision(3);
         assert_eq!(shown.body["revision"], 3);
         assert_eq!(View::from_payload(&shown.clone().into_payload(), |_| None).unwrap(), shown);
+    }
+
+    #[test]
+    fn what_was_removed_is_told_in_the_list_that_it_was_in() {
+        let (partition, list) = (PartitionKey::from_uuid(Uuid::from_u128(1)), Uuid::from_u128(2));
+        let removed = View::removed(partition, list);
+        assert_eq!((removed.list, removed.told_in()), (Uuid::max(), list));
+        let earlier = View { body: Value::Null, ..removed };
+        assert_eq!((earlier.is_removed(), earlier.told_in()), (true, Uuid::max()));
+        // What an application shows cannot move a view to another list.
+        let shown = View { list, ..view(json!({ REMOVED_FROM: Uuid::from_u128(3) })) };
+        assert_eq!(shown.told_in(), list);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::try_join;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{Cursor, Page, ReadViews, View};
+use outbox::{Cursor, Page, ReadViews, View, Written};
 use uuid::Uuid;
 
 use crate::document::ReadDocuments;
@@ -74,6 +74,23 @@ impl<S: Saga> Views<S> {
     pub async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
         let Page { items, next } = self.written.list(list, after, limit).await?;
         Ok(Page { items: self.refresh(items).await?, next })
+    }
+
+    /// Up to `limit` of a list that have not ended, or were written after `since`, as [`ReadViews::changed`] has them: those
+    /// that were removed among them.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub async fn changed(
+        &self,
+        list: Uuid,
+        since: u64,
+        after: Option<Written>,
+        limit: usize,
+    ) -> Result<Vec<(Written, View)>, StoreError> {
+        let (places, views): (Vec<Written>, Vec<View>) =
+            self.written.changed(list, since, after, limit).await?.into_iter().unzip();
+        Ok(places.into_iter().zip(self.refresh(views).await?).collect())
     }
 
     /// Each of these views as it is now, in their order.

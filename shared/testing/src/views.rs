@@ -1,7 +1,11 @@
 //! What [`WriteViews`] and [`outbox::ReadViews`] promise, and the [`Views`] that read them together with documents.
 
-use messages::{Host, PartitionKey};
-use outbox::{Page, View, WriteViews};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::{try_join, try_join_all};
+use messages::{Host, PartitionKey, StoreError};
+use outbox::{Page, View, WriteViews, Written};
 use saga::{Views, WriteDocuments};
 use serde_json::json;
 use uuid::Uuid;
@@ -33,6 +37,10 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     unfinished_ones_are_listed_the_oldest_first(ports).await?;
     unfinished_ones_of_a_list_are_read_up_to_a_limit(ports).await?;
     a_list_is_read_in_pages_the_latest_first(ports).await?;
+    what_was_written_is_read_in_its_order(ports).await?;
+    what_is_written_anew_is_a_change(ports).await?;
+    a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports).await?;
+    writes_at_the_same_time_are_missed_by_nobody(ports).await?;
     a_partition_is_what_its_document_shows(ports).await?;
     a_document_that_cannot_be_read_hides_no_list(ports).await
 }
@@ -175,6 +183,132 @@ pub async fn a_list_is_read_in_pages_the_latest_first(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
+/// What a reader finds who goes through what has changed in pages.
+async fn changes(
+    ports: &Ports<'_>,
+    list: Uuid,
+    since: u64,
+    limit: usize,
+) -> Result<Vec<(Written, View)>, StoreError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = ports.views.written.changed(list, since, after, limit).await?;
+        assert!(page.len() <= limit);
+        let Some((last, _)) = page.last() else { return Ok(found) };
+        after = Some(*last);
+        found.extend(page);
+    }
+}
+
+fn shown(found: &[(Written, View)]) -> Vec<View> {
+    found.iter().map(|(_, view)| view.clone()).collect()
+}
+
+/// Those that have not ended, and of the others those that were written since; whatever the size of a page, and each once.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_was_written_is_read_in_its_order(ports: &Ports<'_>) -> Checked {
+    let (list, written) = (ports.host.fresh_id(), &ports.views.written);
+    assert_eq!((written.last_written(list).await?, changes(ports, list, 0, 10).await?), (0, Vec::new()));
+    let view = |ended| View { list, ..sample::view(ports.host, sample::partition(ports.host), 1, ended) };
+    let views = [view(false), view(true), view(true)];
+    for view in &views {
+        ports.write.write(std::slice::from_ref(view)).await?;
+    }
+    let found = changes(ports, list, 0, 10).await?;
+    assert_eq!(shown(&found), views);
+    assert!(found.iter().is_sorted_by(|(one, _), (other, _)| one < other), "{found:?}");
+    for limit in [1, 2, 3] {
+        assert_eq!(changes(ports, list, 0, limit).await?, found);
+    }
+    let [open, _, third] = views;
+    let (second, last) = (found[1].0.at, found[2].0.at);
+    assert_eq!((written.last_written(list).await?, written.settled(last) <= last), (last, true));
+    assert_eq!(shown(&changes(ports, list, second, 1).await?), [open.clone(), third]);
+    assert_eq!(shown(&changes(ports, list, last, 1).await?), [open]);
+    Ok(())
+}
+
+/// It comes after all that was there; a write that changes nothing is no change, and one in another list is none here.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_written_anew_is_a_change(ports: &Ports<'_>) -> Checked {
+    let (list, written) = (ports.host.fresh_id(), &ports.views.written);
+    let view = |revision, ended| View {
+        list,
+        ..sample::view(ports.host, sample::partition(ports.host), revision, ended)
+    };
+    let (open, ended) = (view(1, false), view(1, true));
+    ports.write.write(&[open.clone(), ended.clone()]).await?;
+    let last = written.last_written(list).await?;
+    let late = View { revision: 0, ended: true, ..open.clone() };
+    ports.write.write(&[late, ended.clone()]).await?;
+    ports.write.write(&[View { list: ports.host.fresh_id(), ..view(1, false) }]).await?;
+    assert_eq!(
+        (written.last_written(list).await?, written.changed(list, last, None, 10).await?.len()),
+        (last, 1)
+    );
+    let later = View { revision: 2, ended: true, ..open };
+    ports.write.write(std::slice::from_ref(&later)).await?;
+    assert_eq!(shown(&changes(ports, list, last, 10).await?), std::slice::from_ref(&later));
+    assert_eq!(shown(&changes(ports, list, 0, 10).await?), [ended, later], "and once");
+    Ok(())
+}
+
+/// So that its readers hear of it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports: &Ports<'_>) -> Checked {
+    let (list, partition) = (ports.host.fresh_id(), sample::partition(ports.host));
+    let view = View { list, ..sample::view(ports.host, partition, 1, true) };
+    ports.write.write(&[view]).await?;
+    let since = ports.views.written.last_written(list).await?;
+    assert_eq!(ports.views.changed(list, since, None, 10).await?, []);
+    let removed = View::removed(partition, list);
+    ports.write.write(std::slice::from_ref(&removed)).await?;
+    let found = ports.views.changed(list, since, None, 10).await?;
+    assert_eq!(found.into_iter().map(|(_, view)| view).collect::<Vec<_>>(), [removed]);
+    assert_eq!(ports.views.written.list(list, None, 10).await?.items, []);
+    Ok(())
+}
+
+/// Somebody reads while others write, and goes on each time where everything is known to have been there.
+///
+/// # Errors
+/// When a port fails.
+pub async fn writes_at_the_same_time_are_missed_by_nobody(ports: &Ports<'_>) -> Checked {
+    const WRITERS: usize = 8;
+    const EACH: usize = 10;
+    let (list, written) = (ports.host.fresh_id(), &ports.views.written);
+    let left = AtomicUsize::new(WRITERS);
+    let write = async || {
+        for _ in 0..EACH {
+            let view = sample::view(ports.host, sample::partition(ports.host), 1, true);
+            ports.write.write(&[View { list, ..view }]).await?;
+        }
+        left.fetch_sub(1, Ordering::Relaxed);
+        Ok::<_, StoreError>(())
+    };
+    let read = async {
+        let (mut seen, mut since) = (BTreeSet::new(), 0);
+        loop {
+            let is_last = left.load(Ordering::Relaxed) == 0;
+            let found = changes(ports, list, since, 7).await?;
+            seen.extend(found.iter().map(|(place, _)| place.partition));
+            since = found.last().map_or(since, |(last, _)| since.max(written.settled(last.at)));
+            if is_last {
+                return Ok::<_, StoreError>(seen.len());
+            }
+        }
+    };
+    let (seen, _) = try_join(read, try_join_all((0..WRITERS).map(|_| write()))).await?;
+    assert_eq!(seen, WRITERS * EACH);
+    Ok(())
+}
+
 /// Views are written now and then; a document that was stored later is what counts, in a list too, and one that was
 /// stored earlier does not.
 ///
@@ -226,7 +360,7 @@ pub async fn a_document_that_cannot_be_read_hides_no_list(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<(PartitionKey, u64)>, messages::StoreError> {
+async fn listed(ports: &Ports<'_>, list: Uuid) -> Result<Vec<(PartitionKey, u64)>, StoreError> {
     let page = ports.views.list(list, None, 10).await?;
     Ok(page.items.iter().map(|view| (view.partition, view.revision)).collect())
 }

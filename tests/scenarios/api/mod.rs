@@ -1,5 +1,6 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
+mod changes;
 mod failures;
 mod health;
 mod history;

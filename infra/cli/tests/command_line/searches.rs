@@ -126,3 +126,30 @@ fn without_searches_it_says_so() {
     let none: Vec<Value> = program.run(&["searches", "--project", "empty", "--json"]).lines();
     assert!(none.is_empty());
 }
+
+#[test]
+fn what_has_changed_is_listed_since_the_call_before() {
+    let program = Program::new();
+    import(&program, "before", &[]);
+    let begin = program.run(&["changes", "--json"]).json();
+    assert_eq!(begin["items"], json!([]));
+    let id = import(&program, "Gambling harms", &[]);
+    import(&program, "elsewhere", &["--project", "other"]);
+    let since = ["changes", "--since", begin["next"].as_str().unwrap()];
+    let told = program.run(&[&since[..], &["--json"]].concat()).json();
+    let item = &told["items"][0];
+    assert_eq!((&item["search_id"], &item["deleted"]), (&json!(id), &json!(false)));
+    assert_eq!((&item["search"]["state"], &item["search"]["studies"]), (&json!("Completed"), &json!(2)));
+    assert_eq!(told["items"].as_array().unwrap().len(), 1, "{told}");
+    let for_people = program.run(&since).stdout;
+    assert!(
+        for_people.contains("Gambling harms") && for_people.contains("1 change; go on with"),
+        "{for_people}"
+    );
+    assert_eq!(program.run(&["delete", &id]).code, Some(0));
+    let since = ["changes", "--since", told["next"].as_str().unwrap()];
+    let told = program.run(&[&since[..], &["--json"]].concat()).json();
+    assert_eq!(told["items"], json!([{ "search_id": id, "deleted": true, "search": null }]));
+    let of_other = program.run(&[&since[..], &["--project", "other"]].concat());
+    assert!(of_other.stderr.contains("--since is not what a call"), "{}", of_other.stderr);
+}

@@ -47,7 +47,7 @@ async fn an_error_says_what_was_being_done_to_what() -> Tested {
     let depot = Depot::new();
     let partition = sample::partition(&*depot.host);
     depot.database().execute_batch(&format!(
-        "INSERT INTO job VALUES ('{partition}', 1, 0, 0, 'not JSON', '{partition}')"
+        "INSERT INTO job VALUES ('{partition}', 1, 0, 0, 'not JSON', '{partition}', NULL, 0)"
     ))?;
     let error = depot.store.view(partition).await.unwrap_err();
     assert!(!error.is_retryable());

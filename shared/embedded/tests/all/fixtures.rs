@@ -66,7 +66,9 @@ fn said(mut rows: Value, had: &[String]) -> Value {
     let Some(tables) = rows.as_object_mut() else { return rows };
     tables.retain(|name, rows| had.contains(name) || rows.as_array().is_some_and(|rows| !rows.is_empty()));
     for row in tables.values_mut().filter_map(Value::as_array_mut).flatten() {
-        row.as_object_mut().into_iter().for_each(|row| row.retain(|_, value| !value.is_null()));
+        // No earlier release has numbered what it wrote.
+        let is_said = |name: &String, value: &mut Value| name != "changed" && !value.is_null();
+        row.as_object_mut().into_iter().for_each(|row| row.retain(is_said));
     }
     rows
 }

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
-use outbox::{Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews};
+use outbox::{
+    Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews, Written,
+};
 use uuid::Uuid;
 
 use crate::access::short;
@@ -80,6 +82,29 @@ impl ReadViews for Port {
         };
         self.call(Call::VIEWS_READ, page).await
     }
+
+    /// Nobody asks here what has changed: views are stored without an order.
+    async fn changed(
+        &self,
+        _: Uuid,
+        _: u64,
+        _: Option<Written>,
+        _: usize,
+    ) -> Result<Vec<(Written, View)>, StoreError> {
+        Err(unordered())
+    }
+
+    async fn last_written(&self, _: Uuid) -> Result<u64, StoreError> {
+        Err(unordered())
+    }
+
+    fn settled(&self, at: u64) -> u64 {
+        at
+    }
+}
+
+fn unordered() -> StoreError {
+    StoreError::unusable("reading what has changed", "the simulation keeps no order of views")
 }
 
 #[async_trait]

@@ -75,6 +75,7 @@ fn json(value: Bson) -> Value {
         Bson::DateTime(at) => {
             json!({ "$date": { "$numberLong": at.timestamp_millis().to_string() } })
         }
+        Bson::Timestamp(at) => json!({ "$timestamp": { "t": at.time, "i": at.increment } }),
         Bson::Int64(number) => json!({ "$numberLong": number.to_string() }),
         Bson::Int32(number) => json!({ "$numberInt": number.to_string() }),
         Bson::String(text) => text.into(),

@@ -1,5 +1,6 @@
 //! MongoDB.
 
+mod changes;
 mod connecting;
 mod documents;
 mod expiry;

@@ -4,11 +4,13 @@ use backend::SystemHost;
 use futures::TryStreamExt;
 use imports::{Duplicate, Fenced, Mark, ReadStudies, Reason, Selection, StudyId, TrackReading, WriteStudies};
 use jiff::Timestamp;
+use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
-use outbox::{Owner, ReadViews, SweepOutbox, WriteViews};
+use outbox::{Owner, ReadViews, SweepOutbox, View, WriteViews, Written};
 use saga::{Persist, WriteDocuments};
 use testing::{outboxes, sample};
+use uuid::Uuid;
 
 use super::{Scratch, Tested};
 
@@ -143,5 +145,40 @@ async fn listing_unfinished_views_does_not_read_finished_ones() -> Tested {
     let operation = executed(&scratch, collections::VIEW, "query").await?;
     assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (7, 7));
     assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn what_has_changed_is_found_without_reading_what_has_not() -> Tested {
+    let scratch = Scratch::new().await?;
+    let list = HOST.fresh_id();
+    let views = |count, ended| -> Vec<_> {
+        let view = |_| View { list, ..sample::view(HOST, sample::partition(HOST), 1, ended) };
+        (0..count).map(view).collect()
+    };
+    scratch.mongo.write(&views(2_000, true)).await?;
+    scratch.mongo.write(&views(7, false)).await?;
+    scratch.profile().await?;
+    let since = scratch.mongo.last_written(list).await?;
+    let operation = executed(&scratch, collections::VIEW, "query").await?;
+    assert_eq!(int(&operation, "keysExamined"), 1, "{operation}");
+    scratch.mongo.write(&views(3, true)).await?;
+    for after in [None, Some(Written { at: since, partition: PartitionKey::from_uuid(Uuid::nil()) })] {
+        scratch.profile().await?;
+        assert!(scratch.mongo.changed(list, since, after, 100).await?.len() >= 3);
+        scratch.database.run_command(doc! { "profile": 0 }).await?;
+        let filter = doc! { "op": "query", "appName": &scratch.app_name };
+        let profile = scratch.collection("system.profile");
+        let found: Vec<Document> = profile.find(filter).await?.try_collect().await?;
+        profile.drop().await?;
+        assert_eq!(found.len(), 2, "one for those that have not ended, and one for the others");
+        for operation in found {
+            assert!(
+                int(&operation, "docsExamined") <= 10 && int(&operation, "keysExamined") <= 12,
+                "{operation}"
+            );
+            assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+        }
+    }
     scratch.end().await
 }

@@ -1,0 +1,216 @@
+//! What has changed of the searches of a project since a client looked last.
+//!
+//! The client is given what it has been told, and gives it back ([`Seen`]), so nothing is kept for it. What could have
+//! changed since is looked at again: the searches that have not ended, and those that were written since, in the order of
+//! the store. What is as the client was told is left out. Nothing depends on a clock of ours.
+
+use std::fmt;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use imports::{Job, Jobs, ProjectId, SearchId};
+use messages::StoreError;
+use outbox::Written;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// The most searches that are looked at for one answer, and how many a client's [`Seen`] stands for. Of a project in which
+/// more are open, some are told again and again.
+pub const MOST_SEEN: usize = 100;
+/// How many searches are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// A search that has changed.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The search.
+    pub search_id: SearchId,
+    /// As it is now; none when it was deleted.
+    pub now: Option<Job>,
+}
+
+/// What a client has been told of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    project: ProjectId,
+    /// What was written up to here is known to the client ([`Written::at`]).
+    since: u64,
+    /// How far it has come on its way through what could have changed; none between two of them.
+    within: Option<Written>,
+    /// What it has been told on this way, or on the last one: a number for each search as it was then.
+    told: Vec<u64>,
+    /// What it had been told before this way, and has not come by yet.
+    before: Vec<u64>,
+}
+
+impl Seen {
+    fn new(project: ProjectId, since: u64) -> Self {
+        Self { project, since, within: None, told: Vec::new(), before: Vec::new() }
+    }
+
+    /// The inverse of its text; none of a text that is none, or of another project.
+    pub fn read(project: ProjectId, text: &str) -> Option<Self> {
+        let mut fields = text.split('.');
+        fields.next().filter(|of| *of == mark(project))?;
+        let (since, told) = (number(fields.next()?)?, tags(fields.next()?)?);
+        let seen = Self { told, ..Self::new(project, since) };
+        let Some(at) = fields.next() else { return Some(seen) };
+        let partition = SearchId::from_uuid(Uuid::try_parse(fields.next()?).ok()?);
+        let within = Some(Written { at: number(at)?, partition });
+        let before = tags(fields.next()?)?;
+        fields.next().is_none().then_some(Self { within, before, ..seen })
+    }
+
+    /// Whether everything was looked at that could have changed; otherwise the next answer goes on.
+    pub fn is_whole(&self) -> bool {
+        self.within.is_none()
+    }
+
+    /// Whether a client has been told this; from now on it has.
+    fn tell(&mut self, tag: u64) -> bool {
+        let place = self.before.iter().position(|known| *known == tag);
+        if let Some(place) = place {
+            self.before.swap_remove(place);
+        }
+        let is_known = place.is_some() || self.told.contains(&tag);
+        if self.told.len() < MOST_SEEN && !self.told.contains(&tag) {
+            self.told.push(tag);
+        }
+        is_known
+    }
+}
+
+/// In one word of letters, digits and dots.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tags = |tags: &[u64]| tags.iter().map(|tag| format!("{tag:016x}")).collect::<String>();
+        write!(f, "{}.{:x}.{}", mark(self.project), self.since, tags(&self.told))?;
+        match self.within {
+            None => Ok(()),
+            Some(Written { at, partition }) => {
+                write!(f, ".{at:x}.{}.{}", partition.as_uuid().simple(), tags(&self.before))
+            }
+        }
+    }
+}
+
+/// So that no other project takes it.
+fn mark(project: ProjectId) -> String {
+    let mut mark = Uuid::new_v5(&project.as_uuid(), b"changes").simple().to_string();
+    mark.truncate(8);
+    mark
+}
+
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(text, 16).ok().filter(|_| is_number)
+}
+
+fn tags(text: &str) -> Option<Vec<u64>> {
+    const DIGITS: usize = 16;
+    let has_tags = text.len() <= DIGITS * MOST_SEEN && text.len().is_multiple_of(DIGITS);
+    let tag = |digits| std::str::from_utf8(digits).ok().and_then(number);
+    has_tags.then(|| text.as_bytes().chunks(DIGITS).map(tag).collect()).flatten()
+}
+
+/// Up to `limit` searches of a project that are not as a client was told, and what it has been told with them. Without
+/// anything to compare with nothing has changed: the client asks for this first, then lists the searches, and then asks what
+/// has changed since.
+///
+/// After `limit` of them more may follow at once.
+///
+/// # Errors
+/// When the store does not answer, or holds something that is not a search.
+pub async fn changes(
+    jobs: &Jobs,
+    project: ProjectId,
+    seen: Option<&Seen>,
+    limit: usize,
+) -> Result<(Vec<Change>, Seen), StoreError> {
+    let written = &jobs.views.written;
+    let mut next = match seen {
+        Some(seen) => seen.clone(),
+        None => Seen::new(project, written.settled(written.last_written(project.as_uuid()).await?)),
+    };
+    if next.within.is_none() {
+        next.before = std::mem::take(&mut next.told);
+    }
+    let found = jobs.changed(project, next.since, next.within, MOST_SEEN).await?;
+    let is_all = found.len() < MOST_SEEN;
+    let looks = stream::iter(found).map(|(place, job)| async move {
+        let tag = tag_of(jobs, place.partition, job.as_ref()).await?;
+        Ok::<_, StoreError>((place, tag, job))
+    });
+    let looked: Vec<(Written, u64, Option<Job>)> = looks.buffered(AT_ONCE).try_collect().await?;
+    let mut changes = Vec::new();
+    for (place, tag, now) in looked {
+        if seen.is_some() && changes.len() == limit {
+            return Ok((changes, next));
+        }
+        if !next.tell(tag) && seen.is_some() {
+            changes.push(Change { search_id: place.partition, now });
+        }
+        next.within = Some(place);
+    }
+    if is_all {
+        let last = next.within.take().map_or(0, |last| written.settled(last.at));
+        next.since = next.since.max(last);
+        next.before.clear();
+    }
+    Ok((changes, next))
+}
+
+/// Stands for what there is to say of a search.
+async fn tag_of(jobs: &Jobs, search: SearchId, job: Option<&Job>) -> Result<u64, StoreError> {
+    match job {
+        None => tag(&(search, "deleted")),
+        // What has ended says nothing else until it is stored anew.
+        Some(job) if job.state.has_ended() => tag(&(search, job.revision)),
+        // Not every message changes what is shown.
+        Some(job) => tag(&(Job { revision: 0, ..job.clone() }, jobs.progress(search).await?)),
+    }
+}
+
+fn tag(of: &impl Serialize) -> Result<u64, StoreError> {
+    let text = serde_json::to_vec(of)
+        .map_err(|error| StoreError::unusable("writing down what a client was told", error))?;
+    Ok(Uuid::new_v5(&Uuid::NAMESPACE_OID, &text).as_u64_pair().0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
+
+    #[test]
+    fn what_was_seen_is_read_back_and_nothing_else_is() {
+        let within = Written { at: 0x1f, partition: SearchId::from_uuid(Uuid::from_u128(7)) };
+        let nothing = Seen::new(PROJECT, 0);
+        for seen in [
+            nothing.clone(),
+            Seen { told: vec![0, u64::MAX], ..Seen::new(PROJECT, u64::MAX) },
+            Seen { within: Some(within), told: vec![2], before: vec![3; MOST_SEEN], ..nothing },
+        ] {
+            let text = seen.to_string();
+            assert_eq!(Seen::read(PROJECT, &text), Some(seen));
+            let other = ProjectId::from_uuid(Uuid::from_u128(1));
+            assert_eq!(Seen::read(other, &text), None, "it is of another project");
+        }
+        let many = format!("1.{}", "0".repeat(16 * (MOST_SEEN + 1)));
+        let odd = "1.+000000000000000";
+        for wrong in
+            ["", "1", ".", "x.", "+1.", "1.0", odd, "1.ääääääää", &many, "1..0", "1..2...", "1..2..0."]
+        {
+            assert_eq!(Seen::read(PROJECT, &format!("{}.{wrong}", mark(PROJECT))), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_told_once_and_of_what_is_beyond_its_memory_again() {
+        let mut seen = Seen { before: vec![1, 2], ..Seen::new(PROJECT, 0) };
+        assert_eq!([1, 3, 3, 1].map(|tag| seen.tell(tag)), [true, false, true, true]);
+        assert_eq!((seen.told, seen.before), (vec![1, 3], vec![2]));
+        let mut full = Seen { told: (0..MOST_SEEN as u64).collect(), ..Seen::new(PROJECT, 0) };
+        assert_eq!([1_000, 1_000].map(|tag| full.tell(tag)), [false, false]);
+    }
+}

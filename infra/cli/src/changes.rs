@@ -1,0 +1,68 @@
+//! Listing the searches of a project that have changed.
+
+use anyhow::Context;
+use functions::start_upload::{Change, MOST_SEEN, Seen, changes};
+use imports::ProjectId;
+use local::output;
+use serde_json::{Value, json};
+
+use crate::args;
+use crate::searches::Listed;
+use crate::table::{Column, table};
+use crate::words::counted;
+use crate::workspace::{self, Workspace};
+
+/// Lists what has changed since an earlier call, and says what the next one goes on from.
+pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let project = workspace.project(args.project);
+    let read = |text: &String| {
+        Seen::read(project, text)
+            .with_context(|| format!("--since is not what a call about project {project} has printed"))
+    };
+    let since = args.since.as_ref().map(read).transpose()?;
+    let (found, next) = all(&workspace, project, since).await?;
+    if args.output.json {
+        let items: Vec<Value> = found.iter().map(shown).collect::<Result<_, _>>()?;
+        output::json(&json!({ "items": items, "next": next.to_string() }))?;
+        return Ok(true);
+    }
+    if !found.is_empty() {
+        let columns = [Column::Whole("search"), Column::Whole("state"), Column::Text("name")];
+        output::block(&table(&columns, found.iter().map(row)))?;
+    }
+    output::line(&format!("{}; go on with", counted(found.len() as u64, "change", "changes")))?;
+    output::line(&format!("--since {next}"))?;
+    Ok(true)
+}
+
+async fn all(
+    workspace: &Workspace,
+    project: ProjectId,
+    mut since: Option<Seen>,
+) -> anyhow::Result<(Vec<Change>, Seen)> {
+    let jobs = workspace.jobs()?;
+    let mut all = Vec::new();
+    loop {
+        let (found, next) = changes(&jobs, project, since.as_ref(), MOST_SEEN).await?;
+        all.extend(found);
+        if since.is_none() || next.is_whole() {
+            return Ok((all, next));
+        }
+        since = Some(next);
+    }
+}
+
+fn shown(change: &Change) -> serde_json::Result<Value> {
+    let search = change.now.as_ref().map(|job| serde_json::to_value(Listed::from(job))).transpose()?;
+    Ok(json!({ "search_id": change.search_id, "deleted": search.is_none(), "search": search }))
+}
+
+fn row(change: &Change) -> Vec<String> {
+    let job = change.now.as_ref();
+    vec![
+        change.search_id.to_string(),
+        job.map_or("deleted".to_owned(), |job| job.state.to_string()),
+        job.and_then(|job| job.name.clone()).unwrap_or_default(),
+    ]
+}

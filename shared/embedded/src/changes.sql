@@ -1,0 +1,8 @@
+-- The order in which the jobs of a project were written last. A job that was removed is told of in the project that it was
+-- in; those that were removed before this do not say.
+ALTER TABLE job ADD COLUMN changed_in TEXT;
+ALTER TABLE job ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+UPDATE job SET changed_in = project_id;
+CREATE INDEX job_changed ON job (changed_in, changed, search_id);
+DROP INDEX job_open;
+CREATE INDEX job_open ON job (project_id, changed, search_id) WHERE ended = 0;
