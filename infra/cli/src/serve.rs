@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::args;
+use crate::page;
 use crate::workspace::{self, Workspace};
 
 /// The default address for a data directory: only this machine can reach it.
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let (stopping, mut stopped) = watch::channel(());
     let api = match listener {
         Some((listener, address)) => {
-            let mut routes = router(StartUpload::over(&runner.ports())?);
+            let mut routes = router(StartUpload::over(&runner.ports())?).merge(page::routes());
             let limits = Limits::of_this_process();
             if let Some(home) = workspace.home() {
                 routes = routes.merge(http::uploads(Arc::clone(&home.store), &limits));
