@@ -51,7 +51,6 @@ class Upload {
     this.isBegun = found.isBegun;
     this.#ids = found.ids;
     this.searchId = found.searchId;
-    if (this.isBegun) await this.go();
   }
 
   /** Takes more files, each with what is wrong with it. */

@@ -14,9 +14,9 @@ export const clockTime = (at: string | Date): string => clock.format(new Date(at
 
 export function size(bytes: number | null | undefined): string {
   if (bytes == null) return '–';
-  const units = ['bytes', 'KB', 'MB', 'GB', 'TB'];
-  const step = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  return `${numbers.format(Number((bytes / 1000 ** step).toPrecision(3)))} ${units[step]}`;
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const step = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${numbers.format(Number((bytes / 1024 ** step).toPrecision(3)))} ${units[step]}`;
 }
 
 export function age(seconds: number | null | undefined): string {
