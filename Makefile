@@ -1,4 +1,5 @@
 # make run          builds the program and imports the bundled samples
+# make serve        builds the page and the program, and answers browsers
 # make orders       builds and runs the second application, see docs/your-own-saga.md
 # make test         runs every test, with the real servers that some of them need
 # make lint         formatting, clippy, docs, which crates may be used and where, and the deployment's template
@@ -8,6 +9,9 @@
 CARGO ?= cargo
 SERVICES := python3 infra/services.py
 TOOLS := python3 infra/tools.py
+PAGE := infra/page
+PAGE_TESTS := tests/page
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent
 # The processor that functions are built for: arm64 or x86_64.
 ARCHITECTURE ?= arm64
 # Takes the paths of this machine out of the programs, so that every machine builds the same.
@@ -46,6 +50,34 @@ build: ## Build the functions for Lambda, a zip and a bill of materials for each
 run: ## Build, import the bundled samples, show the result
 	$(CARGO) build --package cli --locked
 	target/debug/search-import import $(SAMPLES) --search-name "Bundled samples"
+
+.PHONY: serve
+serve: page ## Build the page and the program, and answer browsers and the HTTP API
+	$(CARGO) build --package cli --locked
+	target/debug/search-import serve
+
+# What a lock of npm names, once for each lock.
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && $(NPM_CI)
+	@touch $@
+
+.PHONY: page
+page: $(PAGE)/node_modules/.package-lock.json ## Build the page that the program embeds
+	cd $(PAGE) && npm run --silent build
+
+.PHONY: lint-page
+lint-page: $(PAGE)/node_modules/.package-lock.json ## Check the types of the page against the description of the API
+	cd $(PAGE) && npm run --silent check
+
+.PHONY: test-page
+test-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Test the page in a browser, against the program
+	$(CARGO) build --package cli --locked
+	cd $(PAGE_TESTS) && npm run --silent test
+
+.PHONY: measure-page
+measure-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Measure what docs/page.md says of the page
+	$(CARGO) build --package cli --locked
+	cd $(PAGE_TESTS) && npm run --silent measure
 
 .PHONY: orders
 orders: ## Build and run the second application, some orders on SQLite (see docs/your-own-saga.md)
@@ -109,7 +141,7 @@ lint: ## Check formatting, lints, docs, all that is depended on, and the deploym
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-deny lint-template lint-python
+	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-deny lint-template lint-python lint-page
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc

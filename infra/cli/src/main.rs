@@ -30,6 +30,7 @@ mod manual;
 #[cfg(feature = "services")]
 mod migrate;
 mod outbox;
+mod page;
 mod quarantine;
 mod repair;
 mod report;

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::args;
+use crate::page;
 use crate::trials::Trials;
 use crate::workspace::{self, Workspace};
 
@@ -32,8 +33,9 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let (stopping, mut stopped) = watch::channel(());
     let api = match listener {
         Some((listener, address)) => {
-            let mut routes =
-                router_with_trials(StartUpload::over(&runner.ports())?, Arc::new(Trials::default()));
+            let trials = Arc::new(Trials::default());
+            let mut routes = router_with_trials(StartUpload::over(&runner.ports())?, trials);
+            routes = routes.merge(page::routes());
             let limits = Limits::of_this_process();
             if let Some(home) = workspace.home() {
                 routes = routes.merge(http::uploads(Arc::clone(&home.store), &limits));

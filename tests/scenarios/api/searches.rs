@@ -106,6 +106,9 @@ async fn a_client_is_told_what_the_deployment_takes() {
     let world = World::new();
     let config = get(&api(&world), "/config.json").await;
     assert_eq!(config["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(config["features"], serde_json::json!({ "live": true, "stream_exports": true, "trials": false }));
+    assert_eq!(
+        config["features"],
+        serde_json::json!({ "live": true, "stream_exports": true, "trials": false })
+    );
     assert_eq!((&config["limits"]["max_files"], &config["formats"][0]), (&50.into(), &"RIS".into()));
 }

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use rand::RngExt;
 use subtle::ConstantTimeEq;
@@ -23,6 +23,8 @@ use super::refusal::line;
 
 /// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// How many random bytes a token has.
 const TOKEN_BYTES: usize = 32;
 
@@ -70,7 +72,7 @@ impl Door {
         if !self.is_ours(authority.host(), local) {
             return Err(Stranger::Misdirected(authority.host().to_owned()));
         }
-        if is_foreign(&request.headers, &authority) {
+        if is_foreign(&request.headers, &authority) && !is_visit(request) {
             return Err(Stranger::Foreign);
         }
         match &self.token {
@@ -109,6 +111,17 @@ fn is_foreign(headers: &HeaderMap, authority: &Authority) -> bool {
     // "none" is somebody who typed the address; "same-site" is another port of this machine.
     let is_foreign = |site: &HeaderValue| site != "same-origin" && site != "none";
     sites.any(is_foreign) || headers.get_all(header::ORIGIN).iter().any(|origin| !is_of(origin, authority))
+}
+
+/// Somebody follows a link of another page to the page of this server, which shows nothing by itself. What it then asks for
+/// comes from its own origin.
+fn is_visit(request: &Parts) -> bool {
+    let says = |name: HeaderName, value: &str| request.headers.get(name).is_some_and(|said| said == value);
+    request.method == Method::GET
+        && request.uri.path() == "/"
+        && says(SEC_FETCH_MODE, "navigate")
+        && says(SEC_FETCH_DEST, "document")
+        && !request.headers.contains_key(header::ORIGIN)
 }
 
 fn is_of(origin: &HeaderValue, authority: &Authority) -> bool {
@@ -220,6 +233,29 @@ mod tests {
         }
         let both = [("sec-fetch-site", "same-origin"), ("origin", "http://attacker.test")];
         assert_eq!(from(host, &both), Err(Stranger::Foreign));
+    }
+
+    #[test]
+    fn a_link_of_another_page_leads_to_the_page_and_to_nothing_else() {
+        let door = Door::default();
+        let followed = |method: Method, uri: &str, dest: &str, more: &[(&str, &str)]| {
+            let visit = [("host", LOCAL), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
+            let request = Request::builder().method(method).uri(uri).header("sec-fetch-dest", dest);
+            let headers = [&visit[..], more].concat();
+            let request =
+                headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+            door.admit(&request.body(()).unwrap().into_parts().0, LOCAL.parse().unwrap())
+        };
+        assert_eq!(followed(Method::GET, "/", "document", &[]), Ok(()));
+        for (method, uri, dest) in [
+            (Method::POST, "/", "document"),
+            (Method::GET, "/searches", "document"),
+            (Method::GET, "/", "iframe"),
+        ] {
+            assert_eq!(followed(method, uri, dest, &[]), Err(Stranger::Foreign), "{uri} {dest}");
+        }
+        let from_a_form = [("origin", "http://attacker.test")];
+        assert_eq!(followed(Method::GET, "/", "document", &from_a_form), Err(Stranger::Foreign));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - [`limits`]: how much time, and how many connections, clients may take;
 //! - `connections`: who has to go when somebody else wants in;
 //! - `connection`, `stream`, `body`: one connection, its bytes, and the body of a request, each within its limits;
+//! - [`mod@page`]: a page for browsers, out of memory;
 //! - [`mod@uploads`]: forms with files, in bounded memory;
 //! - `refusal`: each refusal has a status and one line of text.
 
@@ -14,6 +15,7 @@ mod connection;
 mod connections;
 pub mod door;
 pub mod limits;
+pub mod page;
 mod refusal;
 mod stream;
 pub mod uploads;
@@ -31,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use self::connections::Connections;
 pub use self::door::Door;
 pub use self::limits::Limits;
+pub use self::page::{PageFile, page};
 pub use self::uploads::{UPLOADS, UploadsAt, uploads};
 
 /// How many connections may wait to be accepted; Linux takes `net.core.somaxconn` of them, 4,096 by default. Those that

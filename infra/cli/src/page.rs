@@ -1,0 +1,40 @@
+//! The page, embedded in this program as `make page` has built it (`infra/page`).
+
+use std::borrow::Cow;
+
+use axum::Router;
+use local::http::{self, PageFile};
+use rust_embed::RustEmbed;
+
+const INDEX: &str = "index.html";
+/// What stands in its place where nobody has built it; `build.rs` refuses that to a release.
+const NOTE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Search import</title>\
+    <h1>The page is not built</h1><p>This program was built without its page. Run <code>make page</code> and build the \
+    program again, or <code>make serve</code>, which does both. The HTTP API answers as ever: \
+    <a href=\"openapi.json\">its description</a>.</html>\n";
+
+#[derive(RustEmbed)]
+#[folder = "../page/dist"]
+struct Built;
+
+/// Answers browsers with it.
+pub(crate) fn routes() -> Router {
+    if Built::get(INDEX).is_none() {
+        let note = Cow::Borrowed(NOTE.as_bytes());
+        return http::page([PageFile {
+            path: INDEX.into(),
+            bytes: note,
+            is_gzip: false,
+            tag: "note".into(),
+        }]);
+    }
+    // Git's own file keeps the folder there.
+    let built = Built::iter().filter(|path| !path.starts_with('.'));
+    let files = built.filter_map(|path| Some((Built::get(&path)?, path)));
+    http::page(files.map(|(file, path)| PageFile {
+        path: path.strip_suffix(".gz").unwrap_or(&path).to_owned(),
+        is_gzip: path.ends_with(".gz"),
+        tag: file.metadata.sha256_hash().iter().take(16).map(|byte| format!("{byte:02x}")).collect(),
+        bytes: file.data,
+    }))
+}

@@ -1,0 +1,127 @@
+//! A page for browsers, out of memory: its files as they were built, with what browsers need to be told to keep strangers'
+//! text from becoming code.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+/// Nothing but what this server answers is loaded or asked, nothing is written into the document as HTML except by Svelte's
+/// templates, and no other page shows this one (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; \
+     base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html",
+);
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+/// What the build names by its content: it never changes under its address.
+const NAMED_BY_CONTENT: &str = "assets/";
+const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+
+/// A file of a page.
+#[derive(Debug, Clone)]
+pub struct PageFile {
+    /// Its path below the page, such as `assets/index-1a2b.js`; `index.html` is the page itself.
+    pub path: String,
+    /// What it says, compressed with gzip if `is_gzip`.
+    pub bytes: Cow<'static, [u8]>,
+    /// Whether it is compressed, as every browser takes it.
+    pub is_gzip: bool,
+    /// Stands for what it says.
+    pub tag: String,
+}
+
+/// Answers `GET` with a page: at `/` its `index.html`, and each other file at its path.
+pub fn page(files: impl IntoIterator<Item = PageFile>) -> Router {
+    files.into_iter().fold(Router::new(), |router, file| {
+        let path = if file.path == "index.html" { "/".to_owned() } else { format!("/{}", file.path) };
+        let file = Arc::new(file);
+        router.route(&path, get(async move |headers: HeaderMap| answer(&file, &headers)))
+    })
+}
+
+fn answer(file: &PageFile, asked: &HeaderMap) -> Response<Body> {
+    let cache = if file.path.starts_with(NAMED_BY_CONTENT) { FOR_EVER } else { ASK_AGAIN };
+    let tag = format!("\"{}\"", file.tag);
+    let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let body = match &file.bytes {
+            Cow::Borrowed(bytes) => Body::from(*bytes),
+            Cow::Owned(bytes) => Body::from(bytes.clone()),
+        };
+        Response::new(body)
+    };
+    let headers = response.headers_mut();
+    if file.is_gzip && !is_known {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(&file.path)));
+    headers.insert(header::CACHE_CONTROL, cache);
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    // A hexadecimal number is always a valid value.
+    headers.extend(HeaderValue::from_str(&tag).ok().map(|tag| (header::ETAG, tag)));
+    response
+}
+
+fn kind(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn file(path: &str, is_gzip: bool) -> PageFile {
+        PageFile { path: path.to_owned(), bytes: b"text"[..].into(), is_gzip, tag: "ab12".to_owned() }
+    }
+
+    async fn asked(path: &str, known: &str) -> Response<Body> {
+        let files = [file("index.html", false), file("assets/index-1a2b.js", true)];
+        let request =
+            Request::builder().uri(path).header("if-none-match", known).body(Body::empty()).unwrap();
+        page(files).oneshot(request).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_page_loads_nothing_from_elsewhere_and_is_asked_for_anew() {
+        let answer = asked("/", "").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let policy = answer.headers()["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none';") && policy.contains("trusted-types"), "{policy}");
+        assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
+        assert_eq!(answer.headers()["cache-control"], "no-cache");
+        assert_eq!(answer.headers()["cross-origin-opener-policy"], "same-origin");
+        assert_eq!(answer.headers()["referrer-policy"], "no-referrer");
+        assert!(!answer.headers().contains_key("content-encoding"));
+    }
+
+    #[tokio::test]
+    async fn what_is_named_by_its_content_is_kept_for_ever() {
+        let answer = asked("/assets/index-1a2b.js", "").await;
+        assert_eq!(answer.headers()["cache-control"], "public, max-age=31536000, immutable");
+        assert_eq!(answer.headers()["content-encoding"], "gzip");
+    }
+
+    #[tokio::test]
+    async fn what_a_browser_has_is_not_sent_again() {
+        assert_eq!(asked("/", "\"ab12\"").await.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(asked("/index.html", "").await.status(), StatusCode::NOT_FOUND);
+    }
+}

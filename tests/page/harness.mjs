@@ -1,0 +1,211 @@
+/** A program that serves, a browser that looks at it, and what both are asked. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+export const ROOT = join(HERE, '../..');
+export const SAMPLES = join(ROOT, 'tests/samples');
+export const PROJECT = '00000000-0000-0000-0000-000000000000';
+const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
+const PROGRAM = process.env.SEARCH_IMPORT ?? join(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
+/** How long something may take that should be there at once, in milliseconds: these machines are busy with other tests. */
+export const PATIENCE = 30_000;
+/** The rules of WCAG 2.2 AA, and what axe recommends beyond them. */
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+export class Server {
+  /** Serves a new data folder, or this one. */
+  static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, args = [] } = {}) {
+    const server = new Server();
+    server.folder = folder;
+    const all = ['serve', '--data-dir', folder, '--listen', `127.0.0.1:${port}`, ...args];
+    server.child = spawn(PROGRAM, all, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const lines = createInterface({ input: server.child.stderr });
+    const said = [];
+    server.url = await new Promise((done, fail) => {
+      lines.on('line', (line) => {
+        said.push(line);
+        const found = /answering at (\S+)/.exec(line);
+        if (found) done(found[1]);
+      });
+      server.child.on('exit', () => fail(new Error(`serve ended: ${said.join('\n')}`)));
+    });
+    server.port = Number(new URL(server.url).port);
+    return server;
+  }
+
+  /** Ends it as a crash would. */
+  kill() {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return Promise.resolve();
+    const over = new Promise((done) => this.child.once('exit', done));
+    this.child.kill('SIGKILL');
+    return over;
+  }
+
+  restart() {
+    return Server.start({ folder: this.folder, port: this.port });
+  }
+
+  async end() {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  searches(project = PROJECT) {
+    return `${this.url}/projects/${project}/searches`;
+  }
+
+  /** Imports files, each with a name and its bytes, and waits for the end unless told otherwise. */
+  async import(name, files, { project = PROJECT, wait = true } = {}) {
+    const manifest = { name, files: files.map(({ name, bytes }) => ({ name, size_bytes: bytes.length })) };
+    const announced = await json(await fetch(this.searches(project), post(manifest)));
+    for (const [index, { upload }] of announced.files.entries()) {
+      const form = new FormData();
+      for (const [field, value] of Object.entries(upload.fields)) form.append(field, value);
+      form.append('file', new Blob([files[index].bytes]));
+      assert.equal((await fetch(upload.url, { method: 'POST', body: form })).status, 204);
+    }
+    if (wait) await this.ended(announced.search_id, project);
+    return announced.search_id;
+  }
+
+  async ended(search, project = PROJECT) {
+    return until('the search has ended', async () => {
+      const found = await json(await fetch(`${this.searches(project)}/${search}`));
+      return found.completed_at ? found : undefined;
+    });
+  }
+
+  /** Announces a search whose files never come. */
+  async announce(name, project = PROJECT) {
+    const manifest = { name, files: [{ name: 'later.ris', size_bytes: 10 }] };
+    return (await json(await fetch(this.searches(project), post(manifest)))).search_id;
+  }
+}
+
+export const sample = (name) => ({ name: name.split('/').at(-1), bytes: readFileSync(join(SAMPLES, name)) });
+export const text = (name, content) => ({ name, bytes: Buffer.from(content) });
+const post = (body) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
+async function json(response) {
+  assert.ok(response.ok, `${response.url}: ${response.status}`);
+  return response.json();
+}
+
+/** Waits until something is there. */
+export async function until(what, look, patience = PATIENCE) {
+  for (const end = Date.now() + patience; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
+    const found = await look();
+    if (found) return found;
+  }
+  throw new Error(`not within ${patience} ms: ${what}`);
+}
+
+/** Puts rows into the database of a data folder that nobody serves. */
+export function sql(folder, statement, rows) {
+  const program =
+    'import json,sqlite3,sys\ndatabase,statement=sys.argv[1:3]\nrows=json.load(sys.stdin)\n' +
+    'with sqlite3.connect(database) as at: at.executemany(statement,rows)';
+  const done = spawnSync('python3', ['-c', program, join(folder, 'search-import.sqlite'), statement], {
+    input: JSON.stringify(rows),
+  });
+  assert.equal(done.status, 0, String(done.stderr));
+}
+
+/** Dead letters of the saga's queue, as an outage leaves them. */
+export function giveUp(folder, reasons) {
+  const now = Date.now() * 1_000_000;
+  sql(
+    folder,
+    'insert into message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, turn, reason) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    reasons.map((reason, index) => {
+      const id = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+      return ['saga-dead', id, id, `junk ${index}`, now, now, now, now, reason];
+    }),
+  );
+}
+
+let running;
+
+/** Chromium: the package's own, or the one that CHROMIUM names. */
+async function chromium() {
+  const { chromium: playwright } = await import('playwright-core');
+  let executablePath = process.env.CHROMIUM;
+  if (!executablePath) {
+    const version = JSON.parse(readFileSync(join(HERE, 'node_modules/@sparticuz/chromium/package.json'), 'utf8')).version;
+    // The package unpacks itself once into the folder for temporary files; another version gets another folder.
+    process.env.TMPDIR = join(tmpdir(), `chromium-${version}`);
+    mkdirSync(process.env.TMPDIR, { recursive: true });
+    // Where the system has none of the libraries that it needs, it takes those that it brings for Lambda.
+    const hasLibraries = ['/usr/lib/x86_64-linux-gnu', '/usr/lib64', '/usr/lib'].some((folder) => existsSync(join(folder, 'libnss3.so')));
+    if (!hasLibraries) process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
+    executablePath = await (await import('@sparticuz/chromium')).default.executablePath();
+  }
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+  return playwright.launch({ executablePath, headless: true, args });
+}
+
+export async function browser() {
+  running ??= await chromium();
+  return running;
+}
+
+export async function closeBrowser() {
+  await running?.close();
+  running = undefined;
+}
+
+/** What a page must not do, gathered while it is looked at. */
+const complaints = new WeakMap();
+
+/** A new page in a profile of its own. */
+export async function open(server, hash = '', options = {}) {
+  const context = await (await browser()).newContext({ viewport: { width: 1180, height: 800 }, locale: 'en-GB', ...options });
+  return openIn(context, server, hash);
+}
+
+export async function openIn(context, server, hash = '') {
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  const said = [];
+  complaints.set(page, said);
+  page.on('pageerror', (error) => said.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol.startsWith('http') && origin !== server.url) said.push(`foreign request: ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    globalThis.violations = [];
+    document.addEventListener('securitypolicyviolation', (event) => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+  });
+  await page.goto(`${server.url}/${hash}`);
+  return page;
+}
+
+export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+/** What holds of every screen: nothing against accessibility, nothing wider than the window, no violation, no error. */
+export async function holds(page, what) {
+  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+  // Colours that are on their way from one state to another are not looked at.
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((each) => each.effect?.getTiming().iterations !== Infinity).map((each) => each.finished)));
+  await page.evaluate(`${readFileSync(axe, 'utf8')};0`);
+  const found = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules }), RULES);
+  assert.deepEqual(found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 200)} ${node.any.map((check) => check.message)}`).join(' | ')}`), [], what);
+  assert.ok(found.passes.length > 10, `${what}: axe looked at it`);
+  const { wide, high } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, high: innerWidth }));
+  assert.ok(wide <= high, `${what}: ${wide} pixels wide in a window of ${high}`);
+  assert.deepEqual(await page.evaluate(() => globalThis.violations), [], `${what}: no violation of the policy`);
+  assert.deepEqual(complaints.get(page), [], `${what}: no error`);
+}
+
+export async function shot(page, name) {
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), animations: 'disabled' });
+}

@@ -1,0 +1,62 @@
+/** Every screen as it is filled, empty, loading, failing and offline; on a wide and a narrow window, in light and in dark. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { closeBrowser, giveUp, heading, holds, open, sample, Server, shot, text } from './harness.mjs';
+
+const HOSTILE = '<img src=x onerror=alert(1)> \u202Egnp.exe';
+const hostile = `TY  - JOUR\nTI  - <script>alert("title")</script> & <b>bold</b>\nAU  - <i>Mallory</i>, M.\nAB  - <svg onload=alert(2)> \u202Edesrever\nPY  - 2021\nER  - \n`;
+
+let server;
+let id;
+let broken;
+
+before(async () => {
+  server = await Server.start();
+  id = await server.import('Gambling harms, November 2026', ['psycinfo.ris', 'broken.ris', 'pubmed.nbib', 'same-library/library.ris', 'same-library/library.csv'].map(sample));
+  await server.import(HOSTILE, [text(`${HOSTILE}.ris`, hostile)]);
+  await server.import('Sleep and shift work', [sample('endnote.xml'), sample('utf-16.ris')]);
+  broken = await server.import('Exports of a colleague', [sample('library.tsv'), text('notes.pdf', '%PDF-1.4 not a reference file')]);
+  await server.announce('Still to be uploaded');
+  await server.kill();
+  giveUp(server.folder, [...Array(12).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers within 5000 ms`).concat(['the message has no name that is known']));
+  server = await server.restart();
+});
+after(async () => {
+  await closeBrowser();
+  await server?.end();
+});
+
+const screens = () => [
+  ['searches', '', 'Searches', 'tbody tr'],
+  ['new', '#/new', 'New search', '.drop'],
+  ['search', `#/searches/${id}`, 'Gambling harms, November 2026', '.balance'],
+  ['failed', `#/searches/${broken}`, 'Exports of a colleague', '.balance'],
+  ['unread', `#/searches/${id}/unread`, 'Unread records', '.record'],
+  ['duplicates', `#/searches/${id}/duplicates`, 'Duplicates', '.pair'],
+  ['studies', `#/searches/${id}/studies`, 'Studies', '.study a'],
+  ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.decision'],
+  ['all', '#/all', 'All searches', 'tbody tr'],
+  ['failures', '#/failures', 'Failures', '.group'],
+  ['health', '#/health', 'Health', '.stats'],
+];
+const SHAPES = [
+  ['light', { viewport: { width: 1180, height: 800 }, colorScheme: 'light' }],
+  ['dark', { viewport: { width: 1180, height: 800 }, colorScheme: 'dark' }],
+  ['narrow', { viewport: { width: 320, height: 640 }, colorScheme: 'light', reducedMotion: 'reduce' }],
+];
+
+for (const [shape, options] of SHAPES) {
+  test(`every screen is filled, ${shape}`, async () => {
+    for (const [name, hash, title, what] of screens()) {
+      const page = await open(server, hash, options);
+      await heading(page, title);
+      await page.locator(what).first().waitFor();
+      await page.locator('.connection.on').waitFor();
+      if (name === 'failures') await page.locator('.group').first().click();
+      if (name === 'unread') await page.getByRole('button', { name: /Show and mend/ }).first().click();
+      await shot(page, `${name}-${shape}`);
+      await holds(page, `${name}, ${shape}`);
+      await page.context().close();
+    }
+  });
+}

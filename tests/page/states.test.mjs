@@ -1,0 +1,207 @@
+/** Empty, loading, failing and offline; the keyboard alone; and what strangers and their files try. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { browser, closeBrowser, heading, holds, open, PROJECT, sample, Server, shot, text, until } from './harness.mjs';
+
+const SEARCHES = new RegExp(`/projects/${PROJECT}/searches`);
+const problem = { status: 503, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: 503, detail: 'the service cannot answer at the moment; please try again' }) };
+const HOSTILE = '<img src=x onerror=alert(1)> \u202Egnp.exe';
+const TITLE = '<script>alert("title")</script> & <b>bold</b>';
+const RIS = `TY  - JOUR\nTI  - ${TITLE}\nAU  - <i>Mallory</i>, M.\nAB  - <svg onload=alert(2)>\nPY  - 2021\nER  - \n`;
+
+let server;
+let id;
+let hostile;
+
+before(async () => {
+  server = await Server.start();
+  id = await server.import('Gambling harms', [sample('psycinfo.ris'), sample('broken.ris')]);
+  hostile = await server.import(HOSTILE, [text(`${HOSTILE}.ris`, RIS)]);
+});
+after(async () => {
+  await closeBrowser();
+  await server?.end();
+});
+
+test('every empty screen says the next step', async () => {
+  const empty = await Server.start();
+  try {
+    const clean = await empty.import('Clean', [sample('utf-16.ris')]);
+    const elsewhere = '?review=8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77';
+    for (const [name, hash, says] of [
+      ['searches', `#/searches${elsewhere}`, 'Import your first files'],
+      ['filtered', '#/searches?text=nothing+like+it', 'show all searches'],
+      ['unread', `#/searches/${clean}/unread`, 'Every record was read'],
+      ['duplicates', `#/searches/${clean}/duplicates`, 'No duplicates'],
+      ['studies', `#/searches/${clean}/studies?text=zzz`, 'Show all studies'],
+      ['failures', '#/failures', 'Nothing was given up'],
+      ['all', '#/all?state=Uploading', 'Show all searches'],
+      ['new', '#/new', 'Choose at least one file'],
+    ]) {
+      const page = await open(empty, hash);
+      await page.getByText(says).first().waitFor();
+      await holds(page, `empty ${name}`);
+      await shot(page, `empty-${name}`);
+      await page.context().close();
+    }
+  } finally {
+    await empty.end();
+  }
+});
+
+test('what takes long shows a skeleton, and what fails a sentence and a way to try again', async () => {
+  const page = await open(server, '#/health');
+  await heading(page, 'Health');
+  let answer;
+  await page.route(SEARCHES, async (route) => { await new Promise((done) => (answer = done)); await route.continue(); });
+  await page.getByRole('link', { name: 'Searches', exact: true }).click();
+  await page.getByRole('status', { name: 'Loading' }).waitFor();
+  await shot(page, 'loading');
+  await holds(page, 'loading');
+  answer();
+  await page.getByRole('link', { name: 'Gambling harms' }).first().waitFor();
+  await page.unroute(SEARCHES);
+
+  await page.route(SEARCHES, (route) => route.fulfill(problem));
+  await page.getByLabel('State').selectOption('Completed');
+  const alert = page.getByRole('alert');
+  await alert.getByText('The service cannot answer at the moment; please try again.').waitFor();
+  assert.ok(await page.getByRole('link', { name: 'Gambling harms' }).first().isVisible(), 'the old rows stay');
+  await alert.getByText(/What follows is as it was at/).waitFor();
+  await shot(page, 'failing');
+  await holds(page, 'failing');
+  await page.unroute(SEARCHES);
+  await alert.getByRole('button', { name: 'Try again' }).click();
+  await alert.waitFor({ state: 'detached' });
+});
+
+test('every screen says in a sentence what it could not load', async () => {
+  for (const [hash, route] of [
+    ['', SEARCHES],
+    [`#/searches/${id}`, SEARCHES],
+    [`#/searches/${id}/unread`, SEARCHES],
+    [`#/searches/${id}/duplicates`, SEARCHES],
+    [`#/searches/${id}/studies`, SEARCHES],
+    [`#/searches/${id}/timeline`, SEARCHES],
+    ['#/all', '**/admin/searches**'],
+    ['#/failures', '**/admin/**'],
+    ['#/health', '**/admin/health'],
+  ]) {
+    const page = await open(server, '#/new');
+    await heading(page, 'New search');
+    await page.route(route, (each) => each.fulfill(problem));
+    await page.evaluate((hash) => { location.hash = hash; }, hash || '#/searches');
+    await page.getByRole('alert').getByText('The service cannot answer at the moment').first().waitFor().catch((error) => assert.fail(`${hash}: ${error.message}`));
+    await holds(page, `failing ${hash}`);
+    await page.unroute(route);
+    await page.getByRole('button', { name: 'Try again' }).first().click();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await page.context().close();
+  }
+});
+
+test('without a connection the page says so, and what is shown stays', async () => {
+  const page = await open(server);
+  await page.getByRole('link', { name: 'Gambling harms', exact: true }).waitFor();
+  await page.locator('.connection.on').waitFor();
+  await page.context().setOffline(true);
+  await page.getByText('Not connected: what you see may be old').waitFor();
+  assert.ok(await page.getByRole('link', { name: 'Gambling harms', exact: true }).isVisible());
+  await shot(page, 'offline');
+  await holds(page, 'offline');
+  await page.context().setOffline(false);
+  await page.locator('.connection.on').waitFor();
+});
+
+test('everything is reached by the keyboard alone', async () => {
+  const page = await open(server);
+  await page.getByRole('link', { name: 'Gambling harms', exact: true }).waitFor();
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.tagName);
+  const tabTo = async (what) => {
+    for (let i = 0; i < 60; i += 1) {
+      await page.keyboard.press('Tab');
+      if (what.test(await focused())) return;
+    }
+    assert.fail(`Tab does not lead to ${what}`);
+  };
+  await page.keyboard.press('Tab');
+  assert.equal(await focused(), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  await tabTo(/^Gambling harms$/);
+  await page.keyboard.press('Enter');
+  await heading(page, 'Gambling harms');
+  await until('the heading has the focus', async () => (await focused()) === 'Gambling harms');
+  await tabTo(/^Delete$/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  assert.equal(await focused(), 'Keep it', 'what does no harm has the focus');
+  await holds(page, 'a dialog');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.evaluate((id) => { location.hash = `#/searches/${id}/studies`; }, id);
+  await page.locator('.study a').first().waitFor();
+  await tabTo(/^Evening screen use/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('region', { name: 'Raw record' }).waitFor();
+  await shot(page, 'study');
+  await holds(page, 'a study');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+});
+
+test('filters are in the address', async () => {
+  const page = await open(server);
+  await page.getByLabel('Name').fill('gambling');
+  await page.waitForURL(/text=gambling/);
+  await page.getByLabel('State').selectOption('Completed');
+  await page.waitForURL(/text=gambling&state=Completed/);
+  await page.reload();
+  await page.getByRole('link', { name: 'Gambling harms', exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Name').inputValue(), 'gambling');
+  assert.equal(await page.locator('tbody tr').count(), 1);
+});
+
+test('names, titles and abstracts of strangers are text', async () => {
+  const page = await open(server);
+  const asked = [];
+  page.on('dialog', (dialog) => { asked.push(dialog.message()); void dialog.dismiss(); });
+  const name = '<img src=x onerror=alert(1)> \\u{202e}gnp.exe';
+  await page.getByRole('link', { name, exact: true }).click();
+  await heading(page, name);
+  await page.getByText(`${name}.ris`, { exact: true }).waitFor();
+  await holds(page, 'hostile search');
+  await page.goto(`${server.url}/#/searches/${hostile}/studies`);
+  await page.locator('.study a', { hasText: TITLE }).click();
+  await page.getByRole('region', { name: 'Raw record' }).waitFor();
+  await page.getByRole('definition').getByText('<svg onload=alert(2)>').waitFor();
+  await holds(page, 'hostile study');
+  assert.deepEqual(asked, []);
+});
+
+test('a page of somebody else neither asks nor writes, and leads here by a link alone', async () => {
+  const other = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end(`<a href="${server.url}/">there</a>`));
+  await new Promise((done) => other.listen(0, '127.0.0.1', done));
+  try {
+    const context = await (await browser()).newContext();
+    const page = await context.newPage();
+    await page.goto(`http://localhost:${other.address().port}/`);
+    const before = (await (await fetch(server.searches())).json()).items.length;
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      await page.evaluate(([url, type]) => fetch(url, { method: 'POST', mode: 'no-cors', headers: { 'content-type': type }, body: '{"name":"x","files":[{"name":"a.ris","size_bytes":1}]}' }).catch(() => undefined), [server.searches(), type]);
+    }
+    assert.equal((await (await fetch(server.searches())).json()).items.length, before);
+    await page.getByRole('link').click();
+    await heading(page, 'Searches');
+    await context.close();
+  } finally {
+    other.close();
+  }
+});
+
+test('a server that is not this one does not answer', async () => {
+  const { request } = await import('node:http');
+  const status = await new Promise((done) => request(`${server.url}/`, { headers: { host: 'attacker.test' } }, (answer) => done(answer.resume().statusCode)).end());
+  assert.equal(status, 421);
+});

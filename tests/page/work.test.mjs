@@ -1,0 +1,244 @@
+/** What reviewers and operators do, from its beginning to its end. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { browser, closeBrowser, giveUp, heading, holds, open, openIn, sample, SAMPLES, Server, shot, until } from './harness.mjs';
+
+let server;
+
+before(async () => {
+  server = await Server.start();
+});
+after(async () => {
+  await closeBrowser();
+  await server?.end();
+});
+
+const drop = (page, names) => page.locator('input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
+
+test('files are dropped, uploaded and read, and every record is accounted for', async () => {
+  const page = await open(server, '#/new');
+  await drop(page, ['psycinfo.ris', 'broken.ris', 'pubmed.nbib']);
+  await page.getByLabel('Name of the search').fill('Gambling harms');
+  await holds(page, 'chosen files');
+  await shot(page, 'chosen');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Gambling harms');
+  await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('8 studies = 8 unique + 0 duplicates').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await holds(page, 'an imported search');
+  await page.context().close();
+});
+
+test('a file that cannot be taken is told beside it, and what is refused loses nothing', async () => {
+  const page = await open(server, '#/new');
+  await page.locator('input[type=file]').setInputFiles([
+    { name: 'empty.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
+    { name: 'good.ris', mimeType: 'text/plain', buffer: Buffer.from('TY  - JOUR\nTI  - A\nER  - \n') },
+  ]);
+  const empty = page.locator('.files li', { hasText: 'empty.ris' });
+  await empty.getByText('The file is empty.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
+  await holds(page, 'a fault beside its file');
+  await shot(page, 'fault');
+  await empty.getByRole('button', { name: /Remove/ }).click();
+
+  // The server refuses the second file of the request.
+  await page.route('**/searches', (route) => route.request().method() === 'POST'
+    ? route.fulfill({ status: 422, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Unprocessable', status: 422, detail: 'the manifest is not valid', errors: [{ file: 0, detail: 'the name has a control character' }] }) })
+    : route.continue());
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.locator('.files li', { hasText: 'good.ris' }).getByText('The name has a control character.').waitFor();
+  await page.reload();
+  await page.locator('.files li', { hasText: 'good.ris' }).waitFor();
+  assert.equal(await page.getByLabel('Name of the search').inputValue(), 'empty', 'what was typed is there after a reload');
+  await page.context().close();
+});
+
+test('an upload that was interrupted goes on under the same key after a reload', async () => {
+  const page = await open(server, '#/new');
+  const keys = new Set();
+  page.on('request', (request) => { const key = request.headers()['idempotency-key']; if (key) keys.add(key); });
+  let uploads = 0;
+  await page.route('**/uploads', (route) => { uploads += 1; return uploads === 1 ? route.continue() : route.abort('connectionreset'); });
+  await drop(page, ['psycinfo.ris', 'pubmed.nbib', 'embase.csv']);
+  await page.getByLabel('Name of the search').fill('Interrupted');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/could not be uploaded; what arrived is kept/).waitFor();
+  await holds(page, 'an interrupted upload');
+  await shot(page, 'interrupted');
+  await page.unroute('**/uploads');
+  await page.reload();
+  await heading(page, 'Interrupted');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  assert.equal(keys.size, 1, [...keys].join());
+  const { items } = await (await fetch(`${server.searches()}?text=Interrupted`)).json();
+  assert.equal(items.length, 1, 'one search, however often it was asked for');
+  await page.context().close();
+});
+
+test('an upload goes on by itself when a killed server is back', async () => {
+  const page = await open(server, '#/new');
+  await page.locator('.connection.on').waitFor();
+  await drop(page, ['psycinfo.ris']);
+  await page.getByLabel('Name of the search').fill('Through a crash');
+  await server.kill();
+  await page.locator('.connection.off').waitFor();
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByRole('alert').getByText('The server does not answer.').waitFor();
+  await holds(page, 'without a server');
+  server = await server.restart();
+  await heading(page, 'Through a crash');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await page.context().close();
+});
+
+test('a new form is asked for when one has ended', async () => {
+  const page = await open(server, '#/new');
+  let answers = 0;
+  await page.route('**/searches', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    const response = await route.fetch();
+    const body = await response.json();
+    answers += 1;
+    if (answers === 1) for (const file of body.files) file.upload.expires_at = '2020-01-01T00:00:00Z';
+    return route.fulfill({ response, json: body });
+  });
+  await drop(page, ['utf-16.ris']);
+  await page.getByLabel('Name of the search').fill('Expired');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Expired');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  assert.equal(answers, 2);
+  await page.context().close();
+});
+
+test('an unread record is mended where it stands, and both searches lead to each other', async () => {
+  const id = await server.import('To be mended', [sample('broken.ris')]);
+  const page = await open(server, `#/searches/${id}/unread`);
+  await page.getByRole('button', { name: /Show and mend/ }).click();
+  const box = page.getByLabel('The record as it is in the file');
+  await box.fill('TY  - JOUR\nTI  - Mended by hand\nAU  - Doe, J.\nPY  - 2020\nER  - \n');
+  await page.reload();
+  await page.getByRole('button', { name: 'Send back 1 mended record' }).waitFor();
+  assert.match(await box.inputValue(), /Mended by hand/, 'what was typed is there after a reload');
+  await shot(page, 'mending');
+  await holds(page, 'mending');
+  await page.getByRole('button', { name: 'Send back 1 mended record' }).click();
+  await page.locator('.tag', { hasText: 'Mended' }).waitFor();
+  await page.getByRole('link', { name: 'by this search' }).click();
+  await page.getByText('This search repairs').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
+  await page.getByRole('link', { name: 'an earlier one' }).click();
+  await page.getByRole('link', { name: /1 record mended by another search/ }).waitFor();
+  await page.getByText('3 studies = 3 unique + 0 duplicates').waitFor();
+  await holds(page, 'a repaired search');
+  await shot(page, 'repaired');
+  await page.context().close();
+});
+
+test('a file that was not read is replaced, and what is refused is said beside it', async () => {
+  const id = await server.import('To be replaced', [sample('library.tsv'), { name: 'notes.pdf', bytes: Buffer.from('%PDF-1.4 no references') }]);
+  const page = await open(server, `#/searches/${id}`);
+  const row = page.locator('tbody tr', { hasText: 'notes.pdf' });
+  await row.locator('input[type=file]').setInputFiles({ name: 'x.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) });
+  await row.getByRole('alert').waitFor();
+  await holds(page, 'a refused replacement');
+  await row.locator('input[type=file]').setInputFiles(join(SAMPLES, 'psycinfo.ris'));
+  await page.getByText('This search repairs').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
+  await page.context().close();
+});
+
+test('a search is cancelled, and deleted in every tab', async () => {
+  const id = await server.announce('Given up');
+  const context = await (await browser()).newContext({ locale: 'en-GB' });
+  const [list, page] = [await openIn(context, server), await openIn(context, server, `#/searches/${id}`)];
+  await list.getByRole('link', { name: 'Given up' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel the search' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the search' }).click();
+  await heading(page, 'Searches');
+  for (const each of [page, list]) await each.getByRole('link', { name: 'Given up' }).waitFor({ state: 'detached' });
+  await context.close();
+});
+
+test('a page that is open goes on when its server was killed and is back', async () => {
+  const page = await open(server);
+  await page.locator('.connection.on').waitFor();
+  await server.kill();
+  await page.locator('.connection.off').waitFor();
+  server = await server.restart();
+  await page.locator('.connection.on').waitFor();
+  await server.import('After the crash', [sample('utf-16.ris')]);
+  await page.locator('tbody tr', { hasText: 'After the crash' }).getByText('Done').waitFor();
+  await page.context().close();
+});
+
+test('tabs share one stream, and when the leading one is closed another leads', async () => {
+  const context = await (await browser()).newContext({ locale: 'en-GB' });
+  let streams = 0;
+  context.on('request', (request) => { if (request.url().endsWith('/events')) streams += 1; });
+  const tabs = [];
+  for (let i = 0; i < 8; i += 1) tabs.push(await openIn(context, server));
+  for (const tab of tabs) await tab.locator('.connection.on').waitFor();
+  assert.equal(streams, 1);
+  await tabs.shift().close();
+  await server.import('Heard by all', [sample('utf-16.ris')]);
+  for (const tab of tabs) await tab.locator('tbody tr', { hasText: 'Heard by all' }).getByText('Done').waitFor();
+  await context.close();
+});
+
+test('where the deployment does not stream, changes are asked for', async () => {
+  const page = await open(server, '#/new');
+  const context = page.context();
+  await page.close();
+  const polling = await context.newPage();
+  let streams = 0;
+  polling.on('request', (request) => { if (request.url().endsWith('/events')) streams += 1; });
+  await polling.route('**/config.json', async (route) => {
+    const response = await route.fetch();
+    const body = await response.json();
+    body.features.live = false;
+    return route.fulfill({ response, json: body });
+  });
+  await polling.goto(server.url);
+  await polling.locator('.connection.on').waitFor();
+  await server.announce('Polled');
+  await polling.reload();
+  await server.announce('Polled again');
+  await polling.locator('tbody tr', { hasText: 'Polled again' }).waitFor();
+  assert.equal(streams, 0);
+  await context.close();
+});
+
+test('two operators on one cause: one retries, the other is told', async () => {
+  await server.kill();
+  giveUp(server.folder, [...Array(40).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers`));
+  server = await server.restart();
+  const [ann, ben] = [await open(server, '#/failures'), await open(server, '#/failures')];
+  for (const page of [ann, ben]) {
+    await page.getByText('40', { exact: true }).waitFor();
+    await page.locator('.group').first().click();
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByRole('button', { name: 'Put 40 failures back to work' }).waitFor();
+  }
+  await holds(ann, 'a dry run');
+  await shot(ann, 'dry-run');
+  await ann.getByLabel('At most a second').fill('1');
+  // Both at the same moment: neither page knows of the other yet.
+  await ben.route('**/admin/{operations,failures/groups}', () => undefined);
+  await ann.getByRole('button', { name: 'Put 40 failures back to work' }).click();
+  await ann.getByRole('region', { name: 'Running retry' }).waitFor();
+  await holds(ann, 'a running retry');
+  await shot(ann, 'retry');
+  await ben.getByRole('button', { name: 'Put 40 failures back to work' }).click();
+  const told = ben.getByRole('alert');
+  await told.waitFor();
+  assert.match(await told.innerText(), /running|another/i);
+  await ann.getByRole('button', { name: 'Stop', exact: true }).click();
+  await ann.getByRole('region', { name: 'Running retry' }).waitFor({ state: 'detached' });
+  await until('the retry is in the list of who did what', async () => (await ann.getByText('began a retry').count()) > 0);
+  for (const page of [ann, ben]) await page.context().close();
+});
