@@ -1,4 +1,5 @@
 /** Something that is loaded, and loaded again: what was there stays until something later takes its place. */
+import { untrack } from 'svelte';
 import { Fault, message } from '../api/client';
 
 /** How long nothing is shown before a skeleton is, in milliseconds: what comes sooner would only flicker. */
@@ -19,7 +20,8 @@ export class Load<T> {
     const turn = ++this.#turn;
     const timer = setTimeout(() => (this.isSlow = true), PATIENCE_MS);
     try {
-      const value = await this.ask();
+      // Whoever asks says what it depends on; what is read on the way is not.
+      const value = await untrack(this.ask);
       if (turn !== this.#turn) return;
       this.set(value);
     } catch (error) {
