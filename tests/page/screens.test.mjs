@@ -38,7 +38,7 @@ const screens = () => [
   ['all', '#/all', 'All searches', 'tbody tr'],
   ['failures', '#/failures', 'Failures', '.group'],
   ['health', '#/health', 'Health', '.stats'],
-  ['fail', '#/fail', 'Make it fail', 'form'],
+  ['fail', '#/fail', 'Make it fail', 'main form'],
 ];
 const SHAPES = [
   ['light', { viewport: { width: 1180, height: 800 }, colorScheme: 'light' }],
@@ -56,7 +56,7 @@ for (const [shape, options] of SHAPES) {
       if (name === 'failures') await page.locator('.group').first().click();
       if (name === 'fail') {
         await page.getByRole('button', { name: 'Make it fail' }).click();
-        await page.getByText('6 of 6').waitFor();
+        await page.locator('.stat', { hasText: '6 of 6' }).waitFor();
       }
       if (name === 'unread') await page.getByRole('button', { name: /Show and mend/ }).first().click();
       await shot(page, `${name}-${shape}`);
