@@ -12,7 +12,7 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 export const ROOT = join(HERE, '../..');
 export const SAMPLES = join(ROOT, 'tests/samples');
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
-const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
+export const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
 const PROGRAM = process.env.SEARCH_IMPORT ?? join(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
 /** How long something may take that should be there at once, in milliseconds: these machines are busy with other tests. */
 export const PATIENCE = 30_000;

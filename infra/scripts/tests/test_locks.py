@@ -24,6 +24,7 @@ FETCHES = re.compile(
 )
 # Each has a test of its own that it takes nothing but what has the hash.
 KNOWN = {
+    "Makefile": {"npm ci"},
     "infra/scripts/installs.py": {"pip install", "npm ci"},
     "infra/scripts/crates.py": {"cargo install"},
     "tests/compare/compare.py": {"npm ci"},

@@ -1,0 +1,22 @@
+/** Makes the pictures of docs/page of what the tests have shot: as WebP, which a browser writes. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { browser, closeBrowser, ROOT, SHOTS } from './harness.mjs';
+
+const PICTURES = { 'search-light': 'search', mending: 'mending', 'duplicates-dark': 'duplicates', retry: 'failures' };
+
+mkdirSync(join(ROOT, 'docs/page'), { recursive: true });
+const page = await (await browser()).newPage();
+for (const [shot, name] of Object.entries(PICTURES)) {
+  const png = readFileSync(join(SHOTS, `${shot}.png`)).toString('base64');
+  const webp = await page.evaluate(async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+    canvas.getContext('2d').drawImage(image, 0, 0);
+    return canvas.toDataURL('image/webp', 0.8).split(',')[1];
+  }, png);
+  writeFileSync(join(ROOT, 'docs/page', `${name}.webp`), Buffer.from(webp, 'base64'));
+}
+await closeBrowser();
