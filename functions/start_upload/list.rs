@@ -1,6 +1,7 @@
 //! Looking at searches.
 
 use imports::{FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 use messages::{Observation, StoreError};
 use outbox::{Cursor, Page};
 use saga::history::Place;
@@ -24,6 +25,16 @@ impl Text {
     pub fn is_in(&self, text: &str) -> bool {
         text.to_lowercase().contains(&self.0)
     }
+}
+
+/// A length of time as somebody writes it down, such as `2h`, `90 min` or `1d 12h`; a number alone is seconds.
+pub fn age(text: &str) -> Option<SignedDuration> {
+    let seconds = text.parse::<u32>().ok().map(|seconds| SignedDuration::from_secs(seconds.into()));
+    let length = || {
+        let span: Span = text.parse().ok()?;
+        span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()
+    };
+    seconds.or_else(length).filter(|age| !age.is_negative())
 }
 
 /// Which searches are looked for.
@@ -165,6 +176,16 @@ impl StartUpload {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_age_is_a_number_of_seconds_or_says_its_unit() {
+        let hours = |hours| Some(SignedDuration::from_hours(hours));
+        assert_eq!(["7200", "2h", "2 hours", "120 min", "PT2H"].map(age), [hours(2); 5]);
+        assert_eq!(["1d 12h", "1w"].map(age), [hours(36), hours(7 * 24)]);
+        for wrong in ["", "2x", "-1h", "-5", "1 month", "99999999999", "999999999999h"] {
+            assert_eq!(age(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn a_text_is_found_whatever_its_case() {

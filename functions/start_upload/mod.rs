@@ -47,7 +47,7 @@ use crate::health::Health;
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::changes::{Change, MOST_SEEN, Seen, changes};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
-pub use self::list::{Stored, Text, Wanted};
+pub use self::list::{Stored, Text, Wanted, age};
 pub use self::raw::{Around, MAX_RAW_BYTES, Raw};
 pub use self::repair::{
     Fate, FileOf, FileRefusal, FileRepair, Known, NewRepair, REPAIRS, Refusal, Repair, Repaired, Repairs,

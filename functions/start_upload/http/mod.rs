@@ -11,6 +11,7 @@ mod health;
 mod history;
 mod live;
 mod metrics;
+mod overview;
 mod paging;
 mod problem;
 mod repair;
@@ -171,6 +172,7 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
 fn of_operators() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::new()
         .routes(routes!(health::show_report))
+        .routes(routes!(overview::list_all_searches))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

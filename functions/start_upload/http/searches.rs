@@ -24,7 +24,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest key, in bytes.
 const MAX_KEY_BYTES: usize = 255;
 /// How many searches a page has by default, and at most.
-const PAGE: usize = 50;
+pub(super) const PAGE: usize = 50;
 pub(super) const MAX_PAGE: usize = 200;
 
 const STATES: [JobState; 5] =
@@ -210,7 +210,7 @@ pub(super) async fn list_searches(
     etag::answer(&headers, &SearchList { items, next: page.next.map(|next| list.next(&next)) })
 }
 
-fn states(asked: Option<&str>) -> Result<Vec<JobState>, Problem> {
+pub(super) fn states(asked: Option<&str>) -> Result<Vec<JobState>, Problem> {
     let known = |name: &str| STATES.into_iter().find(|state| state.to_string() == name);
     let refused = || {
         let names = STATES.map(|state| state.to_string()).join(", ");

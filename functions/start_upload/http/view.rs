@@ -211,10 +211,10 @@ enum OutcomeView {
     },
 }
 
-/// Some of the searches of a project.
+/// Some searches.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchList {
-    /// The searches, the latest first.
+    /// The searches.
     pub(super) items: Vec<SearchView>,
     /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or empty,
     /// although more follows.

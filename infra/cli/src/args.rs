@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use imports::{JobState, ProjectId};
+use jiff::SignedDuration;
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -94,6 +95,10 @@ pub(crate) struct Project {
     pub(crate) project: Option<ProjectId>,
 }
 
+fn age(text: &str) -> Result<SignedDuration, &'static str> {
+    functions::start_upload::age(text).ok_or("it is a number of seconds, or such as 2h or 1d12h")
+}
+
 fn project(text: &str) -> Result<ProjectId, String> {
     ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))
 }
@@ -112,6 +117,12 @@ pub(crate) struct Search {
 pub(crate) struct Searches {
     #[command(flatten)]
     pub(crate) project: Project,
+    /// The searches of all projects: first those that have not ended, the oldest first, then the others, the latest first
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) all: bool,
+    /// Only searches that were announced so long ago: seconds, or such as 2h or 1d12h
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Option<SignedDuration>,
     /// Only searches in this state
     #[arg(long, value_enum)]
     pub(crate) state: Option<State>,
@@ -283,9 +294,9 @@ pub(crate) struct OutboxList {
     /// Only entries in this state
     #[arg(long, value_enum)]
     pub(crate) state: Option<EntryState>,
-    /// Only entries that were due this many seconds ago
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) older_than: Option<u32>,
+    /// Only entries that were due so long ago: seconds, or such as 2h or 1d12h
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Option<SignedDuration>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -321,9 +332,9 @@ pub(crate) struct OutboxChange {
     /// All that were given up
     #[arg(long, conflicts_with = "entries")]
     pub(crate) all: bool,
-    /// Only entries that were due this many seconds ago
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) older_than: Option<u32>,
+    /// Only entries that were due so long ago: seconds, or such as 2h or 1d12h
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Option<SignedDuration>,
     /// Show what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

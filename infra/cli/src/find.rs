@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::workspace::Workspace;
 
 /// How many searches are read at a time.
-const PAGE: usize = 200;
+pub(crate) const PAGE: usize = 200;
 /// The fewest digits that may stand for an id.
 const FEWEST_DIGITS: usize = 4;
 /// How many of those that could be meant are named.

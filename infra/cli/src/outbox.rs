@@ -146,14 +146,8 @@ async fn all(workspace: &Workspace) -> anyhow::Result<Vec<Found>> {
     Ok(found)
 }
 
-fn before(host: &dyn Host, older_than: Option<u32>) -> Timestamp {
-    match older_than {
-        Some(seconds) => {
-            let age = SignedDuration::from_secs(i64::from(seconds));
-            host.now().checked_sub(age).unwrap_or(Timestamp::MIN)
-        }
-        None => Timestamp::MAX,
-    }
+fn before(host: &dyn Host, older_than: Option<SignedDuration>) -> Timestamp {
+    older_than.map_or(Timestamp::MAX, |age| host.now().checked_sub(age).unwrap_or(Timestamp::MIN))
 }
 
 impl Found {

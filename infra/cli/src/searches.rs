@@ -1,12 +1,12 @@
-//! Listing the searches of a project.
+//! Listing searches, of a project or of all.
 
-use imports::{Job, JobState, ProjectId, SearchId};
+use imports::{ByAge, Job, JobState, ProjectId, SearchId};
 use jiff::Timestamp;
 use local::output;
 use serde::Serialize;
 
 use crate::args;
-use crate::find::Pages;
+use crate::find::{PAGE, Pages};
 use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
@@ -16,6 +16,9 @@ use crate::workspace::{self, Workspace};
 const SHORT: usize = 13;
 /// How long it is otherwise, and at last.
 const LONGER: [usize; 2] = [18, 36];
+
+/// How much of a project's id tells it from others at a glance; `--json` has all of it.
+const SHORT_PROJECT: usize = 8;
 
 /// A search as scripts see it.
 #[derive(Serialize)]
@@ -47,10 +50,10 @@ impl<'a> From<&'a Job> for Listed<'a> {
     }
 }
 
-/// Lists the searches of a project, the latest first.
+/// Lists the searches of a project, the latest first, or those of all projects by their age.
 pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let project = workspace.project(args.project);
+    let project = (!args.all).then(|| workspace.project(args.project));
     let found = wanted(&workspace, project, args).await?;
     if args.output.json {
         for job in &found.jobs {
@@ -59,25 +62,40 @@ pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
         return Ok(true);
     }
     if found.jobs.is_empty() {
-        output::line(&format!("no such search in project {project} of {}", workspace.name()))?;
+        let place = project.map(|project| format!("in project {project} of ")).unwrap_or("in ".to_owned());
+        output::line(&format!("no such search {place}{}", workspace.name()))?;
         return Ok(true);
     }
-    let columns = [
-        Column::Whole("id"),
-        Column::Whole("state"),
-        Column::Number("files"),
-        Column::Number("studies"),
-        Column::Number("unread"),
-        Column::Text("name"),
-        Column::Whole("when"),
-    ];
     let (now, ids) = (workspace.host().now(), short_ids(&found.jobs));
-    output::block(&table(&columns, found.jobs.iter().zip(ids).map(|(job, id)| row(job, id, now))))?;
+    let rows = found.jobs.iter().zip(ids).map(|(job, id)| match args.all {
+        true => row_of_all(job, id, now),
+        false => row(job, id, now),
+    });
+    output::block(&table(if args.all { &OF_ALL } else { &OF_PROJECT }, rows))?;
     let count = counted(found.jobs.len() as u64, "search", "searches");
     let more = if found.has_more { "; --limit shows more" } else { "" };
     output::line(&format!("{count}{more}"))?;
     Ok(true)
 }
+
+const OF_PROJECT: [Column; 7] = [
+    Column::Whole("id"),
+    Column::Whole("state"),
+    Column::Number("files"),
+    Column::Number("studies"),
+    Column::Number("unread"),
+    Column::Text("name"),
+    Column::Whole("when"),
+];
+
+/// Without counts, for room: whoever looks through all projects looks for what is stuck.
+const OF_ALL: [Column; 5] = [
+    Column::Whole("id"),
+    Column::Whole("state"),
+    Column::Whole("project"),
+    Column::Text("name"),
+    Column::Whole("when"),
+];
 
 /// What was found.
 struct Found {
@@ -85,21 +103,44 @@ struct Found {
     has_more: bool,
 }
 
-async fn wanted(workspace: &Workspace, project: ProjectId, args: &args::Searches) -> anyhow::Result<Found> {
+async fn wanted(
+    workspace: &Workspace,
+    project: Option<ProjectId>,
+    args: &args::Searches,
+) -> anyhow::Result<Found> {
     let text = args.text.as_deref().map(str::to_lowercase);
+    let now = workspace.host().now();
+    let before = args.older_than.map_or(Timestamp::MAX, |age| now.checked_sub(age).unwrap_or(Timestamp::MIN));
     let is_wanted = |job: &Job| {
         let has_text =
             |text: &String| job.name.as_ref().is_some_and(|name| name.to_lowercase().contains(text));
         args.state.is_none_or(|state| JobState::from(state) == job.state)
+            && job.created_at < before
             && text.as_ref().is_none_or(has_text)
     };
     let jobs = workspace.jobs()?;
-    let mut pages = Pages::of(&jobs, project);
     let (mut found, limit) = (Vec::new(), args.limit as usize);
-    while let Some(page) = pages.next().await? {
-        found.extend(page.into_iter().filter(is_wanted));
-        if found.len() > limit {
-            break;
+    match project {
+        Some(project) => {
+            let mut pages = Pages::of(&jobs, project);
+            while let Some(page) = pages.next().await? {
+                found.extend(page.into_iter().filter(is_wanted));
+                if found.len() > limit {
+                    break;
+                }
+            }
+        }
+        None => {
+            let states = args.state.into_iter().map(JobState::from).collect();
+            let (meant, mut after) = (ByAge { project: None, states, before }, None);
+            loop {
+                let (page, next) = jobs.by_age(&meant, after, PAGE).await?;
+                found.extend(page.into_iter().filter(is_wanted));
+                after = next;
+                if found.len() > limit || after.is_none() {
+                    break;
+                }
+            }
         }
     }
     let has_more = found.len() > limit;
@@ -117,6 +158,11 @@ fn row(job: &Job, id: String, now: Timestamp) -> Vec<String> {
         job.name.clone().unwrap_or_default(),
         ago(job.created_at, now),
     ]
+}
+
+fn row_of_all(job: &Job, id: String, now: Timestamp) -> Vec<String> {
+    let project = job.project_id.to_string().chars().take(SHORT_PROJECT).collect();
+    vec![id, job.state.to_string(), project, job.name.clone().unwrap_or_default(), ago(job.created_at, now)]
 }
 
 /// The beginnings of the ids, all of one length, that tell them apart.

@@ -38,8 +38,8 @@ pub enum Call {
     ViewsWrite,
     /// [`outbox::ReadViews::view`].
     ViewsRead,
-    /// [`outbox::ReadViews::oldest_unfinished`].
-    ViewsUnfinished,
+    /// [`outbox::ReadViews::by_age`].
+    ViewsByAge,
     /// [`outbox::ReadViews::unfinished_of`], and how many they are.
     ViewsUnfinishedOf,
     /// [`outbox::ReadViews::list`].

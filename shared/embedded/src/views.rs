@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
-use outbox::{Cursor, Page, ReadViews, View, WriteViews, Written};
+use outbox::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
 use rusqlite::{Connection, Params, Row, params};
 use uuid::Uuid;
 
@@ -73,9 +73,9 @@ impl ReadViews for Store {
         self.look(Call::ViewsRead, doing, work).await
     }
 
-    async fn oldest_unfinished(&self, most: usize) -> Result<Vec<View>, StoreError> {
-        let doing = "listing the views that have not ended".to_owned();
-        self.look(Call::ViewsUnfinished, doing, move |db| read(db, UNFINISHED, [limit(most)])).await
+    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        let (doing, meant) = ("listing views by their age".to_owned(), *meant);
+        self.look(Call::ViewsByAge, doing, move |db| by_age(db, &meant, after, limit)).await
     }
 
     async fn count_unfinished_of(&self, list: Uuid, most: usize) -> Result<usize, StoreError> {
@@ -126,7 +126,18 @@ impl ReadViews for Store {
 
 const ONE: &str = "SELECT * FROM job WHERE search_id = ?1";
 pub(crate) const UNFINISHED: &str =
-    "SELECT * FROM job WHERE ended = 0 ORDER BY created_at, search_id LIMIT ?1";
+    "SELECT * FROM job WHERE ended = 0 AND (created_at, search_id) > (?1, ?2) AND created_at < ?3
+    ORDER BY created_at, search_id LIMIT ?4";
+pub(crate) const ENDED: &str =
+    "SELECT * FROM job WHERE ended = 1 AND (created_at, search_id) < (?1, ?2) AND created_at < ?3
+    ORDER BY created_at DESC, search_id DESC LIMIT ?4";
+pub(crate) const UNFINISHED_IN: &str =
+    "SELECT * FROM job WHERE project_id = ?5 AND ended = 0 AND (created_at, search_id) > (?1, ?2)
+    AND created_at < ?3 ORDER BY created_at, search_id LIMIT ?4";
+/// Most of a project have ended, so its own index is the one to take.
+pub(crate) const ENDED_IN: &str =
+    "SELECT * FROM job WHERE project_id = ?5 AND +ended = 1 AND (created_at, search_id) < (?1, ?2)
+    AND created_at < ?3 ORDER BY created_at DESC, search_id DESC LIMIT ?4";
 pub(crate) const COUNT_UNFINISHED_OF: &str =
     "SELECT count(*) FROM (SELECT 1 FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2)";
 pub(crate) const UNFINISHED_OF: &str = "SELECT * FROM job WHERE project_id = ?1 AND ended = 0 LIMIT ?2";
@@ -168,6 +179,21 @@ fn changed(
         }
     }
     Ok(found.into_iter().take(count).collect())
+}
+
+fn by_age(db: &Connection, meant: &Aged, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
+    let (begin, in_all, in_one) = match meant.ended {
+        false => ((i64::MIN, String::new()), UNFINISHED, UNFINISHED_IN),
+        true => ((i64::MAX, AFTER_ALL.to_owned()), ENDED, ENDED_IN),
+    };
+    let (created_at, partition) =
+        after.map_or(begin, |after| (nanos(after.created_at), after.partition.to_string()));
+    let (before, most) = (nanos(meant.before), limit(count.saturating_add(1)));
+    let found = match meant.list {
+        None => read(db, in_all, params![created_at, partition, before, most]),
+        Some(list) => read(db, in_one, params![created_at, partition, before, most, list.to_string()]),
+    };
+    Ok(Page::of(found?, count))
 }
 
 fn page(db: &Connection, list: Uuid, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {

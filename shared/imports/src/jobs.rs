@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use messages::StoreError;
-use outbox::{Cursor, Page, View, Written};
+use outbox::{Aged, Cursor, Page, View, Written};
 use saga::Views;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::ids::{FileId, ProjectId, SearchId};
-use crate::job::Job;
+use crate::job::{Job, JobState};
 use crate::saga::SearchImport;
 
 /// The most jobs that are looked at for one page.
@@ -94,28 +96,83 @@ impl Jobs {
         limit: usize,
         is_wanted: impl Fn(&Job) -> bool + Send + Sync,
     ) -> Result<Page<Job>, StoreError> {
-        let (mut items, mut place, mut left, mut at_once) = (Vec::new(), after, MOST_SCANNED, limit);
+        let list = Source::List(project.as_uuid());
+        let mut left = MOST_SCANNED;
+        self.scan(&list, after, limit, &mut left, &is_wanted).await
+    }
+
+    /// Up to `limit` jobs of all projects or of one: those that have not ended, the oldest first, and then the others, the
+    /// latest first. From after a place among them or from the beginning; with the place where they end, if more may follow.
+    /// At most [`MOST_SCANNED`] are looked at, as in [`Jobs::matching`]. Where only states are wanted in which a job has ended,
+    /// one that has done so in the last minute may be missing.
+    ///
+    /// # Errors
+    /// As [`Jobs::job`].
+    pub async fn by_age(
+        &self,
+        wanted: &ByAge,
+        after: Option<AgePlace>,
+        limit: usize,
+    ) -> Result<(Vec<Job>, Option<AgePlace>), StoreError> {
+        let (mut items, mut left) = (Vec::new(), MOST_SCANNED);
+        let AgePlace { ended: first, after: mut place } =
+            after.unwrap_or(AgePlace { ended: false, after: None });
+        let groups = [false, true].into_iter().filter(|ended| (*ended || !first) && wanted.may_be(*ended));
+        for ended in groups {
+            if items.len() == limit || left == 0 {
+                return Ok((items, Some(AgePlace { ended, after: None })));
+            }
+            let list = wanted.project.map(|project| project.as_uuid());
+            let aged = Source::Aged(Aged { list, ended, before: wanted.before });
+            let is_wanted = |job: &Job| wanted.states.is_empty() || wanted.states.contains(&job.state);
+            let most = limit - items.len();
+            let Page { items: found, next } =
+                self.scan(&aged, place.take(), most, &mut left, &is_wanted).await?;
+            items.extend(found);
+            if next.is_some() {
+                return Ok((items, Some(AgePlace { ended, after: next })));
+            }
+        }
+        Ok((items, None))
+    }
+
+    /// Looks through a list until there are enough, it is over, or so many were looked at as are left to be.
+    async fn scan(
+        &self,
+        source: &Source,
+        after: Option<Cursor>,
+        limit: usize,
+        left: &mut usize,
+        is_wanted: &(impl Fn(&Job) -> bool + Send + Sync),
+    ) -> Result<Page<Job>, StoreError> {
+        let (mut items, mut place, mut at_once) = (Vec::new(), after, limit);
         loop {
-            let found = self.views.written.list(project.as_uuid(), place, at_once.min(left)).await?;
+            let found = self.read(source, place, at_once.min(*left)).await?;
             // A view as it is now need not say where in the list it was written.
             let places: Vec<Cursor> = found.items.iter().map(View::place).collect();
-            left = left.saturating_sub(places.len());
+            *left = left.saturating_sub(places.len());
             let mut views = places.into_iter().zip(self.views.refresh(found.items).await?).peekable();
             while let Some((at, view)) = views.next() {
                 place = Some(at);
-                let job = read(view)?;
-                if is_wanted(&job) {
-                    items.push(job);
+                if !view.is_removed() {
+                    items.extend(Some(read(view)?).filter(is_wanted));
                 }
                 if items.len() == limit {
                     let is_last = found.next.is_none() && views.peek().is_none();
                     return Ok(Page { items, next: place.filter(|_| !is_last) });
                 }
             }
-            if found.next.is_none() || left == 0 {
+            if found.next.is_none() || *left == 0 {
                 return Ok(Page { items, next: found.next });
             }
             at_once = AT_ONCE;
+        }
+    }
+
+    async fn read(&self, source: &Source, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        match source {
+            Source::List(list) => self.views.written.list(*list, after, limit).await,
+            Source::Aged(aged) => self.views.written.by_age(aged, after, limit).await,
         }
     }
 
@@ -142,6 +199,39 @@ impl Jobs {
     /// As [`Jobs::job`].
     pub async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
         self.progress.progress(search).await
+    }
+}
+
+/// What is looked through.
+enum Source {
+    List(Uuid),
+    Aged(Aged),
+}
+
+/// Which jobs are wanted by their age.
+#[derive(Debug, Clone)]
+pub struct ByAge {
+    /// Those of one project, or of all.
+    pub project: Option<ProjectId>,
+    /// Those in one of these states; all when there are none.
+    pub states: Vec<JobState>,
+    /// Those that were created before.
+    pub before: Timestamp,
+}
+
+/// Where a page of jobs by their age ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgePlace {
+    /// Whether it is among those that have ended.
+    pub ended: bool,
+    /// The last one of the page; none before the first one.
+    pub after: Option<Cursor>,
+}
+
+impl ByAge {
+    /// Whether a job that has ended, or has not, may be in a wanted state.
+    fn may_be(&self, ended: bool) -> bool {
+        self.states.is_empty() || self.states.iter().any(|state| state.has_ended() == ended)
     }
 }
 

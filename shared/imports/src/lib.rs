@@ -30,7 +30,7 @@ pub mod studies;
 pub use duplicates::{Duplicate, Identity, Matcher, Reason, Share};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
-pub use jobs::{Jobs, Progress, ReadProgress, ReportProgress};
+pub use jobs::{AgePlace, ByAge, Jobs, Progress, ReadProgress, ReportProgress};
 pub use key::ObjectKey;
 pub use manifest::{Manifest, ManifestFile, UploadMetadata};
 pub use messages::{ImportEvent, ParseCommand, SearchEvent};

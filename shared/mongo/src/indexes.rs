@@ -55,8 +55,14 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         ),
         index(
             collections::VIEW,
-            "unfinished_by_project",
-            doc! { views::LIST: 1 },
+            "ended",
+            doc! { views::CREATED_AT: -1, "_id": -1 },
+            doc! { "partialFilterExpression": { views::ENDED: true } },
+        ),
+        index(
+            collections::VIEW,
+            "unfinished_of_project",
+            doc! { views::LIST: 1, views::CREATED_AT: 1, "_id": 1 },
             doc! { "partialFilterExpression": { views::ENDED: false } },
         ),
         index(

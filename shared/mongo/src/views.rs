@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use futures::future::try_join;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document, Timestamp as ClusterTime, doc};
-use outbox::{Cursor, Page, ReadViews, View, WriteViews, Written};
+use outbox::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
 use uuid::Uuid;
 
 use crate::Mongo;
@@ -124,21 +124,29 @@ impl ReadViews for Mongo {
         self.call(format!("reading the view of partition {partition}"), work).await
     }
 
-    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
-        if limit == 0 {
-            // MongoDB takes 0 for no limit.
-            return Ok(Vec::new());
+    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        let (direction, beyond) = if meant.ended { (-1, "$lt") } else { (1, "$gt") };
+        let mut created = doc! { "$lt": nanos(meant.before) };
+        let mut filter = doc! { ENDED: meant.ended };
+        filter.extend(meant.list.map(|list| (LIST.to_owned(), list.key())));
+        if let Some(Cursor { created_at, partition }) = after {
+            let created_at = nanos(created_at);
+            // Where the index is entered.
+            created.insert(format!("{beyond}e"), created_at);
+            let same_time = doc! { CREATED_AT: created_at, ID: { beyond: partition.key() } };
+            filter.insert("$or", vec![doc! { CREATED_AT: { beyond: created_at } }, same_time]);
         }
+        filter.insert(CREATED_AT, created);
         let work = async {
             let views = self.collection(collections::VIEW);
             let found = views
-                .find(doc! { ENDED: false })
-                .sort(doc! { CREATED_AT: 1, ID: 1 })
-                .limit(int(limit))
-                .await?;
-            found.map_err(Fault::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
+                .find(filter)
+                .sort(doc! { CREATED_AT: direction, ID: direction })
+                .limit(int(limit.saturating_add(1)));
+            let found: Vec<Document> = found.await?.try_collect().await?;
+            Ok(Page::of(found.iter().map(decode).collect::<Result<_, _>>()?, limit))
         };
-        self.call("listing the unfinished views".to_owned(), work).await
+        self.call("listing views by their age".to_owned(), work).await
     }
 
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {

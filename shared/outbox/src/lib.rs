@@ -29,4 +29,4 @@ pub use policy::{Policy, Settlement};
 pub use records::{Key, ReadRecords, Record, Write, WriteRecords};
 pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
 pub use sweep::{Claimed, InspectOutbox, Owner, Pending, Stored, SweepOutbox, Treatment, Unreadable};
-pub use views::{Cursor, Page, ReadViews, View, WriteViews, Written};
+pub use views::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};

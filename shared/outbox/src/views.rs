@@ -136,6 +136,17 @@ pub struct Written {
     pub partition: PartitionKey,
 }
 
+/// Which views are read by their age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aged {
+    /// Those of one list, or of all.
+    pub list: Option<Uuid>,
+    /// Those that have ended, the latest first; or those that have not, the oldest first.
+    pub ended: bool,
+    /// Only those that were created before.
+    pub before: Timestamp,
+}
+
 /// Some of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T = View> {
@@ -176,7 +187,16 @@ pub trait ReadViews: Send + Sync {
     ///
     /// # Errors
     /// As [`ReadViews::view`].
-    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError>;
+    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
+        let all = Aged { list: None, ended: false, before: Timestamp::MAX };
+        Ok(self.by_age(&all, None, limit).await?.items)
+    }
+
+    /// Up to `limit` of those that are meant, from after a place among them or from the beginning.
+    ///
+    /// # Errors
+    /// As [`ReadViews::view`].
+    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
     /// How many of a list have not ended, up to `limit`.
     ///

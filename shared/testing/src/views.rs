@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::{try_join, try_join_all};
+use jiff::Timestamp;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{Page, View, WriteViews, Written};
+use outbox::{Aged, Page, View, WriteViews, Written};
 use saga::{Views, WriteDocuments};
 use serde_json::json;
 use uuid::Uuid;
@@ -37,6 +38,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     unfinished_ones_are_listed_the_oldest_first(ports).await?;
     unfinished_ones_of_a_list_are_read_up_to_a_limit(ports).await?;
     a_list_is_read_in_pages_the_latest_first(ports).await?;
+    views_are_read_by_their_age_in_pages(ports).await?;
     what_was_written_is_read_in_its_order(ports).await?;
     what_is_written_anew_is_a_change(ports).await?;
     a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports).await?;
@@ -197,6 +199,55 @@ async fn changes(
         let Some((last, _)) = page.last() else { return Ok(found) };
         after = Some(*last);
         found.extend(page);
+    }
+}
+
+/// Those that have ended the latest first, and those that have not the oldest first; of one list or of all.
+///
+/// # Errors
+/// When a port fails.
+pub async fn views_are_read_by_their_age_in_pages(ports: &Ports<'_>) -> Checked {
+    let (list, begin) = (ports.host.fresh_id(), sample::later(sample::now(ports.host), -3_600));
+    let mut views = Vec::new();
+    for n in 0..5 {
+        for ended in [false, true] {
+            let view = View { list, ..sample::view(ports.host, sample::partition(ports.host), 1, ended) };
+            // Two of them at the same time: then the id decides.
+            views.push(View { created_at: sample::later(begin, n / 2), ..view });
+        }
+    }
+    ports.write.write(&views).await?;
+    ports.write.write(&[View { list: ports.host.fresh_id(), created_at: begin, ..views[0].clone() }]).await?;
+    views.sort_by_key(|view| (view.created_at, view.partition));
+    for ended in [false, true] {
+        for before in [begin, sample::later(begin, 1), Timestamp::MAX] {
+            let is_meant = |view: &&View| view.ended == ended && view.created_at < before;
+            let mut meant: Vec<View> = views.iter().filter(is_meant).cloned().collect();
+            if ended {
+                meant.reverse();
+            }
+            let aged = Aged { list: Some(list), ended, before };
+            assert_eq!(by_age(ports, &aged, 2).await?, meant, "{aged:?}");
+            // Others may be there, of other lists.
+            let mut of_all = by_age(ports, &Aged { list: None, ..aged }, 1_000).await?;
+            of_all.retain(|view| view.list == list);
+            assert_eq!(of_all, meant, "{aged:?} of all");
+        }
+    }
+    Ok(())
+}
+
+/// All that are meant, page by page.
+async fn by_age(ports: &Ports<'_>, meant: &Aged, limit: usize) -> Result<Vec<View>, StoreError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = ports.views.written.by_age(meant, after, limit).await?;
+        assert!(page.items.len() <= limit);
+        found.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(found),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod health;
 mod history;
 mod lists;
 mod live;
+mod overview;
 mod raw;
 mod results;
 mod searches;

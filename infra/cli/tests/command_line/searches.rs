@@ -153,3 +153,24 @@ fn what_has_changed_is_listed_since_the_call_before() {
     let of_other = program.run(&[&since[..], &["--project", "other"]].concat());
     assert!(of_other.stderr.contains("--since is not what a call"), "{}", of_other.stderr);
 }
+
+#[test]
+fn searches_of_all_projects_are_listed_by_their_age() {
+    let program = Program::new();
+    import(&program, "one", &["--project", "first"]);
+    import(&program, "two", &["--project", "second"]);
+    assert_eq!(names(&program, &["--all"]), ["two", "one"], "they have ended: the latest first");
+    assert_eq!(names(&program, &["--all", "--state", "completed", "--limit", "1"]), ["two"]);
+    assert_eq!(names(&program, &["--all", "--state", "parsing"]), [""; 0]);
+    assert_eq!(names(&program, &["--all", "--older-than", "2h"]), [""; 0]);
+    assert_eq!(names(&program, &["--project", "first", "--older-than", "0"]), ["one"]);
+    assert_eq!(names(&program, &["--project", "first", "--older-than", "1d"]), [""; 0]);
+    let table = program.run(&["searches", "--all"]).stdout;
+    assert!(
+        table.ends_with("2 searches\n") && table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    assert_eq!(program.run(&["searches", "--all", "--project", "first"]).code, Some(2));
+    let run = program.run(&["searches", "--older-than", "soon"]);
+    assert_eq!((run.code, run.stderr.contains("such as 2h")), (Some(2), true), "{}", run.stderr);
+}

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
 use outbox::{
-    Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews, Written,
+    Aged, Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews, Written,
 };
 use uuid::Uuid;
 
@@ -47,12 +47,23 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, move |world| world.views.get(&partition).cloned()).await
     }
 
-    async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
-        let unfinished = move |world: &mut World| {
-            let views = world.views_that(|view| !view.ended);
-            views.into_iter().rev().take(limit).collect()
+    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+        let meant = *meant;
+        let page = move |world: &mut World| {
+            let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
+            let follows = |view: &View, after| (place(view.place()) < place(after)) == meant.ended;
+            let mut views = world.views_that(|view| {
+                view.ended == meant.ended
+                    && meant.list.is_none_or(|list| view.list == list)
+                    && view.created_at < meant.before
+                    && after.is_none_or(|after| view.place() != after && follows(view, after))
+            });
+            if !meant.ended {
+                views.reverse();
+            }
+            Page::of(views, limit)
         };
-        self.call(Call::VIEWS_READ, unfinished).await
+        self.call(Call::VIEWS_READ, page).await
     }
 
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {

@@ -111,7 +111,7 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
     };
     let built = outcomes(&scratch.mongo, OnDifference::Report).await?;
-    assert!(built.len() == 29 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
+    assert!(built.len() == 30 && built.iter().all(|outcome| *outcome == Outcome::Created), "{built:?}");
     scratch.commands();
     let again = outcomes(&scratch.mongo, OnDifference::Report).await?;
     assert!(again.iter().all(|outcome| *outcome == Outcome::Present), "{again:?}");

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
-use outbox::{Owner, ReadViews, SweepOutbox, View, WriteViews, Written};
+use outbox::{Aged, Owner, ReadViews, SweepOutbox, View, WriteViews, Written};
 use saga::{Persist, WriteDocuments};
 use testing::{outboxes, sample};
 use uuid::Uuid;
@@ -145,6 +145,40 @@ async fn listing_unfinished_views_does_not_read_finished_ones() -> Tested {
     let operation = executed(&scratch, collections::VIEW, "query").await?;
     assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (7, 7));
     assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn views_are_read_by_their_age_without_reading_others() -> Tested {
+    let scratch = Scratch::new().await?;
+    let list = HOST.fresh_id();
+    let views = |count, ended, list| -> Vec<_> {
+        let view = |_| View { list, ..sample::view(HOST, sample::partition(HOST), 1, ended) };
+        (0..count).map(view).collect()
+    };
+    // Between two of one list there are many of others.
+    for _ in 0..7 {
+        let (ours, others) = (views(1, false, list), views(100, false, HOST.fresh_id()));
+        let (our_ended, other_ended) = (views(100, true, list), views(100, true, HOST.fresh_id()));
+        scratch.mongo.write(&[ours, others, our_ended, other_ended].concat()).await?;
+    }
+    for (ended, of, index) in [
+        (false, None, "IXSCAN { CreatedAt: 1, _id: 1 }"),
+        (true, None, "IXSCAN { CreatedAt: -1, _id: -1 }"),
+        (false, Some(list), "IXSCAN { ProjectId: 1, CreatedAt: 1, _id: 1 }"),
+        (true, Some(list), "IXSCAN { ProjectId: 1, CreatedAt: -1, _id: -1 }"),
+    ] {
+        let aged = Aged { list: of, ended, before: Timestamp::MAX };
+        let first = scratch.mongo.by_age(&aged, None, 2).await?;
+        scratch.profile().await?;
+        assert_eq!(scratch.mongo.by_age(&aged, first.next, 2).await?.items.len(), 2);
+        let operation = executed(&scratch, collections::VIEW, "query").await?;
+        assert_eq!(operation.get_str("planSummary")?, index, "{aged:?}");
+        assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+        // Of a project there is no index of those alone that have ended; here all others are the latest.
+        let others = if ended && of.is_some() { 7 } else { 0 };
+        assert!(int(&operation, "docsExamined") <= 5 + others, "{aged:?}: {operation}");
+    }
     scratch.end().await
 }
 
