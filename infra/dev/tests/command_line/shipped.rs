@@ -58,9 +58,6 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
         ("JwtIssuer", "https://id.example"),
         ("JwtAudience", "reviews"),
         ("AllowedOrigins", "https://a.example,https://b.example"),
-        ("Page", "true"),
-        ("SignInUrl", "https://sign-in.example"),
-        ("SignInClientId", "page"),
         ("SubnetIds", "subnet-1,subnet-2"),
         ("SecurityGroupIds", "sg-1"),
         ("ApiConcurrency", "0"),
@@ -258,24 +255,4 @@ fn a_route_asks_for_a_signature_or_for_a_token_with_a_scope() {
         "DeleteSearchRoute",
         "open to every valid token",
     );
-}
-
-#[test]
-fn the_page_reaches_every_route_and_its_bucket_is_closed() {
-    let page = [("Page", "true"), ("SignInUrl", "https://sign-in.example"), ("SignInClientId", "page")];
-    let distribution = "PageDistribution";
-    let faults = [
-        ("PathPattern: /admin/*", "PathPattern: /administration/*", "does not hand GET /admin/health on"),
-        (
-            "OPTIONS, PUT, PATCH, POST, DELETE]",
-            "OPTIONS]",
-            "does not hand POST /projects/{project}/searches on",
-        ),
-        ("4135ea2d-6df8-44a3-9df3-4b5a84be39ad", "658327ea-f89d-4fab-a63d-7e88639e58f6", "uncached"),
-        ("ViewerProtocolPolicy: redirect-to-https", "ViewerProtocolPolicy: allow-all", "without TLS"),
-        ("SigningBehavior: always", "SigningBehavior: never", "unsigned"),
-    ];
-    for (from, to, what) in faults {
-        finds_with(&page, from, to, distribution, what);
-    }
 }

@@ -1,7 +1,6 @@
 //! What must hold of a template.
 
 mod capacity;
-mod page;
 mod permissions;
 mod queues;
 mod routes;
@@ -37,7 +36,7 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// All checks.
-pub const CHECKS: [Check; 17] = [
+pub const CHECKS: [Check; 15] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
@@ -48,8 +47,6 @@ pub const CHECKS: [Check; 17] = [
     permissions::wildcards,
     permissions::grants,
     capacity::connections,
-    page::paths,
-    page::closed,
     routes::authorization,
     uploads::prefix,
     settings::functions,
