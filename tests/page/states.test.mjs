@@ -163,6 +163,25 @@ test('filters are in the address', async () => {
   assert.equal(await page.locator('tbody tr').count(), 1);
 });
 
+test('operators are shown the searches of all reviews, and lead to each in its own', async () => {
+  const page = await open(server, '#/health');
+  const review = '8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77';
+  const asked = [];
+  await page.route(/admin.searches/, (route) => {
+    asked.push(new URL(route.request().url()).searchParams.get('older_than'));
+    const item = { search_id: id, project_id: review, name: 'Stuck', state: 'Parsing', created_at: new Date(Date.now() - 7_200_000).toISOString(), completed_at: null, reason: null, studies: 0, files: [] };
+    return route.fulfill({ json: { items: [item], next: null } });
+  });
+  await page.getByRole('link', { name: 'All searches' }).click();
+  await page.getByLabel('Age').selectOption('3600');
+  await page.waitForURL(/older_than=3600/);
+  await until('the filter is asked for', () => asked.includes('3600'));
+  await page.getByText('2 hours').waitFor();
+  await holds(page, 'all searches of all reviews');
+  assert.match(await page.getByRole('link', { name: 'Stuck', exact: true }).getAttribute('href'), new RegExp(`review=${review}`));
+  await page.context().close();
+});
+
 test('names, titles and abstracts of strangers are text', async () => {
   const page = await open(server);
   const asked = [];

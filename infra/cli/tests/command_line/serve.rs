@@ -127,6 +127,20 @@ pub(crate) fn search(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn browsers_get_the_page_that_loads_nothing_from_elsewhere() -> Tested {
+    let program = Program::new();
+    let server = Server::start(&program);
+    let page = server.get("/").await?;
+    assert_eq!(page.status(), StatusCode::OK);
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    // The page, or the note that stands in its place until it is built.
+    let text = page.text().await?;
+    assert!(text.starts_with("<!doctype html>") && text.contains("Search import"), "{text}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);

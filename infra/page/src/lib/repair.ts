@@ -1,5 +1,5 @@
 /** Repairs: a search of its own that reads what another one could not. */
-import { api, asked, type Schemas } from '../api/client';
+import { api, asked, Fault, type Schemas } from '../api/client';
 import { send } from '../api/send';
 import { note } from './kept';
 
@@ -23,7 +23,8 @@ export async function repair(
       body: request,
     }),
   ).catch((error: unknown) => {
-    kept.set(null);
+    // What was refused has announced nothing; what was not answered may have.
+    if (error instanceof Fault && error.status >= 400 && error.status < 500) kept.set(null);
     throw error;
   });
   const named = [...files.entries()].sort(([a], [b]) => a - b).map(([index, blob]) => ({ index, blob }));
