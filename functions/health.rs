@@ -132,6 +132,11 @@ impl Health {
         })
     }
 
+    /// The database.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
     /// Whether everything answers.
     pub async fn reach(&self) -> Reach {
         self.look().await.reach

@@ -13,13 +13,14 @@
 //! all of them. Which stores and queues stand behind the ports no function knows, so the same code runs on Lambda, in one
 //! process and in the simulator.
 //!
-//! [`health`] is no function: it looks how all of it is, for whoever asks.
+//! [`health`] and [`effects`] are no functions: they look how all of it is, and what is stored to be done, for whoever asks.
 //!
 //! Beside each function lies the `main` of its program for Lambda, which opens the ports and translates events. The
 //! programs and what only they need come with the feature `lambda`, which is on unless a user of the library sets
 //! `default-features = false`. `tests/events` feeds sample events to the library and to the built programs.
 
 pub mod dispatch_outbox;
+pub mod effects;
 pub mod health;
 pub mod notify_upload;
 pub mod parse_references;

@@ -173,6 +173,7 @@ fn of_operators() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::new()
         .routes(routes!(health::show_report))
         .routes(routes!(overview::list_all_searches))
+        .routes(routes!(overview::list_effects))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

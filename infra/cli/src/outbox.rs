@@ -1,13 +1,13 @@
 //! Effects that are stored and not performed yet, for an operator.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use functions::effects::{Effect, State, Wanted, effects};
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
-use outbox::{Entry, InspectOutbox, Kind, Owner, Settlement, Stored, Treatment, Unreadable};
+use outbox::{Entry, Kind, Owner, Settlement, Treatment, Unreadable};
 use serde::Serialize;
 
 use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
@@ -15,16 +15,12 @@ use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// How many records are read at a time.
+/// How many entries are read at a time.
 const PAGE: usize = 200;
 
-/// An entry, and where it is.
+/// An entry as it was seen, and its state once it has been changed here.
 struct Found {
-    /// None when the record's id cannot be read.
-    owner: Option<Owner>,
-    stored: Stored,
-    outbox: Arc<dyn InspectOutbox>,
-    /// Its state once it has been changed here.
+    effect: Effect,
     changed: Option<EntryState>,
 }
 
@@ -55,10 +51,9 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
 async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let host = workspace.host();
-    let (now, before) = (host.now(), before(host, args.older_than));
-    let mut found = all(&workspace).await?;
-    found.retain(|found| args.state.is_none_or(|state| state == found.state(now)));
-    found.retain(|found| found.is_from_before(before));
+    let now = host.now();
+    let state = args.state.and_then(EntryState::wanted);
+    let found = all(&workspace, state, before(host, args.older_than)).await?;
     if args.output.json {
         for found in &found {
             output::json(&found.shown(now, false))?;
@@ -76,7 +71,8 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let now = workspace.host().now();
-    let found = all(&workspace).await?.into_iter().find(|found| found.id() == args.entry);
+    let all = all(&workspace, None, Timestamp::MAX).await?;
+    let found = all.into_iter().find(|found| found.effect.id() == args.entry);
     let found = found.with_context(|| format!("there is no entry {} in {}", args.entry, workspace.name()))?;
     let shown = found.shown(now, true);
     if args.output.json {
@@ -100,14 +96,27 @@ enum Change {
     Delete,
 }
 
+impl Change {
+    fn done(self, would: bool) -> &'static str {
+        match (self, would) {
+            (Self::Requeue(_), false) => "put back",
+            (Self::Requeue(_), true) => "would be put back",
+            (Self::Delete, false) => "deleted",
+            (Self::Delete, true) => "would be deleted",
+        }
+    }
+}
+
 /// Settles entries that were given up, each as it was seen. `false` when one that was named is not among them.
 async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
     let host = workspace.host();
-    let (now, before) = (host.now(), before(host, args.older_than));
-    let mut found = all(&workspace).await?;
-    found.retain(|found| found.state(now) == EntryState::Poisoned && found.is_from_before(before));
-    found.retain(|found| args.all || args.entries.contains(&found.id()));
+    let now = host.now();
+    // By their state and not by the index of what is poisoned: what nobody has met yet that cannot be read is not in it.
+    let mut found = all(&workspace, None, before(host, args.older_than)).await?;
+    found.retain(|found| found.effect.state(now) == State::Poisoned);
+    found.retain(|found| args.all || args.entries.contains(&found.effect.id()));
+    let done = change.done(args.dry_run);
     for found in &mut found {
         if !args.dry_run {
             found.change(&workspace, change, now).await?;
@@ -115,81 +124,87 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
                 host.sleep(pause).await;
             }
         }
-        output::json(&found.shown(now, false))?;
+        let shown = found.shown(now, false);
+        if args.output.json {
+            output::json(&shown)?;
+        } else {
+            let of = shown.owner.map(|owner| format!(" of {owner}")).unwrap_or_default();
+            output::line(&format!("{}: {}{of}, {done}", shown.id, shown.kind))?;
+        }
     }
-    let missing: Vec<String> =
-        args.entries.iter().filter(|id| !found.iter().any(|found| found.id() == **id)).cloned().collect();
+    let missing: Vec<String> = args
+        .entries
+        .iter()
+        .filter(|id| !found.iter().any(|found| found.effect.id() == **id))
+        .cloned()
+        .collect();
     if !missing.is_empty() {
         output::complain(&format!("no such entry was given up: {}", missing.join(", ")));
     }
-    let done = if args.dry_run { "would be changed" } else { "changed" };
-    output::remark(&format!("{} {done}", counted(found.len() as u64, "entry", "entries")));
+    let count = counted(found.len() as u64, "entry", "entries");
+    match args.output.json {
+        true => output::remark(&format!("{count} {done}")),
+        false => output::line(&format!("{count} {done}"))?,
+    }
     Ok(missing.is_empty())
 }
 
-async fn all(workspace: &Workspace) -> anyhow::Result<Vec<Found>> {
-    let stores = workspace.ports().engine.stores()?;
-    let mut found = Vec::new();
-    for outbox in [&stores.saga_outbox, &stores.session_outbox] {
-        let mut after: Option<String> = None;
-        loop {
-            let page = outbox.pending(after.as_deref(), PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id.clone());
-            for record in page {
-                let found_in =
-                    |stored| Found { owner: record.owner, stored, outbox: Arc::clone(outbox), changed: None };
-                found.extend(record.entries.into_iter().map(found_in));
-            }
+async fn all(workspace: &Workspace, state: Option<State>, due_by: Timestamp) -> anyhow::Result<Vec<Found>> {
+    let (stores, now) = (workspace.ports().engine.stores()?, workspace.host().now());
+    let (wanted, mut all, mut after) = (Wanted { state, due_by }, Vec::new(), None);
+    loop {
+        let (found, next) = effects(stores, &wanted, now, after, PAGE).await?;
+        all.extend(found.into_iter().map(|effect| Found { effect, changed: None }));
+        if next.is_none() {
+            return Ok(all);
         }
+        after = next;
     }
-    Ok(found)
 }
 
 fn before(host: &dyn Host, older_than: Option<SignedDuration>) -> Timestamp {
     older_than.map_or(Timestamp::MAX, |age| host.now().checked_sub(age).unwrap_or(Timestamp::MIN))
 }
 
+impl EntryState {
+    fn wanted(self) -> Option<State> {
+        match self {
+            Self::Waiting => Some(State::Waiting),
+            Self::Claimed => Some(State::Claimed),
+            Self::Poisoned => Some(State::Poisoned),
+            Self::Deleted => None,
+        }
+    }
+}
+
+impl From<State> for EntryState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Waiting => Self::Waiting,
+            State::Claimed => Self::Claimed,
+            State::Poisoned => Self::Poisoned,
+        }
+    }
+}
+
 impl Found {
-    /// What an operator names it by: one that cannot be read by its place.
-    fn id(&self) -> String {
-        match &self.stored {
-            Ok(entry) => entry.id.to_string(),
-            Err(unreadable) => unreadable.place.clone(),
-        }
-    }
-
-    /// One that cannot be read waits for an operator, as the poisoned ones do.
-    fn state(&self, now: Timestamp) -> EntryState {
-        if let Some(state) = self.changed {
-            return state;
-        }
-        match &self.stored {
-            Ok(entry) if entry.claimed_until.is_some_and(|until| until > now) && !entry.poisoned => {
-                EntryState::Claimed
-            }
-            Ok(entry) if !entry.poisoned => EntryState::Waiting,
-            Ok(_) | Err(_) => EntryState::Poisoned,
-        }
-    }
-
-    fn is_from_before(&self, before: Timestamp) -> bool {
-        self.stored.as_ref().map_or(true, |entry| entry.due_at <= before)
-    }
-
     /// Changes it if it is still as it was seen. From then on it is as that has left it.
     async fn change(&mut self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
-        match (&self.stored, self.owner, change) {
+        let engine = &workspace.ports().engine;
+        let outbox = self.effect.outboxes.of(engine.stores()?);
+        match (&self.effect.stored, self.effect.owner, change) {
             (Ok(entry), Some(owner), Change::Requeue(_)) => {
-                workspace.ports().engine.operator()?.requeue(owner, entry).await?;
-                self.stored = Ok(entry.requeued(now));
+                engine.operator()?.requeue(owner, entry).await?;
+                self.effect.stored = Ok(entry.requeued(now));
             }
             (Ok(entry), Some(owner), Change::Delete) => {
                 let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-                self.outbox.settle(&[(owner, vec![settlement])]).await?;
+                outbox.settle(&[(owner, vec![settlement])]).await?;
             }
-            (_, _, Change::Requeue(_)) => self.outbox.treat(&self.id(), &Treatment::Requeue(now)).await?,
-            (_, _, Change::Delete) => self.outbox.treat(&self.id(), &Treatment::Delete).await?,
+            (_, _, Change::Requeue(_)) => {
+                outbox.treat(&self.effect.id(), &Treatment::Requeue(now)).await?;
+            }
+            (_, _, Change::Delete) => outbox.treat(&self.effect.id(), &Treatment::Delete).await?,
         }
         self.changed = Some(match change {
             Change::Requeue(_) => EntryState::Waiting,
@@ -199,14 +214,14 @@ impl Found {
     }
 
     fn shown(&self, now: Timestamp, with_payload: bool) -> Shown<'_> {
-        let owner = self.owner.map(|owner| match owner {
+        let owner = self.effect.owner.map(|owner| match owner {
             Owner::Saga(search) => format!("search {search}"),
             Owner::Session(session) => format!("session {session}"),
         });
         let shown = Shown {
-            id: self.id(),
+            id: self.effect.id(),
             owner,
-            state: self.state(now),
+            state: self.changed.unwrap_or(self.effect.state(now).into()),
             kind: "unreadable".to_owned(),
             due_at: None,
             attempts: 0,
@@ -214,7 +229,7 @@ impl Found {
             error: None,
             payload: None,
         };
-        match &self.stored {
+        match &self.effect.stored {
             Ok(entry) => shown.of(entry, with_payload),
             Err(Unreadable { why, .. }) => Shown { error: Some(why), ..shown },
         }

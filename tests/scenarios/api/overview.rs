@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use imports::queues::CONTROL;
 use imports::{Job, JobState, ProjectId};
 use jiff::SignedDuration;
-use messages::Host;
-use outbox::{View, WriteViews};
-use serde_json::Value;
+use messages::{Host, PartitionKey, SessionId};
+use outbox::{CommitSession, Entry, SessionRecord, View, WriteViews};
+use saga::{Persist, WriteDocuments};
+use serde_json::{Value, json};
 use testing::sample;
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ use super::{SECOND, all, api, get, refusal};
 use crate::world::World;
 
 const SEARCHES: &str = "/admin/searches";
+const EFFECTS: &str = "/admin/effects";
 
 /// Searches of two projects that are stored with nothing but their views: how many hours old each is.
 async fn write(world: &World, searches: &[(&str, u128, JobState, i64)]) {
@@ -96,10 +99,111 @@ async fn what_is_looked_through_for_a_page_is_bounded() {
     assert_eq!((names(&items), sizes), (vec!["the first"], vec![0, 1]));
 }
 
+/// A document with these entries, each of them due so many seconds ago.
+async fn with_entries(world: &World, entries: &[(i64, bool)]) -> PartitionKey {
+    let (partition, now) = (sample::partition(&*world.host), sample::now(&*world.host));
+    let entry = |(age, poisoned): &(i64, bool)| {
+        let entry = sample::entry(&*world.host, partition, sample::later(now, -age)).unwrap();
+        let (attempts, error) = if *poisoned { (3, Some("it was refused".to_owned())) } else { (0, None) };
+        Entry { poisoned: *poisoned, attempts, error, ..entry }
+    };
+    let add = entries.iter().map(entry).collect();
+    let write = Persist { add, ..sample::persist(partition, None, sample::content(&*world.host, "x")) };
+    world.store().persist(&[write], now).await.unwrap();
+    partition
+}
+
+#[tokio::test]
+async fn effects_are_listed_with_all_that_an_operator_asks_about_them() {
+    let world = World::new();
+    let search = with_entries(&world, &[(-60, false), (7_200, true)]).await;
+    let announced = world.announce(&["a.ris"]).await;
+    let api = api(&world);
+    let (items, _) = all(&api, EFFECTS).await;
+    let [waiting, poisoned] = &items[..] else { panic!("{items:?}") };
+    assert_eq!(
+        (&waiting["state"], &waiting["kind"], &waiting["queue"]),
+        (&json!("waiting"), &json!("message"), &json!("saga"))
+    );
+    assert_eq!(
+        (&waiting["due_at"], &waiting["next_attempt_at"]),
+        (&json!("2026-01-01T00:01:00Z"), &json!("2026-01-01T00:01:00Z"))
+    );
+    assert_eq!(
+        (&waiting["attempts"], &waiting["error"], &waiting["session_id"]),
+        (&json!(0), &Value::Null, &Value::Null)
+    );
+    assert_eq!((&poisoned["state"], &poisoned["attempts"]), (&json!("poisoned"), &json!(3)));
+    assert_eq!((&poisoned["error"], &poisoned["next_attempt_at"]), (&json!("it was refused"), &Value::Null));
+    for item in &items {
+        assert_eq!((&item["search_id"], &item["message"]), (&json!(search.to_string()), &json!("Happened")));
+    }
+    for (query, count) in [
+        ("state=waiting", 1),
+        ("state=poisoned", 1),
+        ("state=claimed", 0),
+        ("older_than=1h", 1),
+        ("older_than=3h", 0),
+    ] {
+        assert_eq!(all(&api, &format!("{EFFECTS}?{query}")).await.0.len(), count, "{query}");
+    }
+    // What a request has stored says so, and of which search it is.
+    world.deliver_all(&[&CONTROL]).await;
+    let session = sample::entry(&*world.host, announced.search_id, sample::now(&*world.host)).unwrap();
+    let record = SessionRecord {
+        id: SessionId::from_uuid(world.host.fresh_id()),
+        entries: vec![session],
+        views: Vec::new(),
+        reads: Vec::new(),
+        writes: Vec::new(),
+        committed_at: world.host.now(),
+    };
+    world.store().commit(&record).await.unwrap();
+    let (items, _) = all(&api, EFFECTS).await;
+    let of_session = items.last().unwrap();
+    assert_eq!(of_session["session_id"], record.id.to_string());
+    assert_eq!(of_session["search_id"], announced.search_id.to_string());
+}
+
+#[tokio::test]
+async fn effects_are_listed_in_pages_that_divide_no_search() {
+    let world = World::new();
+    for _ in 0..5 {
+        with_entries(&world, &[(0, false), (0, true), (0, false)]).await;
+    }
+    let api = api(&world);
+    let (everything, _) = all(&api, EFFECTS).await;
+    assert_eq!(everything.len(), 15);
+    for (limit, expected) in
+        [(1, vec![3, 3, 3, 3, 3, 0]), (4, vec![6, 6, 3]), (15, vec![15, 0]), (50, vec![15])]
+    {
+        let (items, sizes) = all(&api, &format!("{EFFECTS}?limit={limit}")).await;
+        assert_eq!((items, sizes), (everything.clone(), expected), "{limit}");
+    }
+    let (poisoned, sizes) = all(&api, &format!("{EFFECTS}?state=poisoned&limit=2")).await;
+    assert_eq!((poisoned.len(), sizes), (5, vec![2, 2, 1]));
+}
+
+#[tokio::test]
+async fn an_effect_that_cannot_be_read_is_listed_by_its_place() {
+    let world = World::new();
+    let search = with_entries(&world, &[(0, false)]).await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let kind = r#"{"kind":"webhook","to":"x"}"#;
+    database.execute("UPDATE outbox SET kind = ?1 WHERE owner_id = ?2", [kind, &search.to_string()]).unwrap();
+    let item = get(&api(&world), EFFECTS).await["items"][0].clone();
+    assert_eq!((&item["kind"], &item["state"]), (&json!("unreadable"), &json!("poisoned")));
+    assert_eq!((&item["search_id"], &item["due_at"]), (&json!(search.to_string()), &Value::Null));
+    assert!(item["error"].as_str().unwrap().contains("webhook"), "{item}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused() {
     let world = World::new();
     let api = api(&world);
+    for query in ["state=lost", "older_than=soon", "limit=0", "limit=201", "after=x"] {
+        assert_eq!(refusal(&api, &format!("{EFFECTS}?{query}")).await.0, 400, "{query}");
+    }
     for query in
         ["state=Lost", "older_than=soon", "older_than=-1h", "project=x", "limit=0", "limit=201", "after=x"]
     {

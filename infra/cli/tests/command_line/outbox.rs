@@ -61,7 +61,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     assert_eq!((&shown["attempts"], &shown["error"]), (&5.into(), &"refused 1000 s ago".into()));
     assert!(shown["payload"].as_str().unwrap().contains("UploadTimeout"), "{shown}");
 
-    let dry = program.run(&["outbox", "requeue", "--all", "--dry-run"]);
+    let dry = program.run(&["outbox", "requeue", "--all", "--dry-run", "--json"]);
     assert_eq!((dry.code, dry.lines().len()), (Some(0), 2), "{}", dry.stderr);
     assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old], "nothing changed");
     let run = program.run(&["outbox", "requeue", &old, "--json"]);
@@ -69,11 +69,11 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     let requeued = run.json();
     assert_eq!((&requeued["state"], &requeued["attempts"]), (&"waiting".into(), &0.into()), "as it is now");
     assert_eq!(requeued["requeued"], 1);
-    assert!(run.stderr.contains("1 entry changed"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 entry put back"), "{}", run.stderr);
     let again = program.run(&["outbox", "requeue", &old]);
     assert_eq!(again.code, Some(1), "it is not given up any more");
     assert!(again.stderr.contains(&old), "{}", again.stderr);
-    let deleted = program.run(&["outbox", "delete", "--all"]);
+    let deleted = program.run(&["outbox", "delete", "--all", "--json"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
     assert_eq!(deleted.json()["state"], "deleted");
     let left = backend.ports.engine.stores()?.saga_outbox.pending(None, 1_000).await?;
@@ -94,6 +94,26 @@ async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested 
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     operates(&program, &backend).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_are_told_in_sentences_what_was_done() -> Tested {
+    let program = Program::new();
+    let config = Config { data_dir: program.data(), ..Config::default() };
+    let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
+    let (search, [_, young, old]) = with_entries(&backend).await?;
+    let said = |args: &[&str]| program.run(&[&["outbox"], args].concat()).stdout;
+    let dry = said(&["requeue", "--all", "--dry-run"]);
+    assert!(
+        dry.contains(&format!("{old}: message to saga of search {search}, would be put back\n")),
+        "{dry}"
+    );
+    assert!(dry.ends_with("\n2 entries would be put back\n"), "{dry}");
+    let run = said(&["requeue", &old]);
+    assert_eq!(run, format!("{old}: message to saga of search {search}, put back\n1 entry put back\n"));
+    let run = said(&["delete", &young]);
+    assert_eq!(run, format!("{young}: message to saga of search {search}, deleted\n1 entry deleted\n"));
+    Ok(())
 }
 
 #[test]
