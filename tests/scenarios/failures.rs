@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use dedup::CheckTokens;
+use dedup::{Admission, CheckTokens, Claim, Requirement};
 use embedded::{Call, Phase};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
-use messages::{Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
+use jiff::SignedDuration;
+use messages::{AttemptId, Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
 use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
 use uuid::Uuid;
 
@@ -298,6 +299,71 @@ async fn one_goes_ahead_and_when_it_comes_back_the_others_stay() {
             (false, Step::Done { .. }) => assert_eq!(ended.retried, 5),
             (_, phase) => panic!("{phase:?}"),
         }
+    }
+}
+
+/// Each is put back in an access to its search, and there is one access at a time.
+#[tokio::test]
+async fn failures_of_one_search_are_put_back_together() {
+    let world = World::new();
+    let names = ["a.ris", "b.ris", "c.ris", "d.ris"];
+    let announced = world.announce(&names).await;
+    for index in 0..names.len() {
+        world.upload(&announced, index, TWO_RECORDS).await;
+    }
+    world.deliver_all(&[&UPLOADS]).await;
+    for received in world.take(&SAGA).await {
+        if Message::decode(&received.delivery.body).unwrap().body.name == "SearchUploadSaved" {
+            let answer = Disposition::DeadLetter { reason: "one cause".to_owned() };
+            world.store().answer(&SAGA, &received.receipt, &answer).await.unwrap();
+        } else {
+            world.deliver(&SAGA, &[received]).await;
+        }
+    }
+    gather(&world).await;
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    assert!(world.functions.failures.step().await.unwrap());
+    let ended = operation(&world, &begun).await;
+    assert_eq!((ended.retried, ended.phase), (4, Step::Running));
+    run_to_the_end(&world).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.studies(announced.search_id).await.len(), 8);
+}
+
+/// Somebody is inside a search for as long as its message is handled, and half a minute longer after a crash.
+#[tokio::test]
+async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
+    let world = World::new();
+    let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
+    gather(&world).await;
+    let inside = Claim {
+        partition: searches[0],
+        attempt: AttemptId::from_uuid(world.host.fresh_id()),
+        now: world.host.now(),
+        lease: SignedDuration::from_secs(30),
+        requires: Requirement::Nothing,
+        mint: Vec::new(),
+        room: 200,
+    };
+    let ledger = &world.backend.ports.engine.partitions().unwrap().ledger;
+    assert!(matches!(ledger.claim(&inside).await.unwrap(), Admission::Admitted(_)));
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    for _ in 0..25 {
+        assert!(world.functions.failures.step().await.unwrap());
+        let known = operation(&world, &begun).await;
+        assert_eq!((known.retried, known.phase), (1, Step::Running));
+        world.host.advance(SECOND);
+    }
+    let waiting = of(&world, Standing::Open).await.remove(0);
+    assert_eq!((waiting.partition, waiting.retried), (Some(searches[0]), 0), "it was not put back");
+    run_to_the_end(&world).await;
+    let ended = operation(&world, &begun).await;
+    assert!(matches!(ended.phase, Step::Done { .. }) && ended.retried == 2, "{ended:?}");
+    world.run().await;
+    for search in searches {
+        assert_eq!(world.job(search).await.state, JobState::Completed);
+        assert_eq!(world.studies(search).await.len(), 2);
     }
 }
 

@@ -26,6 +26,7 @@ pub struct Provision {
     sqs: aws_sdk_sqs::Client,
     s3: aws_sdk_s3::Client,
     name: String,
+    queues: &'static [QueueSpec],
 }
 
 impl Provision {
@@ -36,7 +37,14 @@ impl Provision {
             sqs: aws_sdk_sqs::Client::new(sdk),
             s3: s3::client(sdk),
             name: name.into(),
+            queues: &QUEUES,
         }
+    }
+
+    /// The same with other receive limits of its queues.
+    #[must_use]
+    pub fn with_queues(self, queues: &'static [QueueSpec]) -> Self {
+        Self { queues, ..self }
     }
 
     /// Creates what is missing.
@@ -69,7 +77,7 @@ impl Provision {
             let removed = self.dynamo.delete_table().table_name(&table.name).send().await;
             removed.map_err(|error| failed("removing", &table, &error))?;
         }
-        for spec in &QUEUES {
+        for spec in self.queues {
             let resource = self.resource("queue", &Queues::setting(&spec.queue));
             let url = self.sqs.get_queue_url().queue_name(&resource.name).send().await;
             let url = url.map_err(|error| failed("looking up", &resource, &error))?.queue_url;
@@ -118,7 +126,7 @@ impl Provision {
     async fn create_queues(&self) -> Result<Vec<(String, String)>, StoreError> {
         let mut settings = Vec::new();
         // In reverse: a queue refers to its dead-letter queue, which is listed after it.
-        for spec in QUEUES.iter().rev() {
+        for spec in self.queues.iter().rev() {
             settings.push(self.create_queue(spec).await?);
         }
         Ok(settings)

@@ -126,9 +126,9 @@ fn refused(error: &mongodb::error::Error) -> ConnectError {
     match error.kind.as_ref() {
         ErrorKind::Authentication { .. } => ConnectError::Credentials(text),
         ErrorKind::Command(error) if AUTHENTICATION.contains(&error.code) => ConnectError::Credentials(text),
-        ErrorKind::ServerSelection { .. } | ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => {
-            ConnectError::Unreachable(text)
-        }
+        // With what each server said.
+        ErrorKind::ServerSelection { message, .. } => ConnectError::Unreachable(message.clone()),
+        ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => ConnectError::Unreachable(text),
         _ => ConnectError::Refused(text),
     }
 }

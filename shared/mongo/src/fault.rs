@@ -31,9 +31,9 @@ const PASSING: [i32; 44] = [
 /// A failure inside a call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// The driver or the server.
+    /// The driver or the server. It is no source of this: all that is said of it is said here.
     #[error("{}", Described(.0))]
-    Driver(#[from] Error),
+    Driver(Error),
     /// The server refused one statement of a batch.
     #[error("MongoDB refused a statement with code {code}: {message}")]
     Statement {
@@ -76,6 +76,12 @@ pub(crate) enum Fault {
     /// It cannot be stored.
     #[error("it cannot be written as BSON: {0}")]
     Encode(String),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Driver(error)
+    }
 }
 
 impl Fault {
@@ -163,7 +169,12 @@ pub(crate) fn is_code(error: &Error, code: i32) -> bool {
     codes(error) == [code]
 }
 
-/// A driver's error in one line. Its own `Display` repeats labels, causes and the whole answer of the server.
+/// What the driver says when it has not found a single server, as against one that is no primary.
+const NO_SERVERS: &str = "No available servers";
+
+/// A driver's error in one line. Its own `Display` repeats labels, causes, what each server said last and the whole answer
+/// of the server, in any order. Here the same cause always has the same words, so that what fails of it can be counted; what
+/// each server said is in the error of a program that starts ([`crate::ConnectError`]).
 pub(crate) struct Described<'a>(pub(crate) &'a Error);
 
 impl fmt::Display for Described<'_> {
@@ -186,6 +197,13 @@ impl fmt::Display for Described<'_> {
                 _ => f.write_str("MongoDB refused the documents"),
             },
             ErrorKind::Io(error) => write!(f, "the connection failed: {error}"),
+            ErrorKind::ConnectionPoolCleared { .. } => {
+                f.write_str("the connection failed: another call has found the server gone")
+            }
+            ErrorKind::ServerSelection { message, .. } if message.contains(NO_SERVERS) => {
+                f.write_str("no MongoDB server answers")
+            }
+            ErrorKind::ServerSelection { .. } => f.write_str("no MongoDB server takes writes"),
             kind => write!(f, "{kind}"),
         }
     }

@@ -30,6 +30,16 @@ pub struct Operator {
     pub lease: SignedDuration,
 }
 
+/// Whether a partition could be prepared for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Access {
+    /// It admits the message, unless the message was handled before.
+    Gained,
+    /// Somebody is inside, who leaves within the lease.
+    Busy,
+}
+
 impl Operator {
     /// The outbox of a record.
     pub fn outbox(&self, owner: Owner) -> &dyn InspectOutbox {
@@ -44,16 +54,30 @@ impl Operator {
     /// # Errors
     /// When a store does not answer, or somebody is inside the partition just now. It may be repeated.
     pub async fn requeue(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
-        if let Ok(message) = Message::decode(&entry.payload) {
-            self.readmit(&message).await?;
+        match self.try_requeue(owner, entry).await? {
+            Access::Gained => Ok(()),
+            Access::Busy => Err(StoreError::unavailable(
+                format!("putting entry {} of {owner} back to work", entry.id),
+                "another worker is inside the partition; try again in a minute",
+            )),
+        }
+    }
+
+    /// The same, unless somebody is inside the partition just now.
+    pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Access, StoreError> {
+        if let Ok(message) = Message::decode(&entry.payload)
+            && self.readmit(&message).await? == Access::Busy
+        {
+            return Ok(Access::Busy);
         }
         let keep = Some(entry.requeued(self.host.now()));
         let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep };
-        self.outbox(owner).settle(&[(owner, vec![settlement])]).await
+        self.outbox(owner).settle(&[(owner, vec![settlement])]).await?;
+        Ok(Access::Gained)
     }
 
-    /// Makes a message's partition admit again what it waits for.
-    pub(crate) async fn readmit(&self, message: &Message) -> Result<(), StoreError> {
+    /// Makes a message's partition admit again what it waits for, unless somebody is inside it just now.
+    pub(crate) async fn readmit(&self, message: &Message) -> Result<Access, StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
@@ -62,24 +86,29 @@ impl Operator {
         }
         let expected = waits_for(document.as_ref());
         if expected.is_empty() {
-            return Ok(());
+            return Ok(Access::Gained);
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
         let mint: Vec<Token> = expected.iter().cloned().collect();
-        let mut admitted = self.claim(partition, attempt, &mint).await?;
         // An item that came into being just now counts its fences anew, and workers that come after must not be taken for
         // ones that have lost the partition long ago.
-        let fence = document.map_or(0, |document| document.content.fence);
-        while admitted.fence < fence && admitted.tokens != Tokens::Unchecked {
-            admitted = self.claim(partition, attempt, &mint).await?;
-        }
+        let least = document.map_or(0, |document| document.content.fence);
+        let fence = loop {
+            let Some(admitted) = self.claim(partition, attempt, &mint).await? else {
+                return Ok(Access::Busy);
+            };
+            if admitted.fence >= least || admitted.tokens == Tokens::Unchecked {
+                break admitted.fence;
+            }
+        };
         // Somebody may have used a token between the load and the claim; while the claim lasts nobody does.
         let still = waits_for(self.load(partition).await?.as_ref());
         let remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
-        let (fence, now) = (admitted.fence, self.host.now());
+        let now = self.host.now();
         let release = Release { partition, attempt, fence, remove, ended: false, now };
         // Should this fail, or come too late, the lease runs out by itself.
-        self.partitions.ledger.release(&release).await.map(drop)
+        self.partitions.ledger.release(&release).await?;
+        Ok(Access::Gained)
     }
 
     /// The token of an event from an entry point, if it may never have been used: neither document nor view knows of it.
@@ -106,24 +135,22 @@ impl Operator {
         self.stores.read_documents.load_latest(partition, self.host.now()).await
     }
 
+    /// None when somebody is inside.
     async fn claim(
         &self,
         partition: PartitionKey,
         attempt: AttemptId,
         mint: &[Token],
-    ) -> Result<Admitted, StoreError> {
+    ) -> Result<Option<Admitted>, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = Requirement::Nothing;
         // What the document waits for is bounded by itself.
         let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
         let claim = Claim { partition, attempt, now, lease, requires, mint, room };
-        match self.partitions.ledger.claim(&claim).await? {
-            Admission::Admitted(admitted) => Ok(admitted),
-            Admission::Busy { .. } | Admission::Duplicate => Err(StoreError::unavailable(
-                format!("granting the tokens of partition {partition}"),
-                "another worker is inside; try again in a minute",
-            )),
-        }
+        Ok(match self.partitions.ledger.claim(&claim).await? {
+            Admission::Admitted(admitted) => Some(admitted),
+            Admission::Busy { .. } | Admission::Duplicate => None,
+        })
     }
 }
 

@@ -2,11 +2,13 @@
 
 use uuid::Uuid;
 
-/// How much of a reason counts, in characters.
+/// How much of a reason is read, in characters, and how much of its outline counts. Ids and names are in the first and not
+/// in the second, so that it does not depend on their length where a reason is cut off.
+const MAX_READ: usize = 2_000;
 const MAX_CHARS: usize = 300;
 
 /// The cause that a reason names: the same for two reasons that differ in ids, numbers, addresses, times and quoted names
-/// alone. Sixteen hexadecimal digits.
+/// alone, and in how many of these they list. Sixteen hexadecimal digits.
 pub fn fingerprint(reason: &str) -> String {
     let id = Uuid::new_v5(&Uuid::nil(), outline(reason).as_bytes()).simple().to_string();
     id.chars().take(16).collect()
@@ -17,7 +19,7 @@ fn outline(reason: &str) -> String {
     let mut outline = String::new();
     let mut word = String::new();
     let mut closing = None;
-    for c in reason.chars().take(MAX_CHARS) {
+    for c in reason.chars().take(MAX_READ) {
         if let Some(end) = closing {
             if c == end {
                 closing = None;
@@ -32,20 +34,32 @@ fn outline(reason: &str) -> String {
         match c {
             '"' | '`' | '“' => {
                 closing = Some(if c == '“' { '”' } else { c });
-                outline.push('#');
+                list(&mut outline);
             }
             c if c.is_whitespace() => outline.push(' '),
             c => outline.push(c),
         }
     }
     finish(&mut word, &mut outline);
-    outline
+    outline.chars().take(MAX_CHARS).collect()
+}
+
+/// Something that is not the same the next time. A list of it is as good as one.
+fn list(outline: &mut String) {
+    let joined = ["#, ", "# and "].iter().find(|joined| outline.ends_with(**joined));
+    match joined {
+        Some(joined) => outline.truncate(outline.len() - joined.len() + 1),
+        None => outline.push('#'),
+    }
 }
 
 /// A word with a digit in it is a number, an id, a time or an address.
 fn finish(word: &mut String, outline: &mut String) {
-    if word.chars().any(|c| c.is_ascii_digit()) {
-        outline.push('#');
+    if word == "more" && outline.ends_with("# ") {
+        // Of a list that ends with how many it leaves out.
+        outline.pop();
+    } else if word.chars().any(|c| c.is_ascii_digit()) {
+        list(outline);
         // What ends a clause is no part of a number.
         outline.extend(word.chars().last().filter(|c| matches!(c, ':' | '.')));
     } else {
@@ -69,11 +83,29 @@ mod tests {
     )]
     #[case("file \"a.ris\" is gone", "file \"another name.ris\" is gone")]
     #[case(
+        "loading partition 8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77 failed: no server answers",
+        "loading partition 019b76da-a800-700a-8000-000000000001, 019b76da-a800-700a-8000-000000000002 failed: no server answers"
+    )]
+    #[case(
+        "loading partition 8f0c6a52 failed: no server answers",
+        "loading partition 019b76da, 019b76db, 019b76dc and 7 more failed: no server answers"
+    )]
+    #[case("not read in time: \"a.ris\"", "not read in time: \"a.ris\", \"b.ris\" and \"c.ris\"")]
+    #[case(
         "given up at 2026-01-08T16:53:06Z: the lease was lost",
         "given up at 2027-03-01T00:00:00Z: the lease was lost"
     )]
     fn reasons_of_one_cause_have_one_fingerprint(#[case] one: &str, #[case] other: &str) {
         assert_eq!(fingerprint(one), fingerprint(other), "{} | {}", outline(one), outline(other));
+    }
+
+    /// A reason is cut off somewhere, and before that place there are more ids or fewer.
+    #[test]
+    fn the_length_of_ids_does_not_count() {
+        let tail = "the server said ".repeat(50);
+        let one = format!("loading partition {} failed: {tail}", "a1".repeat(5));
+        let other = format!("loading partition {} failed: {tail}", "a1".repeat(100));
+        assert_eq!(fingerprint(&one), fingerprint(&other));
     }
 
     #[rstest::rstest]

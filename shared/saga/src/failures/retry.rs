@@ -3,7 +3,8 @@
 //! An operation is stored, and whoever comes by takes its next step ([`Failures::step`]); so it goes on after a crash, and
 //! two who come by at once do not double the pace. A failure is put back in three writes: it is *retrying*, its message is
 //! sent, it is *retried*. After a crash in between it is sent once more, as a message of the same id, which takes effect
-//! once.
+//! once. One whose partition somebody is inside just now is open again, for a later step: as a rule that is the worker on
+//! another failure of the same partition, put back a moment ago.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use uuid::Uuid;
 use super::keeper::Failures;
 use super::record::{Act, Failure, FailureId, Origin, Standing, State};
 use super::store::{Change, Group, Selection};
+use crate::operator::Access;
 
 uuid_ids! {
     /// One operation.
@@ -372,20 +374,30 @@ impl Failures {
         Ok(written.map(|(failure, _)| Failure { revision: failure.revision + 1, ..failure }).collect())
     }
 
-    /// Puts failures back to work. Those that could not be are open again; returns the others, and why not.
+    /// Puts failures back to work, those of one partition one after the other. Those that could not be are open again;
+    /// returns the others, and why not, unless they only have to wait for their turn.
     async fn perform(&self, taken: Vec<Failure>) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
         let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
         let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
-        let put_back = stream::iter(taken)
-            .map(async |failure| {
-                let done = self.put_back(&failure, &poisoned).await;
-                (failure, done)
+        let put_back = stream::iter(by_partition(taken))
+            .map(async |failures| {
+                let mut done = Vec::with_capacity(failures.len());
+                for failure in failures {
+                    let outcome = self.put_back(&failure, &poisoned).await;
+                    done.push((failure, outcome));
+                }
+                stream::iter(done)
             })
-            .buffer_unordered(AT_ONCE);
+            .buffer_unordered(AT_ONCE)
+            .flatten();
         let (now, mut failed) = (self.now(), None);
         let ended: Vec<Failure> = put_back
-            .map(|(failure, done)| match done {
-                Ok(()) => failure.into_state(State::Retried { at: now }, now),
+            .map(|(failure, outcome)| match outcome {
+                Ok(Access::Gained) => failure.into_state(State::Retried { at: now }, now),
+                Ok(Access::Busy) => {
+                    let retried = failure.retried.saturating_sub(1);
+                    Failure { retried, ..failure.into_state(State::Open, now) }
+                }
                 Err(why) => {
                     failed = Some(why);
                     failure.into_state(State::Open, now)
@@ -404,11 +416,13 @@ impl Failures {
         &self,
         failure: &Failure,
         poisoned: &BTreeMap<(Owner, MessageId), Entry>,
-    ) -> Result<(), String> {
+    ) -> Result<Access, String> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
-                if let Ok(message) = Message::decode(&failure.body) {
-                    self.operator.readmit(&message).await.map_err(|error| error.chain())?;
+                if let Ok(message) = Message::decode(&failure.body)
+                    && self.operator.readmit(&message).await.map_err(|error| error.chain())? == Access::Busy
+                {
+                    return Ok(Access::Busy);
                 }
                 let outgoing = Outgoing {
                     id: failure.message_id.unwrap_or(MessageId::from_uuid(failure.id.as_uuid())),
@@ -418,21 +432,22 @@ impl Failures {
                     delay: Duration::ZERO,
                 };
                 match self.send.send(&[outgoing]).await.into_iter().collect() {
-                    Ok(()) => Ok(()),
+                    Ok(()) => Ok(Access::Gained),
                     Err(SendError::UnknownQueue(_)) if self.behind.contains_key(source) => {
-                        self.hand_over(failure, source).await
+                        self.hand_over(failure, source).await.map(|()| Access::Gained)
                     }
                     Err(error) => Err(chain(&error)),
                 }
             }
             // One that is not poisoned any more was put back by somebody else.
             Origin::Effect { owner, entry } => match poisoned.get(&(*owner, *entry)) {
-                Some(entry) => self.operator.requeue(*owner, entry).await.map_err(|error| error.chain()),
-                None => Ok(()),
+                Some(entry) => self.operator.try_requeue(*owner, entry).await.map_err(|error| error.chain()),
+                None => Ok(Access::Gained),
             },
             Origin::Unreadable { place, of_sessions } => {
                 let treatment = Treatment::Requeue(self.now());
-                self.outbox(*of_sessions).treat(place, &treatment).await.map_err(|error| error.chain())
+                let treated = self.outbox(*of_sessions).treat(place, &treatment).await;
+                treated.map(|()| Access::Gained).map_err(|error| error.chain())
             }
         }
     }
@@ -558,6 +573,19 @@ impl Failures {
         let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
         self.store.note(&act).await
     }
+}
+
+/// The failures of each partition, and each that belongs to none by itself.
+fn by_partition(failures: Vec<Failure>) -> Vec<Vec<Failure>> {
+    let (mut together, mut alone) = (BTreeMap::<PartitionKey, Vec<Failure>>::new(), Vec::new());
+    for failure in failures {
+        match failure.partition {
+            Some(partition) => together.entry(partition).or_default().push(failure),
+            None => alone.push(vec![failure]),
+        }
+    }
+    alone.extend(together.into_values());
+    alone
 }
 
 /// Which operation has taken it, and when.

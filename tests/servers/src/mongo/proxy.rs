@@ -1,16 +1,18 @@
-//! A network that loses answers: between the adapter and the server, and cut when a test says so.
+//! A network that loses answers, or is down: between the adapter and the server, and cut when a test says so.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
-/// Passes everything on. It swallows the answer to the command that it was set to look for, and cuts the connection:
+/// Passes everything on, unless it is [down](Proxy::cut_off). It swallows the answer to the command that it was set to look for, and cuts the connection:
 /// the server has executed the command, and the client cannot know.
 pub struct Proxy {
     port: u16,
     cut: Arc<Mutex<Option<Vec<u8>>>>,
+    down: watch::Sender<bool>,
 }
 
 impl Proxy {
@@ -23,16 +25,31 @@ impl Proxy {
         let port = listener.local_addr()?.port();
         let cut = Arc::new(Mutex::new(None));
         let orders = Arc::clone(&cut);
+        let (down, is_down) = watch::channel(false);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (host, orders) = (host.clone(), Arc::clone(&orders));
+                let (host, orders, mut is_down) = (host.clone(), Arc::clone(&orders), is_down.clone());
                 tokio::spawn(async move {
                     // A connection that ends is the business of its two ends.
-                    let _ = pass(client, &host, &orders).await;
+                    tokio::select! {
+                        biased;
+                        _ = is_down.wait_for(|is_down| *is_down) => {}
+                        _ = pass(client, &host, &orders) => {}
+                    }
                 });
             }
         });
-        Ok(Self { port, cut })
+        Ok(Self { port, cut, down })
+    }
+
+    /// Ends every connection, and each new one at once, until [`Proxy::restore`].
+    pub fn cut_off(&self) {
+        self.down.send_replace(true);
+    }
+
+    /// Passes everything on again.
+    pub fn restore(&self) {
+        self.down.send_replace(false);
     }
 
     /// Where it listens.

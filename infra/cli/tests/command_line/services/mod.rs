@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod expiry;
 mod faults;
+mod outage;
 mod secrets;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use aws_sdk_s3::primitives::ByteStream;
 use dev::provision::Provision;
 use imports::PresignedPost;
+use imports::queues::QUEUES;
+use messages::QueueSpec;
 use servers::amazon::Service;
 use servers::{Tested, cleaned_up, unique};
 
@@ -25,7 +28,15 @@ struct Environment {
 impl Environment {
     /// Runs a test in one.
     async fn with<F: Future<Output = Tested>>(test: impl FnOnce(Self) -> F) -> Tested {
-        let provision = Provision::new(&aws::config().await, unique("t"));
+        Self::with_queues(&QUEUES, test).await
+    }
+
+    /// The same with other receive limits of its queues.
+    async fn with_queues<F: Future<Output = Tested>>(
+        queues: &'static [QueueSpec],
+        test: impl FnOnce(Self) -> F,
+    ) -> Tested {
+        let provision = Provision::new(&aws::config().await, unique("t")).with_queues(queues);
         let mut settings: BTreeMap<String, String> = provision.create().await?.into_iter().collect();
         settings.insert("SEARCH_IMPORT_BACKEND".into(), "aws".into());
         settings.insert("MONGODB_URI".into(), servers::mongo::uri());

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use messages::StoreError;
 use mongo::{Mongo, Settings, Uri};
 use outbox::SweepOutbox;
-use servers::mongo::{OwnServer, uri, with_option};
+use servers::mongo::{OwnServer, Proxy, uri, with_option};
 
 use super::Tested;
 
@@ -71,5 +71,26 @@ async fn no_error_of_a_port_shows_the_password() -> Tested {
         assert!(!text.contains("hunter2") && !text.contains("reviewer"), "{text}");
         assert_eq!(error.is_retryable(), retryable, "{text}");
     }
+    Ok(())
+}
+
+/// What fails of an outage is counted by its words.
+#[tokio::test]
+async fn an_outage_has_the_same_words_whichever_server_is_away_and_however() -> Tested {
+    let proxy = Proxy::before(servers::mongo::host().await?).await?;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    proxy.cut_off();
+    for uri in [
+        proxy.uri(),
+        format!("mongodb://127.0.0.1:{nobody}/"),
+        format!("mongodb://127.0.0.1:{nobody},127.0.0.2:{nobody}/"),
+    ] {
+        let settings = settings(with_option(&uri, "serverSelectionTimeoutMS=300"));
+        let client = mongodb::Client::with_options(mongo::connect::client_options(&settings).await?)?;
+        let error = Mongo::new(client, &settings).saga_outbox().due(Timestamp::now(), 1).await.unwrap_err();
+        assert!(error.chain().ends_with(" failed: no MongoDB server answers"), "{uri}: {}", error.chain());
+    }
+    proxy.restore();
+    assert!(Mongo::connect(&settings(proxy.uri())).await.is_ok(), "it is there again");
     Ok(())
 }

@@ -24,7 +24,7 @@ async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() ->
     let step_down = doc! { "replSetStepDown": 2, "secondaryCatchUpPeriodSecs": 0, "force": true };
     server.admin().await?.run_command(step_down).await?;
     let second = sample::persist(partition, Some(1), sample::content(host, "after"));
-    let mut failures = 0;
+    let (mut failures, mut last) = (0, String::new());
     eventually("a write goes through", Duration::from_secs(30), async || {
         match scratch.mongo.persist(std::slice::from_ref(&second), now).await {
             Ok(answers) => {
@@ -33,6 +33,7 @@ async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() ->
             }
             Err(error) if error.is_retryable() => {
                 failures += 1;
+                last = error.chain();
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -41,6 +42,7 @@ async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() ->
     .await?;
     println!("{failures} writes failed before one went through");
     assert!(failures > 0, "the step-down was not noticed");
+    assert!(last.contains("no MongoDB server takes writes"), "{last}");
     let stored = scratch.mongo.load(&[partition], now).await?.remove(0)?.unwrap();
     assert_eq!((stored.version, stored.content), (2, second.content));
     scratch.end().await

@@ -52,7 +52,7 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
         let throttled: usize = ledger.faults().values().sum();
         println!("{} faults, of them {} kills; {throttled} requests throttled", faults.next, faults.kills);
         assert!(faults.kills >= 3 && faults.next >= 12 && throttled > 100);
-        check(&backend, &environment, &searches).await?;
+        check(&backend, &environment, &searches, SEARCHES).await?;
         workers.into_iter().for_each(Worker::finish);
         Ok(())
     })

@@ -52,7 +52,7 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
         have_ended(&environment, SEARCHES).await?;
         println!("{DEPOSITIONS} primaries deposed; {stale} of their answers were stale");
         assert!(stale > 0, "no deposed primary answered from before its successor's writes");
-        check(&backend, &environment, &searches).await?;
+        check(&backend, &environment, &searches, SEARCHES).await?;
         worker.finish();
         Ok(())
     })

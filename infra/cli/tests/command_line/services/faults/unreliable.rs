@@ -28,7 +28,7 @@ async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
         for fate in fates {
             assert!(way.faults().contains_key(fate), "no request met {fate:?}");
         }
-        check(&backend, &environment, &searches).await?;
+        check(&backend, &environment, &searches, SEARCHES).await?;
         workers.into_iter().for_each(Worker::finish);
         Ok(())
     })

@@ -1,0 +1,218 @@
+//! The functions on real servers, with a clock that a test moves and a database that it can cut off.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws::queues::{Queues, Sqs};
+use backend::{Backend, Config};
+use functions::health::Health;
+use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
+use functions::{dispatch_outbox, report_faults};
+use futures::future::join3;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use imports::queues::{CONTROL, PARSE, PARSE_DEAD, SAGA, UPLOADS};
+use imports::{ProjectId, SearchId};
+use jiff::{SignedDuration, Timestamp};
+use messages::{
+    Consumer, Delivery, Host, Observation, Observe, Queue, QueueSpec, ReceiveMessages, Received, StoreError,
+    Verdict,
+};
+use outbox::DispatchOutbox;
+use saga::failures::{Failure, Selection, Standing};
+use saga::{Failures, Sweeps};
+use servers::mongo::{Proxy, eventually, with_option};
+use testing::ManualHost;
+
+use super::super::{Environment, upload};
+use super::time::InjectedTime;
+use crate::program::bundled;
+
+/// What a test ends with that goes wrong before its own assertions.
+pub(super) type Unexpected = Box<dyn std::error::Error + Send + Sync>;
+
+/// The queues with a function behind them, in the order in which a search meets them.
+const WORKED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
+/// How many batches a function works on side by side, and how many searches are announced so.
+const AT_ONCE: usize = 16;
+/// How long to look for a server, so that an hour without one is over soon. As shipped it is five seconds.
+const SELECTION: &str = "serverSelectionTimeoutMS=20";
+/// How often the schedule is due.
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
+/// How long something may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The file of each search.
+const FILE: &str = "psycinfo.ris";
+
+/// What was decided about messages.
+#[derive(Default)]
+pub(super) struct Log(Mutex<Vec<Observation>>);
+
+impl Observe for Log {
+    fn observe(&self, observation: Observation) {
+        self.0.lock().unwrap().push(observation);
+    }
+}
+
+impl Log {
+    /// For which searches messages of this name took effect, one for each time.
+    pub(super) fn handled(&self, message: &str) -> Vec<SearchId> {
+        let log = self.0.lock().unwrap();
+        let handled = log
+            .iter()
+            .filter(|observation| observation.message == message && observation.verdict == Verdict::Handled);
+        handled.filter_map(|observation| observation.partition).collect()
+    }
+}
+
+/// All functions, over the ports of one process.
+pub(super) struct Deployment {
+    pub(super) host: Arc<ManualHost>,
+    pub(super) log: Arc<Log>,
+    pub(super) backend: Backend,
+    /// What `report-faults` does on schedule, and operators over the API.
+    pub(super) failures: Failures,
+    pub(super) mongo: Proxy,
+    environment: Environment,
+    queues: Arc<InjectedTime>,
+    consumers: BTreeMap<Queue, Arc<dyn Consumer>>,
+    sweeper: DispatchOutbox,
+    sweeps: Sweeps,
+}
+
+impl Deployment {
+    /// In an environment whose queues are these. The clock stands a few hours back, so that what happens is in the past of
+    /// every real clock.
+    pub(super) async fn open(
+        environment: &Environment,
+        queues: &'static [QueueSpec],
+    ) -> Result<Self, Unexpected> {
+        let mongo = Proxy::before(servers::mongo::host().await?).await?;
+        let uri = with_option(&mongo.uri(), SELECTION);
+        // What writes history waits for it in the test's time, in which every wait is over at once.
+        let environment = environment.but("MONGODB_URI", &uri).but("SEARCH_IMPORT_HISTORY_SECONDS", "0");
+        let now = Timestamp::now().checked_sub(SignedDuration::from_hours(24))?;
+        let host = Arc::new(ManualHost::new(now, 1));
+        let log = Arc::new(Log::default());
+        let mut opened = None;
+        eventually("MongoDB is found", PATIENCE, async || {
+            let config = Config::from_pairs(environment.settings.clone())?;
+            opened = backend::open(config, host.clone(), log.clone()).await.ok();
+            Ok::<_, Unexpected>(opened.is_some())
+        })
+        .await?;
+        let mut backend = opened.unwrap();
+        let client = aws::queues::client(&aws::config().await, PATIENCE);
+        let urls = Queues::from_pairs(environment.settings.clone());
+        let sqs = Sqs::new(client, urls, queues, host.clone()).waiting(Duration::ZERO);
+        let queues = Arc::new(InjectedTime::new(sqs, queues, host.clone()));
+        backend.ports.engine.send = queues.clone();
+        backend.ports.engine.receive = queues.clone();
+        let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
+            let queue = function.source.queue()?.clone();
+            Some((queue, function.build?(&backend.ports).unwrap()))
+        });
+        let (consumers, sweeper) = (behind.collect(), dispatch_outbox::over(&backend.ports)?);
+        let (failures, sweeps) = (report_faults::over(&backend.ports)?, backend.ports.engine.sweeps()?);
+        Ok(Self { host, log, backend, failures, mongo, environment, queues, consumers, sweeper, sweeps })
+    }
+
+    /// Announces searches of one file each.
+    pub(super) async fn announce(&self, searches: usize) -> Result<Vec<Announced>, Unexpected> {
+        let start = StartUpload::over(&self.backend.ports)?;
+        let size_bytes = std::fs::metadata(bundled(FILE))?.len();
+        let one = async |number: usize| {
+            let files = vec![NewFile { name: FILE.into(), size_bytes }];
+            let request = NewSearch { name: format!("search {number}"), files };
+            let project = ProjectId::from_uuid(self.host.fresh_id());
+            Ok::<_, Unexpected>(start.create(project, &request).await?)
+        };
+        stream::iter(0..searches).map(one).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// Uploads the files of searches, and hands each notification on.
+    pub(super) async fn upload(&self, searches: &[Announced]) -> Result<(), Unexpected> {
+        let content = std::fs::read(bundled(FILE))?;
+        let one =
+            async |search: &Announced| upload(&self.environment, &search.files[0].upload, &content).await;
+        stream::iter(searches).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        let mut notified = 0;
+        eventually("all uploads are notified", PATIENCE, async || {
+            notified += self.deliver(&UPLOADS).await?;
+            Ok(notified >= searches.len())
+        })
+        .await
+    }
+
+    /// Lets time pass, minute by minute: the schedule comes by, and what is due is delivered. Returns how many of the
+    /// schedule's invocations failed.
+    pub(super) async fn pass(&self, minutes: u32) -> Result<u32, Unexpected> {
+        let mut failed = 0;
+        for _ in 0..minutes {
+            self.host.advance(MINUTE);
+            let deadline = self.host.now().checked_add(SignedDuration::from_secs(25))?;
+            let (swept, gathered, delivered) =
+                join3(self.sweep(), self.failures.work(Some(deadline)), self.run()).await;
+            delivered?;
+            failed += u32::from(swept.is_err()) + u32::from(gathered.is_err());
+        }
+        Ok(failed)
+    }
+
+    /// What `dispatch-outbox` does on schedule.
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.sweeper.sweep().await?;
+        self.sweeps.note().await
+    }
+
+    /// Delivers until nothing is left to deliver now.
+    pub(super) async fn run(&self) -> Result<(), Unexpected> {
+        loop {
+            let mut delivered = 0;
+            for queue in &WORKED {
+                delivered += self.deliver(queue).await?;
+            }
+            if delivered == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Delivers what a queue has now.
+    async fn deliver(&self, queue: &Queue) -> Result<usize, Unexpected> {
+        let spec = QueueSpec::of(functions::SYSTEM.queues, queue).unwrap();
+        let batches = stream::try_unfold((), async |()| {
+            let batch = self.queues.receive(queue, spec.batch_size, spec.visibility).await?;
+            Ok::<_, StoreError>((!batch.is_empty()).then_some((batch, ())))
+        });
+        let handled = batches.map_ok(|batch| self.handle(queue, batch)).try_buffer_unordered(AT_ONCE);
+        Ok(handled.try_fold(0, async |sum, handled| Ok(sum + handled)).await?)
+    }
+
+    async fn handle(&self, queue: &Queue, batch: Vec<Received>) -> Result<usize, StoreError> {
+        let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
+        let said = self.consumers[queue].consume(&deliveries, None).await;
+        assert_eq!(said.len(), batch.len(), "each delivery is answered");
+        for (received, said) in batch.iter().zip(&said) {
+            self.queues.answer(queue, &received.receipt, said).await?;
+        }
+        Ok(batch.len())
+    }
+
+    /// Waits until the database answers.
+    pub(super) async fn found(&self) -> Result<(), Unexpected> {
+        let health = Health::over(&self.backend.ports)?;
+        eventually("MongoDB is found again", PATIENCE, async || Ok(health.reach().await.ok)).await
+    }
+
+    /// How many messages a queue has, hidden ones included.
+    pub(super) async fn depth(&self, queue: &Queue) -> Result<u64, Unexpected> {
+        let mut depths = self.backend.ports.engine.inspect.depths().await;
+        Ok(depths.remove(queue).unwrap()?.total())
+    }
+
+    /// The failures in this state.
+    pub(super) async fn all(&self, standing: Standing) -> Result<Vec<Failure>, StoreError> {
+        self.failures.store.select(&Selection::of(standing), None, 10_000).await
+    }
+}

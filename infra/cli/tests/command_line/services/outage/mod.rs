@@ -1,0 +1,200 @@
+//! MongoDB is away for an hour, on real servers and in a test's own time.
+
+mod deployment;
+mod time;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use functions::health::Health;
+use functions::start_upload::Announced;
+use futures::future::join;
+use imports::queues::{CONTROL_DEAD, EVENTS, QUEUES, SAGA_DEAD};
+use imports::{JobState, SearchId};
+use messages::{Host, QueueSpec, StoreError};
+use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
+use servers::Tested;
+
+use self::deployment::{Deployment, Unexpected};
+use super::Environment;
+use super::faults::check;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// How often each queue delivers a message here: within minutes, so that an hour without the database is enough for every
+/// queue to give up what it has, and the test is over soon. As shipped it is 20 times, which takes more than three hours.
+const DELIVERIES: u32 = 6;
+
+/// The queues of the search import, which give up sooner.
+static IMPATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
+    let spec = |spec: &QueueSpec| QueueSpec {
+        receive_limit: spec.receive_limit.map(|_| DELIVERIES),
+        ..spec.clone()
+    };
+    QUEUES.iter().map(spec).collect()
+});
+
+/// Searches of which the deployment knows when the database goes, and searches that are announced just before.
+struct Searches {
+    known: Vec<Announced>,
+    new: Vec<Announced>,
+}
+
+impl Searches {
+    fn ids(&self) -> Vec<SearchId> {
+        self.known.iter().chain(&self.new).map(|announced| announced.search_id).collect()
+    }
+}
+
+/// The database goes, all files are uploaded, and an hour passes. A known search has one message under way that needs the
+/// database, its upload's; a new one has its announcement and its control message besides.
+async fn an_hour_away(deployment: &Deployment, (known, new): (usize, usize)) -> Result<Searches, Unexpected> {
+    let known = deployment.announce(known).await?;
+    deployment.pass(1).await?;
+    let new = deployment.announce(new).await?;
+    deployment.mongo.cut_off();
+    deployment.upload(&known).await?;
+    deployment.upload(&new).await?;
+    let failed = deployment.pass(60).await?;
+    assert_eq!(failed, 2 * 60, "neither the sweep nor report-faults can do anything");
+    Ok(Searches { known, new })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_a_second() -> Tested {
+    Environment::with_queues(&IMPATIENT, async |environment| {
+        // Or else the searches would look for their files themselves, and there would be nothing left to put back.
+        let environment = environment.but("SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS", "86400");
+        let deployment = Deployment::open(&environment, &IMPATIENT).await?;
+        let searches = an_hour_away(&deployment, (50, 150)).await?;
+        assert_eq!(deployment.depth(&SAGA_DEAD).await?, 350, "uploads and announcements");
+        assert_eq!(deployment.depth(&CONTROL_DEAD).await?, 150);
+        check_queues(&deployment, 500).await?;
+
+        deployment.mongo.restore();
+        deployment.found().await?;
+        assert_eq!(deployment.pass(2).await?, 0);
+        check_queues(&deployment, 0).await?;
+        assert_eq!(deployment.all(Standing::Open).await?.len(), 500);
+        let report = Health::over(&deployment.backend.ports)?.report().await;
+        assert_eq!(report.open_failures, Some(500), "{report:?}");
+        let shown = environment.program().run(&["failures", "groups", "--json"]).lines();
+        let counts: Vec<u64> = shown.iter().filter_map(|group| group["count"].as_u64()).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 500);
+        assert!((1..=5).contains(&counts.len()), "{shown:?}");
+
+        try_one(&deployment, &searches.known).await?;
+        put_back_the_others(&deployment).await?;
+        deployment.pass(5).await?;
+        check_end(&deployment, &environment, &searches).await?;
+        assert_eq!(deployment.all(Standing::Retried).await?.len(), 500);
+        Ok(())
+    })
+    .await
+}
+
+/// Puts one back whose effect is to be seen: a file that was uploaded is read.
+async fn try_one(deployment: &Deployment, known: &[Announced]) -> Tested {
+    let jobs = deployment.backend.ports.jobs()?;
+    let is_of = |failure: &Failure| known.iter().any(|search| failure.partition == Some(search.search_id));
+    let open = deployment.all(Standing::Open).await?;
+    let one = open.into_iter().find(is_of).unwrap();
+    let search = one.partition.unwrap();
+    assert_eq!(jobs.job(search).await?.unwrap().state, JobState::Uploading);
+    let selection = Selection { ids: [one.id].into(), ..Selection::of(Standing::Open) };
+    let retry = Retry { selection, limit: None, per_second: 50, canary: 0 };
+    let operation = deployment.failures.retry(retry, "ann").await?;
+    assert_eq!(second_by_second(deployment, &operation).await?, [1, 0]);
+    assert_eq!(jobs.job(search).await?.unwrap().state, JobState::Completed);
+    let unfinished = jobs.unfinished().await?;
+    assert_eq!(unfinished.len(), 199, "no other search has gone on");
+    Ok(())
+}
+
+/// Looks what a retry would take, and retries just that: one goes ahead, and the others follow after a minute.
+async fn put_back_the_others(deployment: &Deployment) -> Tested {
+    let snapshot = deployment.failures.snapshot(Selection::of(Standing::Open)).await?;
+    assert_eq!(snapshot.count, 499);
+    assert!(snapshot.groups.len() <= 5, "{:?}", snapshot.groups);
+    let begun = deployment.host.now();
+    let retry = Retry { selection: snapshot.selection, limit: None, per_second: 50, canary: 1 };
+    let operation = deployment.failures.retry(retry, "ann").await?;
+    let counts = second_by_second(deployment, &operation).await?;
+    let took = deployment.host.now().duration_since(begun).as_secs();
+    assert_eq!(counts[0], 1, "one goes ahead");
+    assert!(counts[1..60].iter().all(|count| *count == 0), "and is watched: {counts:?}");
+    assert_eq!(counts.iter().sum::<u64>(), 499);
+    assert_eq!(counts.iter().max(), Some(&50), "{counts:?}");
+    assert!((70..90).contains(&took), "a minute of watching and ten seconds of work: {took} s");
+    Ok(())
+}
+
+/// Takes the steps of an operation, a second apart, while everything is delivered. Returns how many failures were put back
+/// in each second.
+async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Result<Vec<u64>, Unexpected> {
+    let (mut counts, mut before) = (Vec::new(), 0);
+    loop {
+        let step = async {
+            // Whoever else comes by within the same second does not double the pace.
+            Ok::<_, StoreError>(deployment.failures.step().await? | deployment.failures.step().await?)
+        };
+        let (is_running, delivered) = join(step, deployment.run()).await;
+        delivered?;
+        let known = deployment.failures.store.operation(operation.id).await?.unwrap();
+        counts.push(known.retried - before);
+        before = known.retried;
+        if !is_running? {
+            assert!(matches!(known.phase, Phase::Done { .. }), "{known:?}");
+            return Ok(counts);
+        }
+        deployment.host.advance(SECOND);
+        assert!(counts.len() < 200, "the operation does not end: {counts:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_shipped_the_queues_bridge_an_hour_without_mongodb_and_give_nothing_up() -> Tested {
+    Environment::with(async |environment| {
+        let deployment = Deployment::open(&environment, &QUEUES).await?;
+        let searches = an_hour_away(&deployment, (20, 10)).await?;
+        check_queues(&deployment, 0).await?;
+        deployment.mongo.restore();
+        deployment.found().await?;
+        // The longest wait between two deliveries is half an hour.
+        deployment.pass(60).await?;
+        check_end(&deployment, &environment, &searches).await?;
+        assert_eq!(deployment.all(Standing::Retried).await?, []);
+        Ok(())
+    })
+    .await
+}
+
+/// So many messages are in all dead-letter queues together.
+async fn check_queues(deployment: &Deployment, dead: u64) -> Result<(), Unexpected> {
+    let mut found = 0;
+    for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {
+        found += deployment.depth(queue).await?;
+    }
+    assert_eq!(found, dead);
+    Ok(())
+}
+
+/// Nothing is lost, doubled or left over.
+async fn check_end(deployment: &Deployment, environment: &Environment, searches: &Searches) -> Tested {
+    let mut searches = searches.ids();
+    // One that has waited for an hour for its file looks for it too.
+    check(&deployment.backend, environment, &searches, 2 * searches.len()).await?;
+    searches.sort_unstable();
+    let mut read = deployment.log.handled("StartParsing");
+    read.sort_unstable();
+    assert_eq!(read, searches, "each file is read once");
+    assert_eq!(deployment.depth(&EVENTS).await?, searches.len() as u64, "each end is announced once");
+    for standing in [Standing::Open, Standing::Retrying] {
+        assert_eq!(deployment.all(standing).await?, []);
+    }
+    let report = Health::over(&deployment.backend.ports)?.report().await;
+    assert_eq!((report.open_failures, &*report.concerns), (Some(0), &[][..]), "{report:?}");
+    for spec in QUEUES.iter().filter(|spec| spec.receive_limit.is_some()) {
+        assert_eq!(deployment.depth(&spec.queue).await?, 0, "queue {}", spec.queue);
+    }
+    Ok(())
+}
