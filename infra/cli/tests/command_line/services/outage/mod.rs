@@ -22,7 +22,7 @@ use super::faults::check;
 const SECOND: Duration = Duration::from_secs(1);
 /// How often each queue delivers a message here: within minutes, so that an hour without the database is enough for every
 /// queue to give up what it has, and the test is over soon. As shipped it is 20 times, which takes more than three hours.
-const DELIVERIES: u32 = 6;
+const DELIVERIES: u32 = 5;
 
 /// The queues of the search import, which give up sooner.
 static IMPATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
