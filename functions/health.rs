@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dedup::RememberProcessed;
 use futures::future::{join3, join4, try_join};
-use imports::{JobState, Jobs, Ports};
+use imports::{FindObjects, JobState, Jobs, ObjectKey, Ports, ProjectId};
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, StoreError, Token};
@@ -20,6 +21,8 @@ const MAX_SEARCHES: usize = 1_000;
 /// How many records with effects are looked through for the oldest one, at a time and altogether in each outbox.
 const RECORDS: usize = 200;
 const MAX_RECORDS: usize = 1_000;
+/// What no message is called.
+const NOBODYS: &str = "health";
 /// How long an effect may be due before somebody should look, in seconds; the default of the template's alarm.
 const LATE: u64 = 900;
 
@@ -28,6 +31,8 @@ const LATE: u64 = 900;
 pub struct Health {
     stores: Stores,
     partitions: Option<Partitions>,
+    processed: Option<Arc<dyn RememberProcessed>>,
+    bucket: Option<(Arc<dyn FindObjects>, String)>,
     sweeps: Sweeps,
     queues: Arc<dyn InspectQueues>,
     jobs: Jobs,
@@ -37,7 +42,7 @@ pub struct Health {
 /// Whether a store or queue answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Part {
-    /// `database`, `ledger`, or `queue` and its name.
+    /// `database`, `ledger`, `processed messages`, `files`, or `queue` and its name.
     pub name: String,
     /// Whether it answers.
     pub ok: bool,
@@ -117,7 +122,7 @@ pub struct Report {
 }
 
 impl Health {
-    /// Over the ports of whoever asks. Without a ledger that is configured, it says nothing of it.
+    /// Over the ports of whoever asks. What is not configured there, it says nothing of.
     ///
     /// # Errors
     /// When no database is configured.
@@ -125,6 +130,8 @@ impl Health {
         Ok(Self {
             stores: ports.engine.stores()?.clone(),
             partitions: ports.engine.partitions().ok().cloned(),
+            processed: ports.engine.processed.clone().ok(),
+            bucket: ports.bucket.clone().ok().map(|bucket| (bucket, ports.settings.key_prefix.clone())),
             sweeps: ports.engine.sweeps()?,
             queues: Arc::clone(&ports.engine.inspect),
             jobs: ports.jobs()?,
@@ -165,16 +172,33 @@ impl Health {
     }
 
     async fn look(&self) -> Looked {
-        let (last_sweep, ledger, counted) =
-            join3(self.sweeps.last(), self.ask_ledger(), self.queues.depths()).await;
+        let others = join3(self.ask_ledger(), self.ask_processed(), self.ask_bucket());
+        let (last_sweep, (ledger, processed, files), counted) =
+            join3(self.sweeps.last(), others, self.queues.depths()).await;
         let mut parts = vec![Part::of("database".to_owned(), &last_sweep)];
-        parts.extend(ledger.map(|answer| Part::of("ledger".to_owned(), &answer)));
+        let asked = [("ledger", ledger), ("processed messages", processed), ("files", files)];
+        parts
+            .extend(asked.into_iter().filter_map(|(name, answer)| Some(Part::of(name.to_owned(), &answer?))));
         let mut depths = BTreeMap::new();
         for (queue, depth) in counted {
             parts.push(Part::of(format!("queue {queue}"), &depth));
             depths.extend(depth.map(|depth| (queue, depth)));
         }
         Looked { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
+    }
+
+    /// Whether a message was processed that nobody has sent.
+    async fn ask_processed(&self) -> Option<Result<bool, StoreError>> {
+        Some(self.processed.as_ref()?.is_remembered(NOBODYS, self.host.now()).await)
+    }
+
+    /// Whether there are files of a search that nobody has announced.
+    async fn ask_bucket(&self) -> Option<Result<bool, StoreError>> {
+        let (bucket, key_prefix) = self.bucket.as_ref()?;
+        let nobody = Uuid::nil();
+        let folder =
+            ObjectKey::folder(key_prefix, ProjectId::from_uuid(nobody), PartitionKey::from_uuid(nobody));
+        Some(bucket.find(&folder).await.map(|found| !found.is_empty()))
     }
 
     /// Whether a partition that nobody has admits a token that nobody was given.

@@ -38,7 +38,7 @@ use messages::store::chain;
 use messages::{Consumer, Message, Reporter, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION, Report};
-use saga::{Function, Missing, Service, Source};
+use saga::{Function, KeepHistory, Missing, Service, Source};
 
 use self::file::{Attempt, FileError, Time};
 
@@ -86,6 +86,8 @@ pub struct ParseReferences {
     pub studies: Arc<dyn WriteStudies>,
     /// Writes what readers see.
     pub views: Arc<dyn WriteViews>,
+    /// What was decided about messages; none without a database.
+    pub history: Option<Arc<dyn KeepHistory>>,
     /// Reads which studies are stored already.
     pub stored: Arc<dyn ReadStudies>,
     /// Records how far a file has been read.
@@ -120,6 +122,7 @@ impl ParseReferences {
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
             views: Arc::clone(&ports.engine.stores()?.write_views),
+            history: ports.engine.history.clone(),
             stored: Arc::clone(&library.read_studies),
             progress: Arc::clone(&library.report_progress),
             reading: Arc::clone(&library.track_reading),

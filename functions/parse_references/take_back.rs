@@ -34,6 +34,9 @@ impl ParseReferences {
         for object in self.bucket.find(&prefix).await? {
             self.bucket.remove(&object.key).await?;
         }
+        if let Some(history) = &self.history {
+            history.remove(search).await?;
+        }
         // Last: as long as it can be seen, somebody may ask for its deletion again.
         self.views.write(&[View::removed(search, command.project_id.as_uuid())]).await?;
         Ok(Done::because(format!("forgot the search and its {} files", command.files.len())))

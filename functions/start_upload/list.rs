@@ -2,7 +2,7 @@
 
 use imports::{FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
-use messages::{Observation, StoreError};
+use messages::{Noted, Observation, StoreError};
 use outbox::{Cursor, Page};
 use saga::history::Place;
 
@@ -135,7 +135,7 @@ impl StartUpload {
         search: SearchId,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Option<Vec<(Place, Observation)>>, StoreError> {
+    ) -> Result<Option<Vec<(Place, Observation<Noted>)>>, StoreError> {
         if self.find(caller, search).await?.is_none() {
             return Ok(None);
         }

@@ -75,6 +75,8 @@ async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() 
     assert_eq!(world.store().studies(search, file, 0, 10).await.unwrap(), []);
     let key = &announced.files[0].upload.fields["key"];
     assert_eq!(world.store().head(embedded::BUCKET, key, None).await.unwrap(), None);
+    assert_eq!(world.store().decisions(search).await.unwrap(), [], "nor what was decided about its messages");
+    assert!(!world.store().decisions(other.search_id).await.unwrap().is_empty());
     assert_eq!(world.studies(other.search_id).await.len(), 2);
 }
 
@@ -107,7 +109,9 @@ async fn a_deletion_that_crashes_anywhere_is_finished_or_was_never_begun() {
 
 #[tokio::test]
 async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
-    for call in [Call::StudiesRemove, Call::ObjectsFind, Call::ObjectsRemove, Call::ViewsWrite] {
+    for call in
+        [Call::StudiesRemove, Call::ObjectsFind, Call::ObjectsRemove, Call::HistoryRemove, Call::ViewsWrite]
+    {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
             let announced = world.announce(&["a.ris"]).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use messages::{Host, Observation, Observe, PartitionKey, StoreError, Verdict};
+use messages::{Host, Noted, Observation, Observe, PartitionKey, StoreError, Verdict};
 use saga::KeepHistory;
 use saga::history::{MAX_WAITING, PATIENCE, Place, Recorder};
 use testing::history::observation;
@@ -39,8 +39,12 @@ impl KeepHistory for Moody {
         _: Option<PartitionKey>,
         _: Option<Place>,
         _: usize,
-    ) -> Result<Vec<(Place, Observation)>, StoreError> {
+    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn remove(&self, _: PartitionKey) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 

@@ -239,7 +239,10 @@ impl World {
     pub(crate) async fn verdicts(&self, search: SearchId, message: &str) -> Vec<messages::Verdict> {
         let decisions = self.store().decisions(search).await.unwrap();
         let of_saga = decisions.iter().filter(|decision| decision.function == "run-saga");
-        of_saga.filter(|decision| decision.message == message).map(|decision| decision.verdict).collect()
+        of_saga
+            .filter(|decision| decision.message == message)
+            .filter_map(|decision| decision.verdict.known())
+            .collect()
     }
 }
 

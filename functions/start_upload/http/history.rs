@@ -7,7 +7,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use messages::Observation;
+use messages::{Noted, Observation};
 use saga::history;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -34,8 +34,9 @@ pub(super) struct DecisionView {
     /// The message's id.
     #[schema(required)]
     message_id: Option<Uuid>,
-    /// What was decided: `handled`, `duplicate`, `ignored`, `recovered`, `rejected`, `retried` or `dispatched`.
-    verdict: &'static str,
+    /// What was decided: `handled`, `duplicate`, `ignored`, `recovered`, `rejected`, `retried` or `dispatched`; or what a later
+    /// release has called it.
+    verdict: String,
     /// Why, or what came of it.
     why: String,
     /// How often the message had been received, this time included.
@@ -51,8 +52,8 @@ pub(super) struct DecisionView {
     duration_ms: Option<u64>,
 }
 
-impl From<Observation> for DecisionView {
-    fn from(decision: Observation) -> Self {
+impl From<Observation<Noted>> for DecisionView {
+    fn from(decision: Observation<Noted>) -> Self {
         let since = |began_at| u64::try_from(decision.at.duration_since(began_at).as_millis()).ok();
         Self {
             at: decision.at.to_string(),
@@ -61,7 +62,7 @@ impl From<Observation> for DecisionView {
             function: decision.function,
             message: decision.message,
             message_id: decision.message_id.map(|id| id.as_uuid()),
-            verdict: decision.verdict.name(),
+            verdict: decision.verdict.name().to_owned(),
             why: decision.why,
             attempt: decision.attempt,
             source: decision.source,

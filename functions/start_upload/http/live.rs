@@ -27,8 +27,10 @@ use crate::start_upload::{Caller, StartUpload, Wanted};
 
 /// How long to wait between two looks for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// After so many looks that found nothing a comment is sent, every 15 s: so both sides see whether the other is there.
-const HEARTBEAT_LOOKS: u32 = 30;
+/// The same after a look that found some: while a file is read more follow, and are shown sooner.
+const LOOK_SOON: Duration = Duration::from_millis(250);
+/// After so long without a change a comment is sent: so both sides see whether the other is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How many streams there are at most: each costs a few reads at every look.
 const MAX_STREAMS: usize = 64;
 /// The most searches of a project that a stream looks at: those that have not ended, and the latest.
@@ -36,14 +38,14 @@ const MAX_OPEN: usize = 100;
 const LATEST: usize = 20;
 /// What a stream begins with: how soon a client is to come back, in milliseconds.
 const BEGIN: &[u8] = b"retry: 2000\n\n";
-const HEARTBEAT: &[u8] = b":\n\n";
+const COMMENT: &[u8] = b":\n\n";
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Changes of a project's searches, as they happen.
 ///
 /// An event `search` has the JSON of a search as it is when it is asked for by itself: at the beginning each one that has
-/// not ended (at most 100) and the latest 20, and then whatever has changed. Where `/config.json` does not say `live`, poll
-/// with ETags instead.
+/// not ended (at most 100) and the latest 20, and then whatever has changed. An event `deleted` has the `search_id` of one that
+/// was deleted. Where `/config.json` does not say `live`, poll `/projects/{project}/changes` instead.
 #[utoipa::path(
     get,
     path = "/projects/{project}/events",
@@ -65,7 +67,7 @@ pub(super) async fn follow_project(
     follow(api, Scope::Project(project), &headers).await
 }
 
-/// Changes of one search, as they happen, until it has ended.
+/// Changes of one search, as they happen, until it has ended, or an event `deleted` says that it was deleted.
 ///
 /// To a client that has its end already the answer is 204, which tells it not to come back.
 #[utoipa::path(
@@ -112,7 +114,7 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
     known = now;
     let mut begin = BEGIN.to_vec();
     begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
-    let live = Live { place, scope, known, begin: Some(begin), quiet: 0 };
+    let live = Live { place, scope, known, begin: Some(begin), pause: LOOK_EVERY, quiet: Duration::ZERO };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(live.pieces())).into_response())
 }
@@ -126,55 +128,85 @@ enum Scope {
 /// A search as it is now.
 struct Found {
     search: SearchId,
-    has_ended: bool,
+    stage: Stage,
     tag: Uuid,
     /// What is shown of it; none when it is known that this has not changed.
     json: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    Ended,
+    Deleted,
+}
+
+impl Found {
+    fn deleted(search: SearchId) -> Self {
+        let json = serde_json::json!({ "search_id": search }).to_string().into_bytes();
+        Self { search, stage: Stage::Deleted, tag: Uuid::max(), json: Some(json) }
+    }
+
+    fn event(&self) -> &'static [u8] {
+        match self.stage {
+            Stage::Open | Stage::Ended => b"event: search\ndata: ",
+            Stage::Deleted => b"event: deleted\ndata: ",
+        }
+    }
 }
 
 impl Scope {
     async fn look(&self, function: &StartUpload, known: &Known) -> Result<Vec<Found>, StoreError> {
         let jobs = match self {
             Self::Search(caller, search) => function.find(caller, *search).await?.into_iter().collect(),
-            Self::Project(project) => of_project(function, *project, known).await?,
+            Self::Project(project) => latest_of(function, *project).await?,
         };
+        let mut jobs: BTreeMap<SearchId, Job> = jobs.into_iter().map(|job| (job.search_id, job)).collect();
         let mut found = Vec::with_capacity(jobs.len());
-        for job in jobs {
+        for (search, (_, was)) in &known.0 {
+            if jobs.contains_key(search) {
+                continue;
+            }
+            match (function.find(&self.caller(), *search).await?, was) {
+                (None, _) => found.push(Found::deleted(*search)),
+                (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
+                // Later ones have taken its place.
+                (Some(_), Stage::Ended | Stage::Deleted) => {}
+            }
+        }
+        for job in jobs.into_values() {
             found.push(known.found(function, job).await?);
         }
         Ok(found)
     }
 
-    fn is_over(&self, known: &Known) -> bool {
-        matches!(self, Self::Search(..)) && known.0.values().all(|(_, has_ended)| *has_ended)
-    }
-}
-
-/// Those that have not ended, the latest, and those that had not ended when they were looked at last.
-async fn of_project(
-    function: &StartUpload,
-    project: ProjectId,
-    known: &Known,
-) -> Result<Vec<Job>, StoreError> {
-    let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
-    jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
-    let mut jobs: BTreeMap<SearchId, Job> = jobs.into_iter().map(|job| (job.search_id, job)).collect();
-    for (search, (_, has_ended)) in &known.0 {
-        if !has_ended && !jobs.contains_key(search) {
-            let caller = Caller::In([project].into());
-            jobs.extend(function.find(&caller, *search).await?.map(|job| (*search, job)));
+    fn caller(&self) -> Caller {
+        match self {
+            Self::Search(caller, _) => caller.clone(),
+            Self::Project(project) => Caller::In([*project].into()),
         }
     }
-    Ok(jobs.into_values().collect())
+
+    fn is_over(&self, known: &Known) -> bool {
+        matches!(self, Self::Search(..)) && known.0.values().all(|(_, stage)| *stage == Stage::Ended)
+    }
 }
 
-/// What a client has been shown: each search's tag, and whether it had ended.
+/// Those that have not ended, and the latest.
+async fn latest_of(function: &StartUpload, project: ProjectId) -> Result<Vec<Job>, StoreError> {
+    let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
+    jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
+    Ok(jobs)
+}
+
+/// What a client has been shown: each search's tag, and whether it had ended. One that was deleted is not there any more.
 #[derive(Default)]
-struct Known(BTreeMap<SearchId, (Uuid, bool)>);
+struct Known(BTreeMap<SearchId, (Uuid, Stage)>);
 
 impl Known {
     fn of(found: &[Found]) -> Self {
-        Self(found.iter().map(|found| (found.search, (found.tag, found.has_ended))).collect())
+        let is_there = found.iter().filter(|found| found.stage != Stage::Deleted);
+        Self(is_there.map(|found| (found.search, (found.tag, found.stage))).collect())
     }
 
     /// Stands for all of it.
@@ -186,17 +218,18 @@ impl Known {
 
     /// A search as it is now. One that is known to have ended does not change any more, and is not read again.
     async fn found(&self, function: &StartUpload, job: Job) -> Result<Found, StoreError> {
-        let (search, has_ended) = (job.search_id, job.state.has_ended());
-        if let Some((tag, true)) = self.0.get(&search) {
-            return Ok(Found { search, has_ended, tag: *tag, json: None });
+        let search = job.search_id;
+        if let Some((tag, Stage::Ended)) = self.0.get(&search) {
+            return Ok(Found { search, stage: Stage::Ended, tag: *tag, json: None });
         }
+        let stage = if job.state.has_ended() { Stage::Ended } else { Stage::Open };
         let progress = function.jobs.progress(search).await?;
         let details = Details::of(function, &job, progress).await?;
         let view = SearchView::of(job, Some(&details));
         let json = serde_json::to_vec(&view)
             .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
         let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
-        Ok(Found { search, has_ended, tag, json: Some(json) })
+        Ok(Found { search, stage, tag, json: Some(json) })
     }
 }
 
@@ -205,15 +238,15 @@ impl Known {
 fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let is_new = |found: &&Found| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
-    let mut new = found.iter().filter(is_new).filter_map(|found| found.json.as_ref()).peekable();
+    let mut new = found.iter().filter(is_new).filter(|found| found.json.is_some()).peekable();
     new.peek()?;
-    while let Some(json) = new.next() {
+    while let Some(one) = new.next() {
         if new.peek().is_none() {
             text.extend(format!("id: {}\n", Known::of(found).id()).into_bytes());
         }
         // JSON has no line breaks.
-        text.extend_from_slice(b"event: search\ndata: ");
-        text.extend_from_slice(json);
+        text.extend_from_slice(one.event());
+        text.extend_from_slice(one.json.as_deref().unwrap_or_default());
         text.extend_from_slice(b"\n\n");
     }
     Some(text)
@@ -252,8 +285,10 @@ struct Live {
     scope: Scope,
     known: Known,
     begin: Option<Vec<u8>>,
-    /// How many looks in a row have found nothing.
-    quiet: u32,
+    /// How long to wait for the next look.
+    pause: Duration,
+    /// For how long nothing was sent.
+    quiet: Duration,
 }
 
 impl Live {
@@ -273,14 +308,15 @@ impl Live {
         }
         let function = &self.place.0.function;
         while !self.scope.is_over(&self.known) {
-            function.host().sleep(LOOK_EVERY).await;
+            function.host().sleep(self.pause).await;
             let found = self.scope.look(function, &self.known).await?;
             let changes = changes(&found, &self.known);
             self.known = Known::of(&found);
-            self.quiet += 1;
-            if changes.is_some() || self.quiet == HEARTBEAT_LOOKS {
-                self.quiet = 0;
-                return Ok(Some(changes.unwrap_or_else(|| HEARTBEAT.to_vec())));
+            self.quiet += self.pause;
+            self.pause = if changes.is_some() { LOOK_SOON } else { LOOK_EVERY };
+            if changes.is_some() || self.quiet >= HEARTBEAT {
+                self.quiet = Duration::ZERO;
+                return Ok(Some(changes.unwrap_or_else(|| COMMENT.to_vec())));
             }
         }
         Ok(None)

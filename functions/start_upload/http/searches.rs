@@ -131,7 +131,8 @@ pub(super) async fn cancel_search(
 
 /// Delete a search that has ended, with everything that it has stored.
 ///
-/// Its studies, its unreadable records and its uploaded files go; a bucket that keeps versions keeps the files for a while.
+/// Its studies, its unreadable records, its history and its uploaded files go; a bucket that keeps versions keeps the files for
+/// a while.
 #[utoipa::path(
     delete,
     path = "/projects/{project}/searches/{search}",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use imports::{Job, JobFile, JobState, Outcome, SearchId};
 use local::output;
-use messages::{Observation, Verdict};
+use messages::{Noted, Observation, Verdict};
 use serde::Serialize;
 
 use crate::table::{Column, table};
@@ -233,9 +233,9 @@ impl fmt::Display for Messages {
 }
 
 impl Messages {
-    fn count(decisions: &[Observation]) -> Self {
+    fn count(decisions: &[Observation<Noted>]) -> Self {
         // Notifications become messages; they are none themselves.
-        let consumed = |decision: &&Observation| {
+        let consumed = |decision: &&Observation<Noted>| {
             decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::NAME
         };
         let count = |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use functions::start_upload::{Known, StartUpload};
 use imports::{Job, Library, Quarantined, SearchId};
 use local::output;
-use messages::Observation;
+use messages::{Noted, Observation};
 use serde::Serialize;
 
 use crate::report::Report;
@@ -25,7 +25,7 @@ struct Shown {
     /// The searches that repair it, in the order of their announcements.
     repaired_by: Vec<SearchId>,
     /// None where no history is kept.
-    decisions: Option<Vec<Observation>>,
+    decisions: Option<Vec<Observation<Noted>>>,
 }
 
 /// Shows state, files, unreadable records and the decision log.

@@ -9,7 +9,7 @@ use functions::SYSTEM;
 use imports::queues::{QUEUES, UPLOADS};
 use imports::{Jobs, Library, Ports, ProjectId, SearchId};
 use local::{Home, Runner, Trial};
-use messages::{Host, Observation, Observe, Queue, QueueSpec, Verdict};
+use messages::{Host, Noted, Observation, Observe, Queue, QueueSpec, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
 use telemetry::LogDecisions;
@@ -155,7 +155,10 @@ impl Workspace {
 
     /// What was decided about the messages of a search, as much as a data directory keeps of it; none where no history is
     /// kept.
-    pub(crate) async fn decisions(&self, search: SearchId) -> anyhow::Result<Option<Vec<Observation>>> {
+    pub(crate) async fn decisions(
+        &self,
+        search: SearchId,
+    ) -> anyhow::Result<Option<Vec<Observation<Noted>>>> {
         let is_kept = self.backend.config.history.is_some();
         let Some(history) = self.ports().engine.history.as_ref().filter(|_| is_kept) else { return Ok(None) };
         let (mut decisions, mut after) = (Vec::new(), None);

@@ -92,6 +92,8 @@ pub enum Call {
     ActsNote,
     /// [`saga::KeepFailures::acts`].
     ActsRead,
+    /// [`saga::KeepHistory::remove`].
+    HistoryRemove,
     /// [`imports::ReportProgress::report`].
     ProgressReport,
     /// [`imports::ReadProgress::progress`].

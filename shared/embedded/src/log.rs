@@ -1,13 +1,15 @@
 //! The decision log: history, in the order in which it is stored.
 
 use async_trait::async_trait;
-use messages::{Observation, Observe, PartitionKey, StoreError};
+use messages::{Noted, Observation, Observe, PartitionKey, StoreError};
 use rusqlite::{Connection, params};
 use saga::KeepHistory;
 use saga::history::Place;
+use uuid::Uuid;
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::intercept::Call;
 use crate::value::{from_json, json, limit, uint};
 
 /// The most decisions kept per partition, the latest; an import of the largest size with every message delivered ten
@@ -38,12 +40,22 @@ impl KeepHistory for Store {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation)>, StoreError> {
+    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
         let partition = name(partition);
         // No row has a number that large.
         let after = after.map_or(0, |place| i64::try_from(place.sequence).unwrap_or(i64::MAX));
         let doing = "reading the history of a partition".to_owned();
         self.engine().read(doing, move |db| list(db, &partition, after, limit)).await
+    }
+
+    async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError> {
+        let doing = format!("removing the history of partition {partition}");
+        let work = move |db: &Connection| {
+            db.prepare_cached("DELETE FROM decision WHERE search_id = ?1")?
+                .execute([partition.to_string()])?;
+            Ok(())
+        };
+        self.change(Call::HistoryRemove, doing, work).await
     }
 }
 
@@ -52,7 +64,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store does not answer, or holds something that is not an observation.
-    pub async fn decisions(&self, partition: PartitionKey) -> Result<Vec<Observation>, StoreError> {
+    pub async fn decisions(&self, partition: PartitionKey) -> Result<Vec<Observation<Noted>>, StoreError> {
         let all = self.history(Some(partition), None, MAX_DECISIONS).await?;
         Ok(all.into_iter().map(|(_, observation)| observation).collect())
     }
@@ -63,17 +75,17 @@ fn name(partition: Option<PartitionKey>) -> String {
     partition.map(|id| id.to_string()).unwrap_or_default()
 }
 
+/// Of a partition that was removed nothing more is kept, such as what its removal has led to.
+const INSERT: &str = "INSERT INTO decision SELECT ?1, ?2, ?3
+    WHERE NOT EXISTS (SELECT 1 FROM job WHERE search_id = ?1 AND project_id = ?4)";
+
 fn append(db: &Connection, observation: &Observation) -> Result<(), Fault> {
     let partition = name(observation.partition);
     let last: i64 = db
         .prepare_cached("SELECT coalesce(max(n), 0) FROM decision WHERE search_id = ?1")?
         .query_row([&partition], |row| row.get(0))?;
     let n = last + 1;
-    db.prepare_cached("INSERT INTO decision VALUES (?1, ?2, ?3)")?.execute(params![
-        partition,
-        n,
-        json(observation)?
-    ])?;
+    db.prepare_cached(INSERT)?.execute(params![partition, n, json(observation)?, Uuid::max().to_string()])?;
     let oldest = n - limit(MAX_DECISIONS);
     if oldest > 0 {
         db.prepare_cached("DELETE FROM decision WHERE search_id = ?1 AND n <= ?2")?
@@ -87,7 +99,7 @@ fn list(
     partition: &str,
     after: i64,
     most: usize,
-) -> Result<Vec<(Place, Observation)>, Fault> {
+) -> Result<Vec<(Place, Observation<Noted>)>, Fault> {
     let mut statement = db.prepare_cached(
         "SELECT n, observation FROM decision WHERE search_id = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
     )?;
@@ -96,7 +108,7 @@ fn list(
     })?;
     rows.map(|row| {
         let (n, text) = row?;
-        let observation: Observation = from_json(&text)?;
+        let observation: Observation<Noted> = from_json(&text)?;
         Ok((Place { at: observation.at, sequence: uint(n).into() }, observation))
     })
     .collect()

@@ -39,7 +39,7 @@ pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
-pub use observe::{Measure, Observation, Observe, Reporter, Verdict};
+pub use observe::{Measure, Noted, Observation, Observe, Reporter, Verdict};
 pub use payload::{Kind, Payload, ReadError};
 pub use queue::{
     Depth, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages,

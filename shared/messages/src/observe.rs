@@ -16,9 +16,9 @@ use crate::payload::ReadError;
 use crate::store::chain;
 use crate::trace::Traceparent;
 
-/// One line of the decision log.
+/// One line of the decision log, with a verdict of this release; or with what the log says, which may be of a later one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observation {
+pub struct Observation<V = Verdict> {
     /// When.
     pub at: Timestamp,
     /// By which function.
@@ -31,7 +31,7 @@ pub struct Observation {
     /// The message's name, such as `Paid`; empty when it could not be read.
     pub message: String,
     /// What was decided.
-    pub verdict: Verdict,
+    pub verdict: V,
     /// Why, or what came of it.
     pub why: String,
     /// Which function sent the message; empty when it could not be read.
@@ -48,7 +48,7 @@ pub struct Observation {
     pub attempt: Option<u32>,
 }
 
-impl Observation {
+impl<V> Observation<V> {
     /// The trace that it belongs to: the one that the message names, or that of its partition.
     pub fn trace(&self) -> Option<u128> {
         let named = self.traceparent.as_deref().and_then(Traceparent::parse).map(|sender| sender.trace);
@@ -200,6 +200,58 @@ impl Verdict {
     }
 }
 
+/// What was decided, as it was written down.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Noted {
+    /// A verdict of this release.
+    Known(Verdict),
+    /// One of a later release, by its name.
+    Later(String),
+}
+
+impl Noted {
+    /// The verdict, if this release knows it.
+    pub fn known(&self) -> Option<Verdict> {
+        match self {
+            Self::Known(verdict) => Some(*verdict),
+            Self::Later(_) => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Known(verdict) => verdict.name(),
+            Self::Later(name) => name,
+        }
+    }
+}
+
+impl PartialEq<Verdict> for Noted {
+    fn eq(&self, verdict: &Verdict) -> bool {
+        matches!(self, Self::Known(known) if known == verdict)
+    }
+}
+
+impl From<Observation> for Observation<Noted> {
+    fn from(observation: Observation) -> Self {
+        Self {
+            at: observation.at,
+            function: observation.function,
+            partition: observation.partition,
+            message_id: observation.message_id,
+            message: observation.message,
+            verdict: Noted::Known(observation.verdict),
+            why: observation.why,
+            source: observation.source,
+            traceparent: observation.traceparent,
+            began_at: observation.began_at,
+            attempt: observation.attempt,
+        }
+    }
+}
+
 /// Takes note of decisions.
 #[async_trait]
 pub trait Observe: Send + Sync {
@@ -231,4 +283,17 @@ impl<O: Observe + ?Sized> Observe for Arc<O> {
 
 impl Observe for () {
     fn observe(&self, _: Observation) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_of_a_later_release_is_read_by_its_name() {
+        let read = |text: &str| serde_json::from_str::<Noted>(text).unwrap();
+        assert_eq!(read("\"handled\""), Verdict::Handled);
+        let later = read("\"postponed\"");
+        assert_eq!((&later, later.name()), (&Noted::Later("postponed".to_owned()), "postponed"));
+    }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use messages::{Observation, PartitionKey, StoreError};
+use messages::{Noted, Observation, PartitionKey, StoreError};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, doc};
 use saga::KeepHistory;
@@ -46,8 +46,16 @@ impl KeepHistory for Mongo {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation)>, StoreError> {
+    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
         self.call("reading the history of a partition".to_owned(), read(self, partition, after, limit)).await
+    }
+
+    async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError> {
+        let work = async {
+            self.collection(collections::HISTORY).delete_many(doc! { PARTITION: partition.key() }).await?;
+            Ok(())
+        };
+        self.call(format!("removing the history of partition {partition}"), work).await
     }
 }
 
@@ -66,10 +74,10 @@ fn encode(mongo: &Mongo, observation: &Observation) -> Result<Document, Fault> {
     })
 }
 
-fn decode(stored: &Document) -> Result<(Place, Observation), Fault> {
+fn decode(stored: &Document) -> Result<(Place, Observation<Noted>), Fault> {
     let foreign = |why: &str| Fault::foreign(collections::HISTORY, stored.get(ID), WHAT, why);
     let id = stored.get_object_id(ID).map_err(|error| foreign(&error.to_string()))?;
-    let observation: Observation = serde_field(stored, BODY).map_err(|why| foreign(&why))?;
+    let observation: Observation<Noted> = serde_field(stored, BODY).map_err(|why| foreign(&why))?;
     Ok((Place { at: observation.at, sequence: sequence(id) }, observation))
 }
 
@@ -78,7 +86,7 @@ async fn read(
     partition: Option<PartitionKey>,
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<(Place, Observation)>, Fault> {
+) -> Result<Vec<(Place, Observation<Noted>)>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());

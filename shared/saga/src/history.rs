@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::{Either, join, select};
 use jiff::Timestamp;
-use messages::{Host, Measure, Observation, Observe, PartitionKey, StoreError};
+use messages::{Host, Measure, Noted, Observation, Observe, PartitionKey, StoreError};
 
 /// The most observations that wait for the next flush. A batch leaves about two for each of its messages; the rest is
 /// room for what was decided while the store did not answer.
@@ -42,7 +42,7 @@ pub trait KeepHistory: Send + Sync {
     /// When it is not known whether all of them are stored.
     async fn append(&self, observations: &[Observation]) -> Result<(), StoreError>;
 
-    /// The observations about the messages of a partition, or about those that say no partition, in order: at most `limit`
+    /// The observations, of any release, about the messages of a partition, or about those that say no partition, in order: at most `limit`
     /// after a place. What is added later is found after those before it, unless it was made earlier.
     ///
     /// # Errors
@@ -52,7 +52,13 @@ pub trait KeepHistory: Send + Sync {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation)>, StoreError>;
+    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError>;
+
+    /// Removes all observations about the messages of a partition that were added before. Repeating it changes nothing.
+    ///
+    /// # Errors
+    /// When the store does not answer: some may be left.
+    async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError>;
 }
 
 /// Tells another observer of everything, and stores the observations at each flush.

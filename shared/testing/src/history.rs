@@ -1,6 +1,6 @@
 //! What [`KeepHistory`] promises.
 
-use messages::{Host, MessageId, Observation, PartitionKey, StoreError, Traceparent, Verdict};
+use messages::{Host, MessageId, Noted, Observation, PartitionKey, StoreError, Traceparent, Verdict};
 use saga::KeepHistory;
 
 use crate::{Checked, sample};
@@ -21,7 +21,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_observation_comes_back_as_it_was_appended(ports).await?;
     history_is_read_in_pages_in_the_order_in_which_it_happened(ports).await?;
     what_is_appended_later_is_found_after_a_place(ports).await?;
-    what_says_no_partition_is_found_without_one(ports).await
+    what_says_no_partition_is_found_without_one(ports).await?;
+    what_is_removed_is_gone_and_nothing_else_is(ports).await
 }
 
 /// An observation of a partition: the `n`th, after so many seconds.
@@ -41,11 +42,16 @@ pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i6
     }
 }
 
+/// What is read of these.
+pub fn noted(observations: &[Observation]) -> Vec<Observation<Noted>> {
+    observations.iter().cloned().map(Observation::from).collect()
+}
+
 async fn pages(
     store: &dyn KeepHistory,
     partition: Option<PartitionKey>,
     limit: usize,
-) -> Result<Vec<Observation>, StoreError> {
+) -> Result<Vec<Observation<Noted>>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.history(partition, after, limit).await?;
@@ -73,7 +79,7 @@ pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> 
     };
     ports.store.append(&[]).await?;
     ports.store.append(&[scarce.clone(), full.clone()]).await?;
-    assert_eq!(pages(ports.store, Some(partition), 10).await?, [scarce, full]);
+    assert_eq!(pages(ports.store, Some(partition), 10).await?, noted(&[scarce, full]));
     assert_eq!(ports.store.history(Some(partition), None, 0).await?, []);
     Ok(())
 }
@@ -93,10 +99,10 @@ pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &
     for limit in [1, 2, 4, 10] {
         assert_eq!(
             pages(ports.store, Some(partition), limit).await?,
-            [first.clone(), second.clone()].concat()
+            noted(&[first.clone(), second.clone()].concat())
         );
     }
-    assert_eq!(pages(ports.store, Some(other), 10).await?, [foreign]);
+    assert_eq!(pages(ports.store, Some(other), 10).await?, noted(&[foreign]));
     Ok(())
 }
 
@@ -113,7 +119,7 @@ pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) ->
     assert_eq!(ports.store.history(Some(partition), place, 10).await?, []);
     ports.store.append(std::slice::from_ref(&late)).await?;
     let found = ports.store.history(Some(partition), place, 10).await?;
-    assert_eq!(found.into_iter().map(|(_, observation)| observation).collect::<Vec<_>>(), [late]);
+    assert_eq!(found.into_iter().map(|(_, observation)| observation).collect::<Vec<_>>(), noted(&[late]));
     Ok(())
 }
 
@@ -130,11 +136,32 @@ pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> C
         why: format!("junk {}", ports.host.fresh_id()),
         ..observation(ports.host, partition, n, n.into())
     };
-    let junk = [junk(0), junk(1)];
-    ports.store.append(&junk).await?;
+    let appended = [junk(0), junk(1)];
+    ports.store.append(&appended).await?;
+    let junk = noted(&appended);
     assert_eq!(pages(ports.store, Some(partition), 10).await?, []);
     let mut found = pages(ports.store, None, 100).await?;
     found.retain(|observation| junk.contains(observation));
     assert_eq!(found, junk);
+    Ok(())
+}
+
+/// However often it is asked for; what is added later is kept.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_is_removed_is_gone_and_nothing_else_is(ports: &Ports<'_>) -> Checked {
+    let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
+    let of = |partition, n| observation(ports.host, partition, n, 0);
+    let kept = of(other, 2);
+    ports.store.append(&[of(partition, 0), of(partition, 1), kept.clone()]).await?;
+    for _ in 0..2 {
+        ports.store.remove(partition).await?;
+        assert_eq!(pages(ports.store, Some(partition), 10).await?, []);
+    }
+    assert_eq!(pages(ports.store, Some(other), 10).await?, noted(&[kept]));
+    let later = of(partition, 3);
+    ports.store.append(std::slice::from_ref(&later)).await?;
+    assert_eq!(pages(ports.store, Some(partition), 10).await?, noted(&[later]));
     Ok(())
 }

@@ -13,7 +13,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use embedded::{Settings, Store};
 use local::{Home, Runner, Trial, output};
-use messages::{Observation, Verdict};
+use messages::{Noted, Observation, Verdict};
 use orders::shop::{Refused, Shop, partition};
 use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
 use outbox::View;
@@ -141,8 +141,10 @@ fn state(view: &View) -> String {
 }
 
 /// The decisions that changed something or refused it, each once.
-fn decided(decisions: &[Observation]) -> String {
-    let told = |decision: &&Observation| matches!(decision.verdict, Verdict::Handled | Verdict::Rejected);
+fn decided(decisions: &[Observation<Noted>]) -> String {
+    let told = |decision: &&Observation<Noted>| {
+        [Verdict::Handled, Verdict::Rejected].iter().any(|told| decision.verdict == *told)
+    };
     let mut lines: Vec<String> = Vec::new();
     for decision in decisions.iter().filter(told) {
         let line = format!("{}: {}", decision.message, decision.why);

@@ -50,7 +50,9 @@ async fn everybody_is_told_what_answers_and_no_more() {
     let (status, reach) = answer(&api(&world), "/health").await;
     assert_eq!((status, &reach["ok"]), (StatusCode::OK, &json!(true)));
     let parts = reach["parts"].as_array().unwrap();
-    assert_eq!(parts.len(), 2 + QUEUES.len(), "{parts:?}");
+    assert_eq!(parts.len(), 4 + QUEUES.len(), "{parts:?}");
+    let names: Vec<&str> = parts.iter().take(4).map(|part| part["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["database", "ledger", "processed messages", "files"]);
     assert!(parts.iter().all(|part| part["ok"] == true && part["why"].is_null()), "{parts:?}");
 
     let (status, reach) = answer(&with_silent_queues(&world), "/health").await;

@@ -78,3 +78,16 @@ async fn history_of_no_search_or_of_no_page_is_refused() {
     let unknown = path_of(testing::sample::partition(&*world.host));
     assert_eq!(refusal(&api, &format!("{unknown}/history")).await.0, 404);
 }
+
+/// Of a later release: the word is shown as it is.
+#[tokio::test]
+async fn a_verdict_that_this_release_does_not_know_hides_no_history() {
+    let (world, _, path) = super::imported().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let later =
+        "UPDATE decision SET observation = json_set(observation, '$.verdict', 'postponed') WHERE n = 2";
+    database.execute(later, []).unwrap();
+    let (items, _) = all(&api(&world), &format!("{path}/history")).await;
+    assert!(items.len() > 10, "{items:?}");
+    assert_eq!(items.iter().filter(|item| item["verdict"] == "postponed").count(), 1);
+}

@@ -8,7 +8,7 @@ use axum::http::{Request, StatusCode};
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
 use futures::StreamExt;
-use imports::{ProjectId, SearchId};
+use imports::{Progress, ProjectId, ReportProgress, SearchId};
 use serde_json::Value;
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -45,8 +45,11 @@ impl Events {
                 event.lines().find_map(|line| Some(line.strip_prefix(name)?.to_owned()))
             };
             let event = |event: &str| {
-                assert_eq!(field(event, "event: ")?, "search");
-                Some((field(event, "id: "), serde_json::from_str(&field(event, "data: ")?).unwrap()))
+                let (name, data) = (field(event, "event: ")?, field(event, "data: ")?);
+                let shown: Value = serde_json::from_str(&data).unwrap();
+                let is_deleted = shown.as_object().unwrap().len() == 1;
+                assert_eq!(name, if is_deleted { "deleted" } else { "search" }, "{data}");
+                Some((field(event, "id: "), shown))
             };
             let events: Vec<_> = piece.split("\n\n").filter_map(event).collect();
             if !events.is_empty() {
@@ -138,6 +141,78 @@ async fn the_stream_of_a_search_ends_with_it_and_a_client_that_knows_is_told_not
     let (status, mut late) = Events::open(&api, &path, Some("of another time")).await;
     assert_eq!((status, late.one().await.1), (StatusCode::OK, shown));
     assert_eq!(late.piece().await, None);
+}
+
+#[tokio::test]
+async fn whoever_follows_is_told_of_a_deletion_once() {
+    let world = World::new();
+    let api = api(&world);
+    let (old, new) = (world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await);
+    world.upload(&old, 0, TWO_RECORDS).await;
+    world.run().await;
+    let (_, mut of_project) = Events::open(&api, &of_project(), None).await;
+    assert_eq!(of_project.next().await.unwrap().len(), 2);
+    world.functions.start_upload.delete(&Caller::Everywhere, old.search_id).await.unwrap();
+    let (id, told) = of_project.one().await;
+    assert_eq!(told, serde_json::json!({ "search_id": old.search_id.to_string() }));
+    let (_, mut resumed) = Events::open(&api, &self::of_project(), Some(&id)).await;
+    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "there is nothing new");
+    world.run().await;
+    world.upload(&new, 0, TWO_RECORDS).await;
+    world.run().await;
+    assert_eq!(of_project.one().await.1["search_id"], new.search_id.to_string(), "and of what comes then");
+}
+
+#[tokio::test]
+async fn the_stream_of_a_search_ends_when_it_is_deleted() {
+    let world = World::new();
+    let api = api(&world);
+    let announced = world.announce(&["a.ris"]).await;
+    let search = announced.search_id;
+    let (_, mut events) = Events::open(&api, &of(search), None).await;
+    events.one().await;
+    // It has ended and is deleted before the next look.
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+    assert_eq!(events.one().await.1, serde_json::json!({ "search_id": search.to_string() }));
+    assert_eq!(events.piece().await, None);
+    assert_eq!(refusal(&api, &of(search)).await.0, 404, "a client that comes back is told that it is gone");
+}
+
+#[tokio::test]
+async fn searches_that_newer_ones_have_pushed_out_are_not_told_as_deleted() {
+    let world = World::new();
+    let api = api(&world);
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let (_, mut events) = Events::open(&api, &of_project(), None).await;
+    events.one().await;
+    for _ in 0..25 {
+        world.announce(&["b.ris"]).await;
+    }
+    let told = events.next().await.unwrap();
+    assert_eq!(told.len(), 25);
+    assert!(told.iter().all(|(_, shown)| shown["state"] == "Uploading"), "{told:?}");
+}
+
+/// While a file is read one change follows the other.
+#[tokio::test]
+async fn after_a_change_the_next_one_is_looked_for_sooner() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let (_, mut events) = Events::open(&api(&world), &of_project(), None).await;
+    events.one().await;
+    let mut waited = Vec::new();
+    for records in 1..=3 {
+        let (before, file) = (world.host.sleeps().len(), announced.files[0].file_id);
+        let progress = Progress { records, bytes: records };
+        world.store().report(announced.search_id, file, progress).await.unwrap();
+        events.one().await;
+        waited.push(world.host.sleeps()[before..].iter().map(Duration::as_millis).collect::<Vec<_>>());
+    }
+    assert_eq!(waited, [vec![500], vec![250], vec![250]]);
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ async fn the_decision_log_keeps_the_latest_of_each_search_in_order() -> Tested {
     let kept = depot.store.decisions(partition).await?;
     assert_eq!(kept.len(), MAX_DECISIONS);
     assert_eq!(kept.first().map(|it| it.why.as_str()), Some("decision 10"));
-    assert_eq!(kept.last(), Some(&observation(partition, count - 1)));
+    assert_eq!(kept.last(), Some(&observation(partition, count - 1).into()));
     assert_eq!(depot.store.decisions(other).await?.len(), 1);
     assert_eq!(depot.store.history(None, None, 10).await?.len(), 1);
     Ok(())

@@ -121,7 +121,10 @@ impl World {
     pub(crate) async fn verdicts(&self, number: &str, message: &str) -> Vec<Verdict> {
         let decisions = self.store.decisions(partition(number)).await.unwrap();
         let of_it = decisions.iter().filter(|seen| seen.message == message);
-        of_it.map(|seen| seen.verdict).filter(|verdict| *verdict != Verdict::Dispatched).collect()
+        of_it
+            .filter_map(|seen| seen.verdict.known())
+            .filter(|verdict| *verdict != Verdict::Dispatched)
+            .collect()
     }
 }
 

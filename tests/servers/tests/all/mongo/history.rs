@@ -9,7 +9,7 @@ use mongo::collections;
 use mongodb::bson::doc;
 use saga::KeepHistory;
 use saga::history::Recorder;
-use testing::history::observation;
+use testing::history::{noted, observation};
 use testing::{Seen, sample};
 
 use super::race::{consumer, saved};
@@ -52,6 +52,21 @@ async fn what_several_processes_decided_is_in_the_order_of_time() -> Tested {
     scratch.mongo.append(&[second, fourth]).await?;
     scratch.mongo.append(&[first, third]).await?;
     let found = scratch.mongo.history(Some(partition), None, 10).await?;
-    assert_eq!(found.into_iter().map(|(_, observation)| observation).collect::<Vec<_>>(), decided);
+    assert_eq!(found.into_iter().map(|(_, observation)| observation).collect::<Vec<_>>(), noted(&decided));
+    scratch.end().await
+}
+
+/// Of a later release: the word is shown as it is.
+#[tokio::test]
+async fn a_verdict_that_this_release_does_not_know_hides_no_history() -> Tested {
+    let scratch = Scratch::new().await?;
+    let partition = sample::partition(&SystemHost);
+    scratch.mongo.append(&[0, 1].map(|n| observation(&SystemHost, partition, n, n.into()))).await?;
+    let history = scratch.collection(collections::HISTORY);
+    let later = doc! { "$set": { "Decision.verdict": "postponed" } };
+    history.update_one(doc! { "Decision.why": { "$regex": "^decision 0" } }, later).await?;
+    let found = scratch.mongo.history(Some(partition), None, 10).await?;
+    let verdicts: Vec<&str> = found.iter().map(|(_, observation)| observation.verdict.name()).collect();
+    assert_eq!(verdicts, ["postponed", "ignored"]);
     scratch.end().await
 }
