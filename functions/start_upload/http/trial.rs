@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use messages::Observation;
+use messages::{Noted, Observation};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -52,7 +52,7 @@ pub struct Tried {
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
     /// Every decision, in the order in which it was made.
-    pub decisions: Vec<Observation>,
+    pub decisions: Vec<Observation<Noted>>,
     /// The command that does the same.
     pub command: String,
 }
@@ -79,7 +79,7 @@ pub(super) struct TriedView {
     /// How long it took, in milliseconds.
     elapsed_ms: u64,
     /// How often each verdict was given, by its name.
-    verdicts: BTreeMap<&'static str, u64>,
+    verdicts: BTreeMap<String, u64>,
     /// What was decided about each delivery, in the order in which it happened.
     decisions: Vec<DecisionView>,
     /// The command that does the same.
@@ -90,7 +90,7 @@ impl From<Tried> for TriedView {
     fn from(tried: Tried) -> Self {
         let mut verdicts = BTreeMap::new();
         for decision in &tried.decisions {
-            *verdicts.entry(decision.verdict.name()).or_default() += 1;
+            *verdicts.entry(decision.verdict.name().to_owned()).or_default() += 1;
         }
         Self {
             expected: tried.expected,
