@@ -84,13 +84,13 @@ pub enum Refusal {
     /// What is stored of it goes.
     #[error("the search was deleted")]
     Deleted,
-    /// The limit of [`MAX_REPAIRS`].
+    /// It was repaired as often as a search may be.
     #[error("the search was repaired {MAX_REPAIRS} times; import the files as a new search")]
     TooOften,
     /// All files were read, or none that was not is stored.
     #[error("no file of the search has failed and is still stored")]
     NothingToRead,
-    /// The limit of [`MAX_MENDED`].
+    /// More than one repair mends.
     #[error("one repair mends at most {MAX_MENDED} records")]
     TooManyRecords,
     /// The key.
