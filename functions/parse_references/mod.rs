@@ -21,8 +21,9 @@ mod file;
 mod look;
 mod take_back;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
@@ -30,12 +31,12 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, Fenced, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading,
-    ReportProgress, SearchEvent, Share, TrackReading, WriteStudies,
+    Counts, Fenced, FileId, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading,
+    ReportProgress, SearchEvent, SearchId, Share, TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
-use messages::{Consumer, Message, Reporter, Token};
+use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION, Report};
 use saga::{Function, KeepHistory, Missing, Service, Source};
@@ -106,7 +107,36 @@ pub struct ParseReferences {
     pub max_quarantined_percent: u8,
     /// How many records are read at the same time.
     pub threads: NonZeroUsize,
+    /// The files that this process is reading: a copy of a command waits until nobody does.
+    pub under_way: Arc<Mutex<BTreeSet<(SearchId, FileId)>>>,
 }
+
+/// A file that this process is reading. Copies of its command that come meanwhile wait: nobody can tell attempts under way
+/// from those that have crashed, so that many at once, or one crash of them all, would look like a file that makes the parser
+/// crash again and again.
+struct UnderWay<'a> {
+    files: &'a Mutex<BTreeSet<(SearchId, FileId)>>,
+    file: (SearchId, FileId),
+}
+
+impl<'a> UnderWay<'a> {
+    fn begin(files: &'a Mutex<BTreeSet<(SearchId, FileId)>>, file: (SearchId, FileId)) -> Option<Self> {
+        // A poisoned lock means that somebody panicked between two entries, each of which is whole.
+        let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
+        is_first.then_some(Self { files, file })
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.file);
+    }
+}
+
+/// What a copy of a command is told whose file is being read.
+#[derive(Debug, thiserror::Error)]
+#[error("the file is being read here")]
+struct BeingRead;
 
 impl ParseReferences {
     /// The handler over these ports.
@@ -136,6 +166,7 @@ impl ParseReferences {
             kept_unreadable: ports.settings.kept_unreadable,
             max_quarantined_percent: ports.settings.max_quarantined_percent,
             threads: *THREADS,
+            under_way: Arc::default(),
         })
     }
 
@@ -256,6 +287,10 @@ impl Handler for ParseReferences {
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);
+        let Some(_under_way) = UnderWay::begin(&self.under_way, (search_id, file_id)) else {
+            let doing = format!("reading file {file_id} of search {search_id}");
+            return Err(StoreError::unavailable(doing, BeingRead).into());
+        };
         let reading = self.reading.begin(search_id, file_id, READER_VERSION).await?;
         let mut held = Fenced { search_id, file_id, fence: reading.fence };
         let time = Time { host: &*reporter.host, deadline };

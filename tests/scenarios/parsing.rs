@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::RememberProcessed;
+use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
 use functions::start_upload::Announced;
-use futures::future::join;
+use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     Duplicate, Fenced, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined,
@@ -19,7 +20,7 @@ use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreErro
 use references::READER_VERSION;
 use testing::ManualHost;
 
-use crate::world::{TWO_RECORDS, World, deliveries};
+use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
 /// Remembers what it is asked to store, and may fail.
 struct Recording {
@@ -180,11 +181,29 @@ async fn two_copies_at_once_store_the_studies_once() {
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
     let batch = deliveries(&batch);
     let function = world.functions.behind(&PARSE);
-    let (one, other) = join(function.consume(&batch, None), function.consume(&batch, None)).await;
+    // Another process has ports of its own.
+    let elsewhere = world.crashing(&CrashAt::new(Call::StudiesRemove, Phase::Before, 1));
+    let elsewhere = elsewhere.behind(&PARSE);
+    let (one, other) = join(function.consume(&batch, None), elsewhere.consume(&batch, None)).await;
     assert_eq!([one, other].concat(), vec![Disposition::Acknowledge; 2]);
     let file_id = announced.files[0].file_id;
     let studies = world.store().studies(announced.search_id, file_id, 0, 10_000).await.unwrap();
     assert_eq!(studies.iter().map(|study| study.record).collect::<Vec<_>>(), (1..=2_500).collect::<Vec<_>>());
+}
+
+/// However many copies are delivered at once, a crash of all of them is that of one attempt.
+#[tokio::test]
+async fn copies_at_once_in_one_process_are_one_attempt_and_one_crash() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let batch = deliveries(&batch);
+    let crash = CrashAt::new(Call::StudiesStore, Phase::Before, 1);
+    let functions = world.crashing(&crash);
+    let function = functions.behind(&PARSE);
+    crash.kill(join_all((0..9).map(|_| function.consume(&batch, None)))).await;
+    let (search, file) = (announced.search_id, announced.files[0].file_id);
+    let known = world.store().begin(search, file, READER_VERSION).await.unwrap();
+    assert_eq!(known.begun, 1);
 }
 
 /// What was read of the file by then is stored: the first call of each attempt says where it began.
