@@ -123,7 +123,8 @@ impl<'a> UnderWay<'a> {
     fn begin(files: &'a Mutex<BTreeSet<(SearchId, FileId)>>, file: (SearchId, FileId)) -> Option<Self> {
         // A poisoned lock means that somebody panicked between two entries, each of which is whole.
         let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
-        is_first.then_some(Self { files, file })
+        // Lazily: one that is made for nothing and dropped would let the next copy in.
+        is_first.then(|| Self { files, file })
     }
 }
 

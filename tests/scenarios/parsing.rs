@@ -9,7 +9,7 @@ use dedup::RememberProcessed;
 use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
 use functions::start_upload::Announced;
-use futures::future::join;
+use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     Duplicate, Fenced, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined,
@@ -189,6 +189,21 @@ async fn two_copies_at_once_store_the_studies_once() {
     let file_id = announced.files[0].file_id;
     let studies = world.store().studies(announced.search_id, file_id, 0, 10_000).await.unwrap();
     assert_eq!(studies.iter().map(|study| study.record).collect::<Vec<_>>(), (1..=2_500).collect::<Vec<_>>());
+}
+
+/// However many copies are delivered at once, a crash of all of them is that of one attempt.
+#[tokio::test]
+async fn copies_at_once_in_one_process_are_one_attempt_and_one_crash() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let batch = deliveries(&batch);
+    let crash = CrashAt::new(Call::StudiesStore, Phase::Before, 1);
+    let functions = world.crashing(&crash);
+    let function = functions.behind(&PARSE);
+    crash.kill(join_all((0..9).map(|_| function.consume(&batch, None)))).await;
+    let (search, file) = (announced.search_id, announced.files[0].file_id);
+    let known = world.store().begin(search, file, READER_VERSION).await.unwrap();
+    assert_eq!(known.begun, 1);
 }
 
 /// What was read of the file by then is stored: the first call of each attempt says where it began.
