@@ -10,9 +10,9 @@ mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imports::messages::{ObjectRef, SearchUploadSaved};
+use imports::messages::{ObjectRef, SearchUploadSaved, SearchUploadStarted};
 use imports::{
-    FileId, Job, JobFile, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent, SearchId,
+    FileId, Job, JobFile, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent, SearchId,
     UploadMetadata, ids,
 };
 use messages::{SessionId, StoreError};
@@ -261,7 +261,7 @@ impl StartUpload {
         let mut repairs = known.repairs;
         for ((part, file), shown) in parts.into_iter().zip(&started.manifest.files).zip(&mut job.files) {
             if let Some(object) = &part.stored {
-                let saved = saved(&job.project_id, &started.manifest.name, parts_of(&started), file, object);
+                let saved = saved(&started, file, object);
                 let token = ids::upload_token(search_id, file.file_id);
                 session.send_granted(&SearchEvent::SearchUploadSaved(saved), token)?;
                 shown.received = true;
@@ -284,6 +284,10 @@ impl StartUpload {
     /// When a store does not answer, or holds something else.
     pub async fn repairs(&self, job: &Job) -> Result<Known, StoreError> {
         let original = job.repairs.unwrap_or(job.search_id);
+        if job.repairs.is_none() && !job.state.has_ended() {
+            // Only what has ended is repaired; streams look at many that have not.
+            return self.known(original, None).await;
+        }
         let record = self.entry.sessions.records.record(&key(original)).await?;
         self.known(original, record.map(|record| record.body)).await
     }
@@ -457,24 +461,16 @@ fn was_read(file: &JobFile) -> bool {
     matches!(file.outcome, Some(Outcome::Completed(_)))
 }
 
-fn parts_of(started: &imports::messages::SearchUploadStarted) -> usize {
-    started.manifest.files.len()
-}
-
-fn saved(
-    project_id: &imports::ProjectId,
-    search_name: &str,
-    expected_files: usize,
-    file: &ManifestFile,
-    object: &ObjectRef,
-) -> SearchUploadSaved {
-    let metadata = UploadMetadata { search_name: search_name.to_owned(), expected_files }.to_map();
+/// What tells that a file of an announced search is stored already.
+fn saved(started: &SearchUploadStarted, file: &ManifestFile, object: &ObjectRef) -> SearchUploadSaved {
+    let Manifest { name, files, .. } = &started.manifest;
+    let metadata = UploadMetadata { search_name: name.clone(), expected_files: files.len() };
     SearchUploadSaved {
-        project_id: *project_id,
+        project_id: started.project_id,
         file_id: file.file_id,
         file_name: file.name.clone(),
         object: object.clone(),
-        metadata,
+        metadata: metadata.to_map(),
     }
 }
 

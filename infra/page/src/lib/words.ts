@@ -53,7 +53,9 @@ const STATES: Record<string, Word> = {
   Error: { text: 'Failed', icon: '✕', tone: 'bad' },
 };
 export const STATE_NAMES = Object.keys(STATES);
-export const stateWord = (state: string): Word => STATES[state] ?? { text: state, icon: '•', tone: 'quiet' };
+/** The word for a name of the API; a name of a later version is its own. */
+export const wordOf = (words: Record<string, Word>, name: string): Word => words[name] ?? { text: name, icon: '•', tone: 'quiet' };
+export const stateWord = (state: string): Word => wordOf(STATES, state);
 
 const PHASES: Record<string, Word> = {
   awaited: { text: 'Not uploaded yet', icon: '↑', tone: 'quiet' },
@@ -66,7 +68,7 @@ const PHASES: Record<string, Word> = {
 
 export function phaseWord(file: FileOfSearch): Word {
   const known = file.phase ?? (file.outcome ? (file.outcome.outcome === 'completed' ? 'done' : 'failed') : undefined);
-  return PHASES[known ?? (file.received ? 'waiting' : 'awaited')] ?? { text: String(known), icon: '•', tone: 'quiet' };
+  return wordOf(PHASES, known ?? (file.received ? 'waiting' : 'awaited'));
 }
 
 /** How much of a file is read, from 0 to 1. */
