@@ -47,7 +47,7 @@ impl Seen {
         Self { project, since, within: None, told: Vec::new(), before: Vec::new() }
     }
 
-    /// The inverse of its text; none of a text that is none, or of another project.
+    /// Reads what it is written as; `None` for any other text, and for one of another project.
     pub fn read(project: ProjectId, text: &str) -> Option<Self> {
         let mut fields = text.split('.');
         fields.next().filter(|of| *of == mark(project))?;
