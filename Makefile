@@ -92,12 +92,16 @@ test: ## Run every test, on real servers that are started for it unless they run
 		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast; \
 	fi
 
+.PHONY: deploy-page
+deploy-page: page ## Bring the page to the stack STACK, which was deployed with Page=true
+	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
+
 .PHONY: openapi
 openapi: ## Write docs/openapi.json anew, from what the code says of the HTTP API
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copy_in_the_docs_is_what_the_code_says
 
 .PHONY: test-deploy
-test-deploy: ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
+test-deploy: page ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
 	$(PROGRAMS_OF_TESTS)
 	@$(FOR_TRIAL) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
 

@@ -6,7 +6,8 @@
 What is deployed is read back through the services' own interfaces and written as a template again, with which
 `dev check-template` repeats its checks: so what the code expects is compared with what is there.
 Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
-as studies in MongoDB.
+as studies in MongoDB. At last the stack is updated to have a page, which is brought there and read back.
+Nobody signs in for it: the stand-in has no CloudFront that answers, and `tests/page` does that with the page.
 
 The stand-in has gaps. Each is filled in the open, in `scripts/deployment/gaps.py`, and reported; the template
 stays right for AWS.
@@ -15,7 +16,7 @@ stays right for AWS.
 import time
 from collections.abc import Sized
 
-from scripts import console
+from scripts import console, page
 from scripts.deployment import checks, program, progress, reading, search
 from scripts.deployment.gaps import GAPS
 from scripts.deployment.progress import say
@@ -48,6 +49,23 @@ def check_search(found: Json, stored: Sized) -> None:
     say(f"{SAMPLE.name}: {len(stored)} studies in MongoDB")
 
 
+def show_page(stack: Stack) -> None:
+    """The stack gets a page, for people who sign in, and the page its files."""
+    stack.parameters |= {
+        "Page": "true",
+        "ApiAuthorization": "JWT",
+        "JwtIssuer": "https://issuer.example",
+        "JwtAudience": "the-page",
+        "SignInUrl": "https://sign-in.example",
+        "SignInClientId": "the-page",
+    }
+    stack.update()
+    shown = page.Page.of(stack.client, stack.name)
+    count = page.bring(stack.client, shown)
+    checks.check_page(stack, shown)
+    say(f"the page: {count} files")
+
+
 def deploy() -> None:
     began = time.monotonic()
     stack = Stack()
@@ -57,6 +75,7 @@ def deploy() -> None:
             say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")
         compare(stack)
         use(stack)
+        show_page(stack)
     except Failure:
         progress.tell_what_waits(stack)
         raise

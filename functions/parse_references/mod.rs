@@ -14,9 +14,11 @@
 //! - `file` streams one file into studies;
 //! - `duplicates` marks the studies that are there twice;
 //! - `look` finds the files of a search in the store;
-//! - `take_back` removes what is stored of a search that was cancelled or deleted.
+//! - `take_back` removes what is stored of a search that was cancelled or deleted;
+//! - `export` makes an object of the studies of a search.
 
 mod duplicates;
+mod export;
 mod file;
 mod look;
 mod take_back;
@@ -28,11 +30,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
-use imports::ports::{BUCKET, OBJECTS};
+use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, Fenced, FileId, FindObjects, ParseCommand, Place, Ports, ReadObject, ReadStudies, Reading,
-    ReportProgress, SearchEvent, SearchId, Share, TrackReading, WriteStudies,
+    Counts, Fenced, FileId, FindObjects, KeepExports, ParseCommand, Place, Ports, ReadObject, ReadStudies,
+    Reading, ReportProgress, SearchEvent, SearchId, Share, TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -49,7 +51,7 @@ pub const NAME: &str = "parse-references";
 /// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS, OBJECTS, BUCKET],
+    services: &[Service::DATABASE, Service::PROCESSED, Service::TOKENS, OBJECTS, BUCKET, EXPORTS],
     source: Source::Queue(PARSE),
     sends: &[SAGA, PARSE],
     drains: &[],
@@ -79,6 +81,8 @@ pub struct ParseReferences {
     pub objects: Arc<dyn ReadObject>,
     /// Looks through them.
     pub bucket: Arc<dyn FindObjects>,
+    /// Keeps exports.
+    pub exports: Arc<dyn KeepExports>,
     /// What their keys begin with.
     pub key_prefix: String,
     /// Whether files that were put into the bucket by hand are admitted.
@@ -149,6 +153,7 @@ impl ParseReferences {
         Ok(Self {
             objects: Arc::clone(&ports.objects),
             bucket: ports.bucket.clone()?,
+            exports: ports.exports.clone()?,
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
@@ -285,6 +290,10 @@ impl Handler for ParseReferences {
             (message, ParseCommand::TakeBackFiles(command)) => {
                 let time = Time { host: &*reporter.host, deadline };
                 return self.take_back(message.partition, command, &time).await;
+            }
+            (message, ParseCommand::MakeExport(command)) => {
+                let time = Time { host: &*reporter.host, deadline };
+                return self.export(message.partition, command, &time).await;
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);

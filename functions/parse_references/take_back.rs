@@ -3,7 +3,7 @@
 use dedup::{Done, HandlerError};
 use imports::messages::TakeBackFiles;
 use imports::saga::CANCELLED;
-use imports::{ObjectKey, Place, SearchId};
+use imports::{ExportKey, ObjectKey, Place, SearchId};
 use outbox::View;
 
 use super::ParseReferences;
@@ -30,9 +30,11 @@ impl ParseReferences {
         if !command.forget {
             return Ok(Done::because(format!("took back {} files", command.files.len())));
         }
-        let prefix = ObjectKey::folder(&self.key_prefix, command.project_id, search);
-        for object in self.bucket.find(&prefix).await? {
-            self.bucket.remove(&object.key).await?;
+        let uploads = ObjectKey::folder(&self.key_prefix, command.project_id, search);
+        for folder in [uploads, ExportKey::folder(command.project_id, search)] {
+            for object in self.bucket.find(&folder).await? {
+                self.bucket.remove(&object.key).await?;
+            }
         }
         if let Some(history) = &self.history {
             history.remove(search).await?;

@@ -101,6 +101,11 @@ impl Handler for ReportFaults {
                 self.record(asked, None).await?;
                 return Ok(Done::because("what was to be taken back is still there"));
             }
+            ParseCommand::MakeExport(_) => {
+                let closed = "whoever has asked for the export asks again";
+                self.record(asked, Some(closed)).await?;
+                return Ok(Done::because("the export is not made"));
+            }
         };
         // The saga is told whether or not this can be written down: a search that waits is worse than a failure that
         // nobody sees here.

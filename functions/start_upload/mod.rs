@@ -15,21 +15,23 @@
 pub mod authorizer;
 mod caller;
 mod changes;
+mod export;
 pub mod http;
 mod keyed;
 mod list;
 mod raw;
 mod repair;
+pub mod sources;
 mod withdraw;
 
 use std::sync::Arc;
 
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
-use imports::ports::{Allowance, OBJECTS, UPLOADS};
+use imports::ports::{Allowance, LINKS, OBJECTS, UPLOADS};
 use imports::queues::{CONTROL, PARSE, SAGA};
 use imports::{
-    FileId, FindObjects, Job, JobFile, JobState, Jobs, Manifest, ManifestFile, ObjectKey, Ports,
+    FileId, FindObjects, Job, JobFile, JobState, Jobs, KeepExports, Manifest, ManifestFile, ObjectKey, Ports,
     PresignUpload, PresignedPost, ProjectId, ReadObject, ReadStudies, SearchEvent, SearchId, Settings,
     UploadGrant, UploadMetadata, ids,
 };
@@ -46,6 +48,7 @@ use crate::health::Health;
 
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::changes::{Change, MOST_SEEN, Seen, changes};
+pub use self::export::{EXPORT_FILE, Exported};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted, age};
 pub use self::raw::{Around, MAX_RAW_BYTES, Raw};
@@ -60,7 +63,7 @@ pub const NAME: &str = "start-upload";
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS, OBJECTS, UPLOADS],
+    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS, OBJECTS, UPLOADS, LINKS],
     source: Source::Requests,
     sends: &[CONTROL, SAGA, PARSE],
     drains: &[],
@@ -82,6 +85,8 @@ pub struct StartUpload {
     pub objects: Arc<dyn ReadObject>,
     /// Looks for them. Nothing is removed through it here.
     pub bucket: Arc<dyn FindObjects>,
+    /// Gives out links to exports.
+    pub exports: Arc<dyn KeepExports>,
     /// Writes what readers see.
     pub views: Arc<dyn WriteViews>,
     /// What was given up.
@@ -196,6 +201,7 @@ impl StartUpload {
             studies: Arc::clone(&ports.library()?.read_studies),
             objects: Arc::clone(&ports.objects),
             bucket: ports.bucket.clone()?,
+            exports: ports.exports.clone()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),
             failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
             history: ports.engine.history.clone(),

@@ -6,8 +6,9 @@ use imports::{Job, Manifest, ManifestFile, ParseCommand, SearchEvent, SearchId, 
 use messages::SessionId;
 use outbox::View;
 use outbox::session::CommitError;
+use serde_json::{Map, Value};
 
-use super::{Caller, Error, StartUpload, repair};
+use super::{Caller, Error, StartUpload, repair, sources};
 
 /// What became of a request to withdraw a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,7 @@ impl StartUpload {
         let mut repairs = known.repairs;
         repairs.deleted.insert(search_id);
         session.write(repair::key(original), repair::written(&repairs)?);
+        session.write(sources::key(search_id), Value::Object(Map::new()));
         session.send(&ParseCommand::TakeBackFiles(TakeBackFiles {
             project_id: job.project_id,
             files: job.files.iter().map(|file| file.file_id).collect(),

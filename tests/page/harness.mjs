@@ -178,7 +178,7 @@ export async function openIn(context, server, hash = '') {
   page.on('pageerror', (error) => said.push(`error: ${error.message}`));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol.startsWith('http') && origin !== server.url) said.push(`foreign request: ${request.url()}`);
+    if (protocol.startsWith('http') && ![server.url, ...(server.others ?? [])].includes(origin)) said.push(`foreign request: ${request.url()}`);
   });
   await page.addInitScript(() => {
     globalThis.violations = [];

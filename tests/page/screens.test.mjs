@@ -35,6 +35,7 @@ const screens = () => [
   ['duplicates', `#/searches/${id}/duplicates`, 'Duplicates', '.pair'],
   ['studies', `#/searches/${id}/studies`, 'Studies', '.study a'],
   ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.decision'],
+  ['sources', '#/sources', 'Sources', '.prisma svg'],
   ['all', '#/all', 'All searches', 'tbody tr'],
   ['failures', '#/failures', 'Failures', '.group'],
   ['health', '#/health', 'Health', '.stats'],

@@ -38,6 +38,7 @@ test('every empty screen says the next step', async () => {
       ['failures', '#/failures', 'Nothing was given up'],
       ['all', '#/all?state=Uploading', 'Show all searches'],
       ['new', '#/new', 'Choose at least one file'],
+      ['sources', `#/sources${elsewhere}`, 'Nothing to report yet'],
     ]) {
       const page = await open(empty, hash);
       await page.getByText(says).first().waitFor();
@@ -84,6 +85,7 @@ test('every screen says in a sentence what it could not load', async () => {
     [`#/searches/${id}/duplicates`, SEARCHES],
     [`#/searches/${id}/studies`, SEARCHES],
     [`#/searches/${id}/timeline`, SEARCHES],
+    ['#/sources', '**/prisma'],
     ['#/all', '**/admin/searches**'],
     ['#/failures', '**/admin/**'],
     ['#/health', '**/admin/health'],

@@ -1,8 +1,9 @@
 /** What reviewers and operators do, from its beginning to its end. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { browser, closeBrowser, giveUp, heading, holds, open, openIn, sample, SAMPLES, Server, shot, until } from './harness.mjs';
+import { browser, closeBrowser, giveUp, heading, holds, open, openIn, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
 
 let server;
 
@@ -241,4 +242,64 @@ test('two operators on one cause: one retries, the other is told', async () => {
   await ann.getByRole('region', { name: 'Running retry' }).waitFor({ state: 'detached' });
   await until('the retry is in the list of who did what', async () => (await ann.getByText('began a retry').count()) > 0);
   for (const page of [ann, ben]) await page.context().close();
+});
+
+test('all studies are downloaded, at once or when a deployment that cannot stream has made them', async () => {
+  const search = await server.import('To be exported', [sample('psycinfo.ris')]);
+  const page = await open(server, `#/searches/${search}/studies`);
+  await heading(page, 'Studies');
+  const button = page.getByRole('button', { name: 'Export all as JSON lines' });
+  const saved = async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return (await readFile(await download.path(), 'utf8')).trim().split('\n').map((line) => JSON.parse(line).id);
+  };
+  const all = await saved();
+  assert.equal(all[0], '0-1');
+
+  // As a Lambda function answers: it is being made, and then it is elsewhere.
+  let looks = 0;
+  const view = (state, url) => ({ contentType: 'application/json', body: JSON.stringify({ export_id: search, state, url, expires_at: null, size_bytes: null }) });
+  await page.route('**/exports', (route) => route.fulfill({ status: 202, ...view('being_made', null) }));
+  await page.route('**/exports/*', (route) => {
+    looks += 1;
+    return route.fulfill({ status: 200, ...(looks === 1 ? view('being_made', null) : view('ready', `${server.searches()}/${search}/export`)) });
+  });
+  assert.deepEqual(await saved(), all);
+  assert.equal(looks, 2);
+
+  await page.route('**/exports', (route) => route.fulfill({ status: 429, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Too Many Requests', status: 429, detail: 'the search has as many exports as it may; they are kept for a day' }) }));
+  await button.click();
+  await page.getByText('The search has as many exports as it may; they are kept for a day.').waitFor();
+  await holds(page, 'an export that is refused');
+  await page.context().close();
+});
+
+test('where a file comes from is guessed, said, and counted as a review reports it', async () => {
+  const record = 'TY  - JOUR\nTI  - One\nDB  - psyh\nDP  - EBSCOhost\nER  - \n';
+  const project = '10000000-0000-4000-8000-000000000001';
+  const search = await server.import('Two databases', [text('a.ris', record), text('b.ris', record.replace('One', 'Two').replace('psyh', '=1+1'))], { project });
+  const page = await open(server, `#/searches/${search}?review=${project}`);
+  await heading(page, 'Two databases');
+  const row = page.locator('tr', { hasText: 'a.ris' });
+  await row.getByText('From APA PsycInfo (EBSCOhost), guessed').waitFor();
+  await row.getByRole('button', { name: 'Change' }).click();
+  await row.getByLabel('Database').fill('MEDLINE');
+  await row.getByLabel('Platform').fill('Ovid');
+  await row.getByLabel('Date of search').fill('2026-05-17');
+  await holds(page, 'a source that is being said');
+  await row.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('From MEDLINE (Ovid), 2026-05-17').waitFor();
+
+  await page.getByLabel('Main').getByRole('link', { name: 'Sources' }).click();
+  await heading(page, 'Sources');
+  await page.locator('tbody tr', { hasText: 'MEDLINE (Ovid), 2026-05-17' }).waitFor();
+  await page.getByText('2 records were identified from =1+1 (EBSCOhost) (n = 1); MEDLINE (Ovid), 2026-05-17 (n = 1).').waitFor();
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
+  const csv = await readFile(await saved.path(), 'utf8');
+  assert.ok(csv.includes("'=1+1,EBSCOhost,,yes,1,1,0,1,0,1\r\n") && csv.includes('MEDLINE,Ovid,2026-05-17,no,1,1,0,1,0,1\r\n'), csv);
+  const [drawn] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as SVG' }).click()]);
+  const svg = await readFile(await drawn.path(), 'utf8');
+  assert.ok(svg.startsWith('<svg') && svg.includes('Records left for screening (n = 2)'), svg);
+  await holds(page, 'sources');
+  await page.context().close();
 });

@@ -461,7 +461,7 @@ const FIRST: &str = "TY  - JOUR\nTI  - Early mobilisation\nAU  - Müller, Jürge
 const SECOND: &str = "TY  - JOUR\nTI  - EARLY MOBILISATION.\nAU  - Muller, J\nPY  - 2019\nER  - \n\n\
                       TY  - JOUR\nTI  - New\nER  - \n\n\
                       TY  - JOUR\nTI  - Anders\nC2  - 77\nER  - \n\n\
-                      TY  - JOUR\nTI  - New\nDO  - https://doi.org/10.5555/A\nER  - \n";
+                      TY  - JOUR\nTI  - Early Mobilisation\nDO  - https://doi.org/10.5555/A\nER  - \n";
 
 /// For each study of the second file the record of the first that it repeats, and why.
 async fn marks(world: &World, announced: &Announced) -> Vec<Option<(u64, Reason)>> {
@@ -481,7 +481,7 @@ async fn marks(world: &World, announced: &Announced) -> Vec<Option<(u64, Reason)
 #[tokio::test]
 async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
     let expected =
-        [Some((1, Reason::TitleYearAuthor)), None, Some((2, Reason::Pmid)), Some((1, Reason::Doi))];
+        [Some((1, Reason::TitleYearAuthor)), None, Some((2, Reason::Pmid)), Some((1, Reason::DoiTitle))];
     let files = [("a.ris", FIRST), ("b.ris", SECOND)];
     for order in [[0, 1], [1, 0]] {
         let world = World::new();

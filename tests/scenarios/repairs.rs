@@ -20,7 +20,8 @@ use crate::world::{CrashAt, Functions, TWO_RECORDS, World};
 /// What no reader takes for a reference file.
 const NO_REFERENCES: &str = "\u{1}\u{2}\u{3}";
 /// A study, and a record that is no text.
-const ONE_BAD: &str = "TY  - JOUR\nTI  - First\nER  - \n\nTY  - JOUR\nTI  - Bad \u{1} title\nER  - \n";
+const ONE_BAD: &str =
+    "TY  - JOUR\nTI  - First\nER  - \n\nTY  - JOUR\nTI  - Bad \u{1}\u{1}\u{1}\u{1}\u{1} title\nER  - \n";
 
 fn replaced(file_id: FileId) -> FileRepair {
     let replacement = Some(NewFile { name: "better.ris".to_owned(), size_bytes: 100 });
@@ -192,7 +193,7 @@ async fn an_unreadable_record_is_mended_and_counted_once() {
     world.run().await;
     let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
     assert_eq!(unread["around"], json!({ "before": "", "between": "\n\n", "after": "" }));
-    let mended = unread["raw"].as_str().unwrap().replace('\u{1}', "no more");
+    let mended = unread["raw"].as_str().unwrap().replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no more");
     let file = search.files[0].file_id;
     let asked =
         |records: &[u64]| of(&[FileRepair { records: records.iter().copied().collect(), ..replaced(file) }]);
@@ -329,10 +330,10 @@ async fn a_repair_that_makes_no_sense_is_refused_in_words() {
 /// What a page needs to send one record of a table, or of XML, back by itself.
 #[tokio::test]
 async fn what_is_around_the_records_makes_a_file_of_a_mended_one() {
-    let table = "Title,Year\nFirst,2001\nBad \u{1} title,2002\n";
+    let table = "Title,Year\nFirst,2001\nBad \u{1}\u{1}\u{1}\u{1}\u{1} title,2002\n";
     let xml = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<xml><records>\
                <record><titles><title>First</title></titles></record>\
-               <record><titles><title>Bad \u{1} title</title></titles></record></records></xml>\n";
+               <record><titles><title>Bad \u{1}\u{1}\u{1}\u{1}\u{1} title</title></titles></record></records></xml>\n";
     for (name, content) in [("a.csv", table), ("a.xml", xml)] {
         let world = World::new();
         let search = world.announce(&[name]).await;
@@ -341,7 +342,7 @@ async fn what_is_around_the_records_makes_a_file_of_a_mended_one() {
         let unread = shown(&world, search.search_id, "/quarantine/0-2").await;
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{name}: {unread}")).to_owned();
         let [before, after] = ["before", "after"].map(|side| text(&unread["around"][side]));
-        let mended = text(&unread["raw"]).replace('\u{1}', "ö");
+        let mended = text(&unread["raw"]).replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "ö");
         let file = FileRepair { records: [2].into(), ..replaced(search.files[0].file_id) };
         let repair = repaired(&world, search.search_id, &of(&[file])).await;
         world.upload(&repair, 0, &format!("{before}{mended}{after}")).await;

@@ -3,7 +3,7 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use imports::{ProjectId, SearchId};
+use imports::{ExportId, ProjectId, SearchId};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -67,6 +67,24 @@ impl AskedSearch {
 
 /// A record of a search's file: a path has it as `study` or as `record`.
 pub(super) struct AskedRecord(pub(super) RecordPlace);
+
+/// An export of a search.
+pub(super) struct AskedExport(pub(super) ExportId);
+
+#[derive(Deserialize)]
+struct ExportInPath {
+    export: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedExport {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<ExportInPath>::from_request_parts(parts, state).await;
+        let Path(ExportInPath { export }) = path.map_err(|_| Problem::bad("the path cannot be read"))?;
+        id("export", &export).map(|export| Self(ExportId::from_uuid(export)))
+    }
+}
 
 #[derive(Deserialize)]
 struct RecordInPath {

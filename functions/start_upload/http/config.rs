@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use imports::manifest::{MAX_FILES, MAX_NAME_CHARS};
-use references::{Delimiter, Format};
+use references::Format;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -76,15 +76,6 @@ struct LimitsView {
 pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView> {
     let settings = &api.function.settings;
     let streams = api.answers == Answers::Streamed;
-    let tables = Delimiter::ALL.map(|delimiter| Format::Csv { delimiter });
-    let others = [
-        Format::Ris,
-        Format::Nbib,
-        Format::EndNoteXml,
-        Format::PubMedXml,
-        Format::BibTex,
-        Format::WebOfScience,
-    ];
     Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),
         features: FeaturesView { live: streams, stream_exports: streams, trials: api.trials.is_some() },
@@ -102,6 +93,6 @@ pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView>
             max_duplicates_page: MAX_PAIRS,
             max_raw_bytes: MAX_RAW_BYTES,
         },
-        formats: others.into_iter().chain(tables).map(|format| format.to_string()).collect(),
+        formats: Format::ALL.iter().map(ToString::to_string).collect(),
     })
 }

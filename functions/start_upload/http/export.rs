@@ -1,19 +1,21 @@
-//! All studies of a search at once.
+//! All studies of a search at once: in the answer, or as an object that is made for whoever asks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use futures::stream::{self, Stream};
-use imports::{ParsedFile, SearchId};
+use imports::{ExportLink, ParsedFile, ReadStudies, SearchId};
 use messages::StoreError;
-use messages::store::chain;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
-use super::asked::AskedSearch;
+use super::asked::{AskedExport, AskedSearch};
 use super::paging::RecordPlace;
 use super::problem::{Problem, Refused};
 use super::results::{Asked, files, read};
@@ -21,11 +23,15 @@ use super::shelves::Studies;
 use super::study::StudyView;
 use super::walk::{self, Most};
 use super::{Answer, Answers, Api};
+use crate::exports::Export;
+use crate::start_upload::{EXPORT_FILE, Exported};
 
 /// The most of an export that is sent as a whole, in bytes.
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
 /// What is made of an export at a time.
 const EXPORT_PIECE: Most = Most { items: 500, bytes: 256 * 1024 };
+/// When to look again for an export that is being made.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// How to export the studies.
 #[derive(Deserialize, IntoParams)]
@@ -35,9 +41,67 @@ pub(super) struct ExportQuery {
     format: Option<String>,
 }
 
+/// An export to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewExport {
+    /// `jsonl`, as in the query of `…/export`.
+    #[serde(default)]
+    format: Option<String>,
+}
+
+/// An export as an object of its own.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ExportView {
+    /// What it is asked for by; null where nothing has to be made first.
+    #[schema(required)]
+    export_id: Option<Uuid>,
+    /// `being_made`, or `ready`.
+    state: &'static str,
+    /// Where a GET downloads it once it is ready, without further credentials; below this API if it begins with a slash.
+    #[schema(required)]
+    url: Option<String>,
+    /// Until when `url` can be used, as RFC 3339 has it; null if that does not end.
+    #[schema(required)]
+    expires_at: Option<String>,
+    /// Its size in bytes, where it is known.
+    #[schema(required)]
+    size_bytes: Option<u64>,
+}
+
+impl ExportView {
+    fn being_made(export_id: Uuid) -> Self {
+        let export_id = Some(export_id);
+        Self { export_id, state: "being_made", url: None, expires_at: None, size_bytes: None }
+    }
+
+    fn ready(export_id: Uuid, link: ExportLink) -> Self {
+        Self {
+            export_id: Some(export_id),
+            state: "ready",
+            url: Some(link.url),
+            expires_at: Some(link.expires_at.to_string()),
+            size_bytes: Some(link.size_bytes),
+        }
+    }
+
+    /// One that is made while it is sent.
+    fn streamed(search: &AskedSearch, project: Uuid) -> Self {
+        let url = format!("/projects/{project}/searches/{}/export", search.search);
+        Self { export_id: None, state: "ready", url: Some(url), expires_at: None, size_bytes: None }
+    }
+}
+
+fn check(format: Option<&str>) -> Result<(), Problem> {
+    match format {
+        None | Some("jsonl") => Ok(()),
+        Some(_) => Err(Problem::bad("format is \"jsonl\"")),
+    }
+}
+
 /// All studies of the files that were read to their end, a line of JSON each.
 ///
-/// Where answers are not streamed (see `/config.json`), more than 5 MB are refused.
+/// Where answers are not streamed (see `/config.json`), more than 5 MB are refused: then have an export made.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/export",
@@ -48,7 +112,7 @@ pub(super) struct ExportQuery {
     ),
     responses(
         (status = 200, description = "All of them", body = StudyView, content_type = "application/jsonl"),
-        (status = 413, description = "They are more than can be sent at once; page through the studies instead", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "They are more than can be sent at once; have an export made", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -57,66 +121,118 @@ pub(super) async fn export_studies(
     asked: AskedSearch,
     query: Asked<ExportQuery>,
 ) -> Answer {
-    if !matches!(read(query)?.format.as_deref(), None | Some("jsonl")) {
-        return Err(Problem::bad("format is \"jsonl\""));
-    }
+    check(read(query)?.format.as_deref())?;
     let files = files(asked.stored(&api.function).await?, None)?;
-    let mut export = Export { api, search: asked.search, files, place: Some(RecordPlace::default()) };
-    let body = match export.api.answers {
+    let mut export = Export::of(Arc::clone(&api.function.studies), asked.search, files);
+    let body = match api.answers {
         Answers::Streamed => Body::from_stream(export.pieces()),
         Answers::Whole => {
             let mut whole = Vec::new();
             while let Some(piece) = export.next().await? {
                 whole.extend(piece);
                 if whole.len() > WHOLE_EXPORT_BYTES {
-                    let detail = "the export is larger than 5 MB; page through /studies instead";
+                    let detail = "the export is larger than 5 MB; POST to …/exports has it made";
                     return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
                 }
             }
             Body::from(whole)
         }
     };
-    let name = HeaderValue::from_static("attachment; filename=\"studies.jsonl\"");
+    // The name has nothing that would have to be escaped.
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{EXPORT_FILE}\""));
+    let disposition = disposition.map_err(|error| StoreError::unusable("naming an export", error))?;
     let kind = HeaderValue::from_static("application/jsonl");
-    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], body).into_response())
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], body).into_response())
 }
 
-/// An export, of which the next piece is made when the one before is sent.
-struct Export {
-    api: Arc<Api>,
-    search: SearchId,
-    files: Vec<ParsedFile>,
-    /// After which it goes on, unless it has ended.
-    place: Option<RecordPlace>,
-}
-
-impl Export {
-    /// A store that does not answer any more ends the answer before its end, which the client sees.
-    fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
-        stream::try_unfold(self, async |mut export| {
-            let piece = export.next().await.inspect_err(|error| {
-                tracing::error!(error = chain(error), "an export broke off");
-            })?;
-            Ok(piece.map(|piece| (piece, export)))
-        })
+/// Has an export made: all studies of the files that are read to their end by now, a line of JSON each, of any size.
+///
+/// It is made once for each request, and kept for a day. Where answers are streamed there is nothing to make, and the answer
+/// is 200 with the address of the stream.
+#[utoipa::path(
+    post,
+    path = "/projects/{project}/searches/{search}/exports",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+    ),
+    request_body = NewExport,
+    responses(
+        (status = 200, description = "It can be had at once", body = ExportView),
+        (status = 202, description = "It will be made; `Location` is where to ask for it", body = ExportView),
+        (status = 429, description = "The search has as many exports as it may; they are kept for a day", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn make_export(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    new: Result<Json<NewExport>, JsonRejection>,
+) -> Answer {
+    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
+    check(new.format.as_deref())?;
+    let stored = asked.stored(&api.function).await?;
+    let project = stored.job.project_id.as_uuid();
+    if api.answers == Answers::Streamed {
+        return Ok(Json(ExportView::streamed(&asked, project)).into_response());
     }
+    let export = api.function.make_export(&stored).await?.ok_or_else(|| {
+        let detail = "the search has as many exports as it may; they are kept for a day";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+    })?;
+    let location = format!("/projects/{project}/searches/{}/exports/{export}", asked.search);
+    let body = Json(ExportView::being_made(export.as_uuid()));
+    let again = LOOK_AGAIN.as_secs().to_string();
+    let headers = [(header::LOCATION, location), (header::RETRY_AFTER, again)];
+    Ok((StatusCode::ACCEPTED, headers, body).into_response())
+}
 
-    async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(after) = self.place.take() else { return Ok(None) };
-        let shelf = Studies {
-            function: &self.api.function,
-            search: self.search,
-            marked: None,
-            text: None,
-            unbounded: true,
-        };
-        let (items, next) = walk::page(&shelf, &self.files, Some(after), EXPORT_PIECE).await?;
-        self.place = next;
-        let mut lines = Vec::new();
-        for item in items {
-            lines.extend_from_slice(item.get().as_bytes());
-            lines.push(b'\n');
+/// Whether an export is made, and where it can be had.
+///
+/// The link is good for 15 minutes; asking again gives another one. One that is not made within an hour is not there.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/exports/{export}",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        ("export" = Uuid, Path, description = "The export"),
+    ),
+    responses((status = 200, description = "It is made, or is being made", body = ExportView), Refused),
+)]
+pub(super) async fn show_export(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    AskedExport(export): AskedExport,
+) -> Answer {
+    let id = export.as_uuid();
+    let exported = api.function.export(&asked.caller, asked.search, export).await?;
+    match exported.ok_or_else(Problem::no_such_search)? {
+        Exported::Ready(link) => Ok(Json(ExportView::ready(id, link)).into_response()),
+        Exported::Awaited => {
+            let again = [(header::RETRY_AFTER, LOOK_AGAIN.as_secs().to_string())];
+            Ok((again, Json(ExportView::being_made(id))).into_response())
         }
-        Ok(Some(lines))
+        Exported::Unknown => {
+            let detail = "there is no such export: it was not made, or it is older than a day";
+            Err(Problem::new(StatusCode::NOT_FOUND, detail))
+        }
     }
+}
+
+/// The lines of the studies after a place, and where they end if anything may follow.
+pub(crate) async fn study_lines(
+    stored: &dyn ReadStudies,
+    search: SearchId,
+    files: &[ParsedFile],
+    after: RecordPlace,
+) -> Result<(Vec<u8>, Option<RecordPlace>), StoreError> {
+    let shelf = Studies { stored, search, marked: None, text: None, unbounded: true };
+    let (items, next) = walk::page(&shelf, files, Some(after), EXPORT_PIECE).await?;
+    let mut lines = Vec::new();
+    for item in items {
+        lines.extend_from_slice(item.get().as_bytes());
+        lines.push(b'\n');
+    }
+    Ok((lines, next))
 }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
+use imports::SearchId;
 use jiff::Timestamp;
 use messages::{Noted, Observation};
 use saga::history;
@@ -13,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::admin::AskedOperator;
 use super::asked::AskedSearch;
 use super::paging::{self, List, Place};
 use super::problem::{Problem, Refused};
 use super::{Answer, Api};
+use crate::start_upload::Caller;
 
 /// How many decisions a page has by default, and at most.
 const PAGE: usize = 100;
@@ -121,11 +124,38 @@ pub(super) async fn list_history(
     asked: AskedSearch,
     query: Result<Query<HistoryQuery>, QueryRejection>,
 ) -> Answer {
+    page(&api, &asked.caller, asked.search, query).await
+}
+
+/// What was decided about each delivery of each message of a search of any project, in the order in which it happened.
+///
+/// As with the same list below a project.
+#[utoipa::path(
+    get,
+    path = "/admin/searches/{search}/history",
+    params(("search" = Uuid, Path, description = "The search"), HistoryQuery),
+    responses((status = 200, description = "Some of them", body = DecisionList), Refused),
+)]
+pub(super) async fn list_any_history(
+    State(api): State<Arc<Api>>,
+    _: AskedOperator,
+    asked: AskedSearch,
+    query: Result<Query<HistoryQuery>, QueryRejection>,
+) -> Answer {
+    page(&api, &Caller::Everywhere, asked.search, query).await
+}
+
+async fn page(
+    api: &Api,
+    caller: &Caller,
+    search: SearchId,
+    query: Result<Query<HistoryQuery>, QueryRejection>,
+) -> Answer {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
-    let list = List { of: "history", owner: asked.search.as_uuid() };
+    let list = List { of: "history", owner: search.as_uuid() };
     let after = list.after(query.after.as_deref())?;
-    let found = api.function.history(&asked.caller, asked.search, after, limit).await?;
+    let found = api.function.history(caller, search, after, limit).await?;
     let found = found.ok_or_else(Problem::no_such_search)?;
     let next = found.last().filter(|_| found.len() == limit).map(|(place, _)| list.next(place));
     let items = found.into_iter().map(|(_, decision)| decision.into()).collect();

@@ -18,6 +18,7 @@ mod repair;
 mod results;
 mod searches;
 mod shelves;
+mod sources;
 mod study;
 mod trial;
 mod view;
@@ -37,6 +38,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use self::export::study_lines;
+pub(crate) use self::paging::RecordPlace;
 use self::problem::Problem;
 use self::searches::{cancel_search, show_search};
 pub use self::trial::{RunTrials, Trial, Tried};
@@ -150,6 +153,8 @@ fn operations() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(searches::cancel_search))
         .routes(routes!(changes::list_changes))
         .routes(routes!(repair::repair_search))
+        .routes(routes!(sources::say_sources))
+        .routes(routes!(sources::show_flow))
         .merge(of_results())
         .merge(of_operators())
 }
@@ -162,6 +167,8 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::show_unread))
         .routes(routes!(results::list_duplicates))
         .routes(routes!(export::export_studies))
+        .routes(routes!(export::make_export))
+        .routes(routes!(export::show_export))
         .routes(routes!(history::list_history))
         .routes(routes!(live::follow_project))
         .routes(routes!(live::follow_search))
@@ -174,6 +181,7 @@ fn of_operators() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(health::show_report))
         .routes(routes!(overview::list_all_searches))
         .routes(routes!(overview::list_effects))
+        .routes(routes!(history::list_any_history))
         .routes(routes!(admin::list_failures))
         .routes(routes!(admin::list_failure_groups))
         .routes(routes!(admin::show_failure, admin::delete_failure))

@@ -80,7 +80,7 @@ impl Place for Cursor {
 /// file, from 1. It is what a study is addressed by, since it is what both stores have an index of; the ids that are
 /// derived from it are not stored everywhere, as they would double the room that a short record takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct RecordPlace {
+pub(crate) struct RecordPlace {
     pub(super) position: u32,
     pub(super) record: u64,
 }

@@ -112,7 +112,8 @@ pub(super) async fn list_studies(
     };
     let text = paging::text(query.text.as_deref())?;
     let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
-    let shelf = Studies { function: &api.function, search: asked.search, marked, text, unbounded: false };
+    let shelf =
+        Studies { stored: &*api.function.studies, search: asked.search, marked, text, unbounded: false };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
@@ -237,13 +238,7 @@ pub(super) async fn list_duplicates(
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let files = files(asked.stored(&api.function).await?, None)?;
-    let shelf = Pairs(Studies {
-        function: &api.function,
-        search: asked.search,
-        marked: Some(true),
-        text: None,
-        unbounded: false,
-    });
+    let shelf = Pairs { function: &api.function, search: asked.search };
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }

@@ -1,7 +1,7 @@
 //! What is listed of a search's files.
 
 use async_trait::async_trait;
-use imports::{ParsedFile, Quarantined, SearchId, Selection, Study};
+use imports::{ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study};
 use messages::StoreError;
 use serde_json::value::RawValue;
 
@@ -11,7 +11,7 @@ use crate::start_upload::{Known, StartUpload, Text};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
-    pub(super) function: &'a StartUpload,
+    pub(super) stored: &'a dyn ReadStudies,
     pub(super) search: SearchId,
     /// Only those that are marked, or only the others; all of them otherwise.
     pub(super) marked: Option<bool>,
@@ -44,7 +44,7 @@ impl Shelf for Studies<'_> {
         let leaves_out = self.text.is_some() || self.marked == Some(false);
         let limit = if leaves_out { READ_RECORDS } else { limit };
         let selection = Selection { marked: self.marked == Some(true), after, limit, bytes: READ_BYTES };
-        self.function.studies.select(self.search, file.file_id, selection).await
+        self.stored.select(self.search, file.file_id, selection).await
     }
 
     fn record(study: &Study) -> u64 {
@@ -61,14 +61,24 @@ impl Shelf for Studies<'_> {
 }
 
 /// The duplicates of a search, each beside the study that it repeats.
-pub(super) struct Pairs<'a>(pub(super) Studies<'a>);
+pub(super) struct Pairs<'a> {
+    pub(super) function: &'a StartUpload,
+    pub(super) search: SearchId,
+}
+
+impl Pairs<'_> {
+    fn studies(&self) -> Studies<'_> {
+        let stored = &*self.function.studies;
+        Studies { stored, search: self.search, marked: Some(true), text: None, unbounded: false }
+    }
+}
 
 #[async_trait]
 impl Shelf for Pairs<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        self.0.read(file, after, limit).await
+        self.studies().read(file, after, limit).await
     }
 
     fn record(study: &Study) -> u64 {
@@ -78,7 +88,7 @@ impl Shelf for Pairs<'_> {
     /// One by one, since two may be as large as records are.
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
         let Some(duplicate) = study.duplicate else { return Ok(None) };
-        let original = self.0.function.study(self.0.search, duplicate.file_id, duplicate.record).await?;
+        let original = self.function.study(self.search, duplicate.file_id, duplicate.record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
         let study = StudyView::of(file.position, study).bounded()?;
         shown(&PairView { study, original: original.transpose()? }).map(Some)

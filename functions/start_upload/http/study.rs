@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use imports::{Duplicate, Quarantined, Reason, Study};
+use imports::{Duplicate, Quarantined, Reason, SearchId, Study, Tier};
 use messages::StoreError;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -93,22 +93,29 @@ pub(super) struct BytesView {
 pub(super) struct DuplicateView {
     /// The `id` of the study that it repeats.
     of: String,
+    /// The search of that study.
+    search_id: Uuid,
     /// The file of that study.
     file_id: Uuid,
-    /// Why the two count as the same work.
-    reason: ReasonView,
+    /// How sure it is that the two are the same work.
+    tier: TierView,
+    /// The name of what was found to be the same, such as `doi_title`: a line of the table by which studies are compared.
+    #[schema(value_type = String)]
+    reason: Reason,
+    /// The same in words: "the same DOI and title".
+    because: String,
 }
 
-/// Why two studies count as the same work, the most reliable first.
+/// How sure it is that two studies are the same work.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum ReasonView {
-    /// The same DOI.
-    Doi,
-    /// The same PubMed identifier.
-    Pmid,
-    /// The same title, year and first author.
-    TitleYearAuthor,
+enum TierView {
+    /// One in some thousand of these is not.
+    Certain,
+    /// One in some hundred of these is not.
+    Likely,
+    /// They are alike, and something speaks against it.
+    Possible,
 }
 
 /// A study, and what it was read from.
@@ -243,16 +250,20 @@ impl From<Range<u64>> for BytesView {
     }
 }
 
-impl From<Duplicate> for DuplicateView {
-    fn from(duplicate: Duplicate) -> Self {
+impl DuplicateView {
+    /// The mark of a study of a search.
+    fn of(search: SearchId, duplicate: Duplicate) -> Self {
         Self {
             of: id(duplicate.position, duplicate.record),
+            search_id: search.as_uuid(),
             file_id: duplicate.file_id.as_uuid(),
-            reason: match duplicate.reason {
-                Reason::Doi => ReasonView::Doi,
-                Reason::Pmid => ReasonView::Pmid,
-                Reason::TitleYearAuthor => ReasonView::TitleYearAuthor,
+            tier: match duplicate.tier {
+                Tier::Certain => TierView::Certain,
+                Tier::Likely => TierView::Likely,
+                Tier::Possible => TierView::Possible,
             },
+            reason: duplicate.reason,
+            because: duplicate.reason.to_string(),
         }
     }
 }
@@ -298,7 +309,7 @@ impl StudyView {
             url: reference.url,
             r#type: reference.r#type,
             extra: reference.extra,
-            duplicate: study.duplicate.map(DuplicateView::from),
+            duplicate: study.duplicate.map(|duplicate| DuplicateView::of(study.search_id, duplicate)),
             shortened: false,
         }
     }

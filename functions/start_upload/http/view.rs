@@ -8,6 +8,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::sources::SourceView;
+use crate::start_upload::sources;
 use crate::start_upload::{Announced, Fate, FileOf, Known, Repaired, StartUpload, Upload};
 
 /// An announced search.
@@ -120,6 +122,9 @@ struct FileView {
     /// What came of it.
     #[schema(required)]
     outcome: Option<OutcomeView>,
+    /// Where its records come from, once it is read or somebody has said it; only where a search is asked for by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<SourceView>,
     /// What it is read instead of; only where a search is asked for by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     repairs: Option<RepairedView>,
@@ -248,6 +253,8 @@ pub(super) struct Details {
     pub(super) duplicates: Vec<(FileId, u64)>,
     /// What repairs it, and what it repairs.
     pub(super) known: Known,
+    /// Where its files come from.
+    pub(super) sources: BTreeMap<FileId, sources::Known>,
 }
 
 impl Details {
@@ -263,7 +270,8 @@ impl Details {
                 duplicates.extend(function.duplicates(repair).await?);
             }
         }
-        Ok(Self { progress, duplicates, known })
+        let sources = function.sources(job, &known.repairs).await?;
+        Ok(Self { progress, duplicates, known, sources })
     }
 
     /// The repairs in which a file is on one side, and its other side.
@@ -386,6 +394,7 @@ impl FileView {
             read_percent: progress.filter(|_| phase == Some(PhaseView::Reading)).map(percent),
             progress: progress.map(|Progress { records, bytes }| ProgressView { records, bytes }),
             outcome: file.outcome.map(|outcome| OutcomeView::of(outcome, duplicates)),
+            source: details.and_then(|details| details.sources.get(&file.file_id).cloned()).map(Into::into),
             repairs,
             repaired_by: repaired_by.unwrap_or_default(),
         }
@@ -445,7 +454,12 @@ mod tests {
 
     fn details(progress: Vec<(FileId, Progress)>, duplicates: Vec<(FileId, u64)>) -> Details {
         let (original, jobs) = (SearchId::from_uuid(Uuid::nil()), BTreeMap::new());
-        Details { progress, duplicates, known: Known { original, repairs: Repairs::default(), jobs } }
+        Details {
+            progress,
+            duplicates,
+            known: Known { original, repairs: Repairs::default(), jobs },
+            sources: BTreeMap::new(),
+        }
     }
 
     fn completed() -> Option<Outcome> {

@@ -82,8 +82,17 @@ impl Repairs {
 
     /// This file, the one that it is read instead of, and so on: the original one last.
     pub fn earlier(&self, file: FileOf) -> Vec<FileOf> {
+        Self::chain(file, |last| self.instead_of(last))
+    }
+
+    /// This file, the one that it stands for or has mended records of, and so on: the original one last.
+    pub fn origins(&self, file: FileOf) -> Vec<FileOf> {
+        Self::chain(file, |last| self.files.iter().find(|repaired| repaired.by == last).map(|found| found.of))
+    }
+
+    fn chain(file: FileOf, before: impl Fn(FileOf) -> Option<FileOf>) -> Vec<FileOf> {
         let mut files = vec![file];
-        while let Some(earlier) = files.last().and_then(|last| self.instead_of(*last))
+        while let Some(earlier) = files.last().and_then(|last| before(*last))
             // A record that nobody has tampered with has no circle.
             && !files.contains(&earlier)
         {

@@ -114,9 +114,14 @@ async fn status(
     let (method, path) = operation;
     let path = path.replace("{project}", OURS).replace("{search}", search);
     let path = path.replace("{study}", "0-1").replace("{record}", "0-2");
+    // One that may be about to be made.
+    let path = path.replace("{export}", &Uuid::now_v7().to_string());
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
-    let repairs = path.ends_with("/repair");
-    let body = if repairs { json!({}) } else { json!(manifest("asked for by somebody")) };
+    let body = match path.rsplit('/').next() {
+        Some("repair" | "exports") => json!({}),
+        Some("sources") => json!({ "files": [] }),
+        _ => json!(manifest("asked for by somebody")),
+    };
     let asked = request(method, &path, projects, (method == "POST").then_some(&body));
     let answer = ask(function.clone(), Some(CLAIM), asked).await;
     let status = answer["statusCode"].as_u64().unwrap();
@@ -181,7 +186,7 @@ async fn no_operation_of_operators_answers_somebody_without_their_scope() {
     operations.retain(|(_, path)| path.starts_with("/admin/"));
     assert!(operations.len() >= 10, "{operations:?}");
     for (method, path) in operations {
-        let path = path.replace("{failure}", OURS).replace("{operation}", OURS);
+        let path = path.replace("{failure}", OURS).replace("{operation}", OURS).replace("{search}", OURS);
         let body = json!({ "all": true });
         for (scope, is_refused) in
             [(None, true), (Some("searches:write"), true), (Some("searches:operate"), false)]

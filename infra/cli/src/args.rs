@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use functions::start_upload::sources;
 use imports::{JobState, ProjectId};
 use jiff::SignedDuration;
+use jiff::civil::Date;
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -38,6 +40,10 @@ pub(crate) enum Command {
     Cancel(Inspect),
     /// Delete a search that has ended, with everything that it has stored
     Delete(Inspect),
+    /// Show where the files of a search come from, or say it
+    Sources(Sources),
+    /// Report what was found where and what is left of it, as PRISMA 2020 wants it
+    Prisma(Prisma),
     /// Export the unreadable records of a search to a file, which can be corrected and imported
     Quarantine(Quarantine),
     #[cfg(feature = "services")]
@@ -69,9 +75,62 @@ pub(crate) struct Import {
     #[arg(long, value_name = "NAME")]
     pub(crate) search_name: Option<String>,
     #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) trial: Trial,
+}
+
+/// Where records come from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Source {
+    /// The database or register that was searched, such as MEDLINE [default: what each file shows]
+    #[arg(long = "source", visible_alias = "database", value_name = "DATABASE")]
+    database: Option<String>,
+    /// What it was searched through, such as Ovid
+    #[arg(long, value_name = "PLATFORM")]
+    platform: Option<String>,
+    /// The date of the search, such as 2026-05-17
+    #[arg(long, value_name = "DATE")]
+    searched_on: Option<Date>,
+}
+
+impl Source {
+    /// None where nothing is said.
+    pub(crate) fn read(&self) -> Option<sources::Source> {
+        let Self { database, platform, searched_on } = self;
+        let (database, platform, searched_on) = (database.clone(), platform.clone(), *searched_on);
+        let source = sources::Source { database, platform, searched_on };
+        (source != sources::Source::default()).then_some(source)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sources {
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Say it of this file: its name, id or place; may be repeated [default: all files of the search]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Vec<String>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Take back what was said
+    #[arg(long, conflicts_with_all = ["database", "platform", "searched_on"])]
+    pub(crate) forget: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Prisma {
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// Draw the flow diagram
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) svg: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

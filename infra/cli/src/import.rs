@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
-use functions::start_upload::{Announced, Error, NewFile, NewSearch, Prepared, StartUpload};
-use imports::ProjectId;
+use functions::start_upload::{Announced, Error, NewFile, NewSearch, StartUpload};
 use imports::manifest::ManifestFault;
+use imports::{ProjectId, SearchId};
 use local::output;
 use tempfile::TempPath;
 
 use crate::report::{FileReport, Report};
 use crate::workspace::{self, Workspace};
-use crate::{args, interrupt, stdin, watch};
+use crate::{args, interrupt, sources, stdin, watch};
 
 /// A file to import.
 struct Given {
@@ -28,6 +28,9 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.place)?;
     stdin::check(&args.files, args.name.as_deref())?;
+    if let Some(fault) = args.source.read().and_then(|source| source.fault()) {
+        return Err(fault.into());
+    }
     let given: Vec<Given> = args.files.iter().map(|path| Given::of(path, &args)).collect();
     let mut files = match examine(&given) {
         Ok(files) => files,
@@ -59,7 +62,9 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     };
     let work = async {
         let uploaded = async {
-            announce_and_upload(&start, &workspace, &prepared, &paths).await?;
+            start.announce(&prepared).await?;
+            say_source(&start, &workspace, search, &args).await?;
+            upload_all(&workspace, &prepared.announced, &paths).await?;
             watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
         };
         runner.run_until(uploaded).await?
@@ -109,14 +114,17 @@ async fn spool(
     Ok((paths, temporary))
 }
 
-async fn announce_and_upload(
+/// Writes down where the files come from, if somebody has said it.
+async fn say_source(
     start: &StartUpload,
     workspace: &Workspace,
-    prepared: &Prepared,
-    paths: &[PathBuf],
+    search: SearchId,
+    args: &args::Import,
 ) -> anyhow::Result<()> {
-    start.announce(prepared).await?;
-    upload_all(workspace, &prepared.announced, paths).await
+    let Some(source) = args.source.read() else { return Ok(()) };
+    let Some(job) = workspace.jobs()?.job(search).await? else { return Ok(()) };
+    let files: Vec<_> = job.files.iter().map(|file| file.file_id).collect();
+    sources::say(start, &job, files, Some(source)).await
 }
 
 /// Uploads the files of an announced search.

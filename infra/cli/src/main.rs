@@ -6,6 +6,7 @@
 //! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and what to type then;
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `searches`, `changes`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
+//! - `sources`, `flow_chart`: where the files come from, and what a review reports of that;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `repair`: reads anew what of a search has failed;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
@@ -23,6 +24,7 @@ mod changes;
 mod end;
 mod failures;
 mod find;
+mod flow_chart;
 mod health;
 mod import;
 mod interrupt;
@@ -38,6 +40,7 @@ mod resume;
 mod searches;
 mod serve;
 mod show;
+mod sources;
 mod stdin;
 mod studies;
 mod table;
@@ -90,6 +93,8 @@ async fn main() -> ExitCode {
         Command::Changes(args) => changes::run(&args).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
+        Command::Sources(args) => sources::run(&args).await,
+        Command::Prisma(args) => sources::prisma(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

@@ -90,7 +90,7 @@ fn examine(path: &Path) -> anyhow::Result<NewFile> {
 }
 
 /// The file that a user means: by what the program calls it, its id, or its place.
-fn named(job: &Job, text: &str) -> anyhow::Result<FileId> {
+pub(crate) fn named(job: &Job, text: &str) -> anyhow::Result<FileId> {
     let names = job.file_names();
     let mut files = job.files.iter().zip(&names).zip(1..);
     let is_meant = |((file, name), place): &((&imports::JobFile, &String), usize)| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{Duplicate, FileId, Job, JobFile, Outcome, ReadStudies, Study};
+use imports::{Duplicate, FileId, Job, JobFile, Outcome, ReadStudies, Study, Tier};
 use local::output;
 use serde_json::{Value, json};
 
@@ -61,8 +61,14 @@ fn object(study: &Study, names: &Names) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(&study.reference)?;
     let file = names.of(study.file_id);
     value["source"] = json!({ "file": file, "record": study.record, "line": study.line });
-    if let Some(Duplicate { file_id, record, reason, .. }) = study.duplicate {
-        value["duplicate"] = json!({ "file": names.of(file_id), "record": record, "reason": reason });
+    if let Some(Duplicate { file_id, record, tier, reason, .. }) = study.duplicate {
+        value["duplicate"] = json!({
+            "search": study.search_id,
+            "file": names.of(file_id),
+            "record": record,
+            "tier": tier,
+            "reason": reason,
+        });
     }
     Ok(value)
 }
@@ -82,8 +88,9 @@ fn in_one_line(study: &Study, names: &Names) -> String {
         None => said.push(title),
     }
     let duplicate =
-        study.duplicate.map_or_else(String::new, |Duplicate { file_id, record, reason, .. }| {
-            format!(" [duplicate of record {record} of {}: {reason}]", names.of(file_id))
+        study.duplicate.map_or_else(String::new, |Duplicate { file_id, record, tier, reason, .. }| {
+            let likely = if tier == Tier::Certain { "" } else { "likely " };
+            format!(" [{likely}duplicate of record {record} of {}: {reason}]", names.of(file_id))
         });
     format!("{:>6}  {}{duplicate}", study.record, said.join(" "))
 }

@@ -1,6 +1,10 @@
 import { mount } from 'svelte';
 import './page.css';
+import { signIn } from './api/sign-in';
 import App from './App.svelte';
+import Refused from './parts/Refused.svelte';
 
 const target = document.getElementById('app');
-if (target) mount(App, { target });
+const why = await signIn();
+if (target && why) mount(Refused, { target, props: { why } });
+else if (target) mount(App, { target });

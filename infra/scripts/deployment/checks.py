@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Client, Json, Stack
 from scripts.errors import check
+from scripts.page import DIST, Page, objects
 
 
 def check_stack(stack: Stack) -> None:
@@ -57,3 +58,29 @@ def check_routes(stack: Stack) -> None:
 
 def open_routes(routes: Sequence[Json]) -> list[str]:
     return [one["RouteKey"] for one in routes if one.get("AuthorizationType", "NONE") == "NONE"]
+
+
+def check_page(stack: Stack, page: Page) -> None:
+    """The page's files are as `serve` answers with them, and CloudFront hands the rest on to the API."""
+    s3 = stack.client("s3")
+    for wanted in objects(DIST, page.sign_in):
+        found = s3.get_object(Bucket=page.bucket, Key=wanted["Key"])
+        check(found["Body"].read() == wanted["Body"], f"{wanted['Key']} has other bytes")
+        for name in ("ContentType", "CacheControl", "ContentEncoding"):
+            check(found.get(name) == wanted.get(name), f"{wanted['Key']} has {name} {found.get(name)}")
+    block = s3.get_public_access_block(Bucket=page.bucket)["PublicAccessBlockConfiguration"]
+    check(all(block.values()), "the bucket of the page is not private")
+    answer = stack.client("cloudfront").get_distribution_config(Id=page.distribution)
+    config = answer["DistributionConfig"]
+    check(config["DefaultRootObject"] == "index.html", "the page is not what its name answers with")
+    paths = {one["PathPattern"] for one in config["CacheBehaviors"]["Items"]}
+    missing = {"/projects/*", "/admin/*", "/config.json"} - paths
+    check(not missing, f"CloudFront does not hand on {missing}")
+    check_routes_want_tokens(stack)
+
+
+def check_routes_want_tokens(stack: Stack) -> None:
+    [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
+    routes = stack.client("apigatewayv2").get_routes(ApiId=api_id)["Items"]
+    others = [one["RouteKey"] for one in routes if one.get("AuthorizationType") != "JWT"]
+    check(not others, f"these routes want no token: {others}")

@@ -33,8 +33,10 @@ def lifecycle(stack: Stack) -> list[str]:
         except s3.exceptions.ClientError as error:
             check(error.response["Error"]["Code"] == "NoSuchLifecycleConfiguration", f"{bucket}: {error}")
             abort = {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1}}
-            rule = {"ID": "clean-up", "Status": "Enabled", "Filter": {}, **abort}
-            s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": [rule]})
+            clean_up = {"ID": "clean-up", "Status": "Enabled", "Filter": {}, **abort}
+            ends = {"Filter": {"Prefix": "exports/"}, "Expiration": {"Days": 1}}
+            rules = [clean_up, {"ID": "exports", "Status": "Enabled", **ends}]
+            s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
             filled.append(bucket)
     return filled
 

@@ -117,8 +117,25 @@ def buckets(stack: Stack) -> Resources:
     s3 = stack.client("s3")
     for logical, bucket in stack.of_type("AWS::S3::Bucket").items():
         told = s3.get_bucket_notification_configuration(Bucket=bucket).get("LambdaFunctionConfigurations", [])
-        notification = {"LambdaConfigurations": [notified(one) for one in told]}
-        yield logical, {"Type": "AWS::S3::Bucket", "Properties": {"NotificationConfiguration": notification}}
+        properties: Json = {"LifecycleConfiguration": {"Rules": lifecycle(s3, bucket)}}
+        if told:
+            properties["NotificationConfiguration"] = {
+                "LambdaConfigurations": [notified(one) for one in told]
+            }
+        yield logical, {"Type": "AWS::S3::Bucket", "Properties": properties}
+
+
+def lifecycle(s3: Client, bucket: str) -> list[Json]:
+    """The rules as a template has them, as far as the checks ask."""
+    rules = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+    return [
+        {
+            "Status": rule["Status"],
+            "Prefix": rule.get("Filter", {}).get("Prefix", rule.get("Prefix", "")),
+            "ExpirationInDays": rule.get("Expiration", {}).get("Days"),
+        }
+        for rule in rules
+    ]
 
 
 def notified(configuration: Json) -> Json:

@@ -79,14 +79,24 @@ class Stack:
         )
         self.parameters["MongoSecretArn"] = secret["ARN"]
         self.parameters["MongoDatabase"] = self.database
-        overrides = ["--parameter-overrides", *(f"{name}={value}" for name, value in self.parameters.items())]
-        bucket = f"{self.name}-code"
-        self.client("s3").create_bucket(Bucket=bucket)
+        self.client("s3").create_bucket(Bucket=self.code)
         self.sam("validate", "--lint")
-        self.sam("build", *overrides)
-        place = ["--stack-name", self.name, "--s3-bucket", bucket, "--no-resolve-s3"]
+        self.sam("build", *self.overrides())
+        self.update()
+
+    @property
+    def code(self) -> str:
+        """The bucket of the programs."""
+        return f"{self.name}-code"
+
+    def overrides(self) -> list[str]:
+        return ["--parameter-overrides", *(f"{name}={value}" for name, value in self.parameters.items())]
+
+    def update(self) -> None:
+        """Deploys what is built, with the parameters as they are."""
+        place = ["--stack-name", self.name, "--s3-bucket", self.code, "--no-resolve-s3"]
         unasked = ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"]
-        self.sam("deploy", *place, *unasked, *overrides)
+        self.sam("deploy", *place, *unasked, *self.overrides())
         self.resources = self.read_resources()
 
     def read_resources(self) -> dict[str, Resource]:

@@ -101,9 +101,13 @@ class Reading(unittest.TestCase):
         deployed.of_type = lambda kind: {"Uploads": "si-uploads"} if kind == "AWS::S3::Bucket" else {}
         s3 = deployed.client.return_value
         s3.get_bucket_notification_configuration.return_value = {}
+        rule = {"Status": "Enabled", "Filter": {"Prefix": "exports/"}, "Expiration": {"Days": 1}}
+        s3.get_bucket_lifecycle_configuration.return_value = {"Rules": [rule]}
         s3.list_event_source_mappings.return_value = {"EventSourceMappings": []}
         found = reading.template(deployed)
         self.assertEqual(found["Resources"]["Uploads"]["Properties"]["BucketName"], "si-uploads")
+        [ends] = found["Resources"]["Uploads"]["Properties"]["LifecycleConfiguration"]["Rules"]
+        self.assertEqual(ends, {"Status": "Enabled", "Prefix": "exports/", "ExpirationInDays": 1})
         self.assertEqual(found["Parameters"]["Architecture"], {"Default": "x86_64"})
         self.assertEqual(list(found["Resources"]), ["Uploads", "HttpApiStage"])
 

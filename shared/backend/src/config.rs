@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Allowance;
-use imports::{Deadlines, ObjectKey, ProjectId, Settings};
+use imports::{Deadlines, ObjectKey, ProjectId, Settings, exports};
 use outbox::Policy;
 use uuid::Uuid;
 
@@ -320,8 +320,11 @@ impl Config {
             key_prefix: reader.read(
                 "KEY_PREFIX",
                 default.key_prefix,
-                |prefix: &String| ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS,
-                "text of at most 621 bytes, so that keys have room for names of 255",
+                |prefix: &String| {
+                    ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS
+                        && !prefix.starts_with(exports::PREFIX)
+                },
+                "text of at most 621 bytes, so that keys have room for names of 255, and not below exports/",
             ),
             max_file_bytes: reader.read(
                 "MAX_FILE_BYTES",
@@ -476,6 +479,7 @@ mod tests {
         let read = |prefix: &str| Config::from_pairs(pairs(&[("SEARCH_IMPORT_KEY_PREFIX", prefix)]));
         assert!(read(&"x".repeat(621)).is_ok());
         assert!(read(&"x".repeat(622)).unwrap_err().to_string().contains("at most 621 bytes"));
+        assert!(read("exports/mine/").unwrap_err().to_string().contains("not below exports/"));
     }
 
     #[test]

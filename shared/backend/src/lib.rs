@@ -174,6 +174,7 @@ pub fn embedded(
         objects: store.clone(),
         bucket: Ok(store.clone()),
         uploads: Ok(store.clone()),
+        exports: Ok(store.clone()),
         settings: config.settings(),
     };
     Backend { ports, config }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws::queues::Queues;
 use imports::Ports;
-use imports::ports::{BUCKET, OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use imports::queues::QUEUES;
 use messages::{Host, Observe, Queue, QueueSpec};
 use saga::{Function, Service};
@@ -20,7 +20,7 @@ pub fn settings(service: Service) -> &'static [&'static str] {
         }
         Service::LEDGER | Service::TOKENS => &[aws::ledger::LEDGER_TABLE],
         Service::PROCESSED => &[aws::ledger::PROCESSED_TABLE],
-        BUCKET | UPLOADS => &[s3::UPLOAD_BUCKET],
+        BUCKET | UPLOADS | EXPORTS | LINKS => &[s3::UPLOAD_BUCKET],
         _ => &[],
     }
 }
@@ -43,7 +43,7 @@ fn missing<'a>(
             services.ledger_table.is_some() || config.mode == Mode::Optimistic
         }
         Service::PROCESSED => services.processed_table.is_some(),
-        BUCKET | UPLOADS => services.upload_bucket.is_some(),
+        BUCKET | UPLOADS | EXPORTS | LINKS => services.upload_bucket.is_some(),
         // Each event says itself where its object is.
         OBJECTS => true,
         _ => false,

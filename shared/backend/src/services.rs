@@ -49,7 +49,8 @@ pub(crate) async fn open(
         library,
         objects: Arc::new(objects),
         bucket: uploads.clone().map(|uploads| Arc::new(uploads) as _),
-        uploads: uploads.map(|uploads| Arc::new(uploads) as _),
+        uploads: uploads.clone().map(|uploads| Arc::new(uploads) as _),
+        exports: uploads.map(|uploads| Arc::new(uploads) as _),
         settings: config.settings(),
     };
     Ok(Backend { ports, config })

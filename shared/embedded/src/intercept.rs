@@ -118,7 +118,7 @@ pub enum Call {
     StudiesRead,
     /// [`imports::ReadStudies::quarantined`].
     StudiesQuarantined,
-    /// [`imports::ReadStudies::identities`].
+    /// [`imports::ReadStudies::identities`] and [`imports::ReadStudies::identities_of`].
     StudiesIdentities,
     /// [`imports::ReadStudies::parsed`].
     StudiesParsed,
@@ -136,6 +136,10 @@ pub enum Call {
     ObjectsFind,
     /// [`imports::FindObjects::remove`].
     ObjectsRemove,
+    /// [`imports::KeepExports::keep`].
+    ExportsKeep,
+    /// [`imports::KeepExports::link`].
+    ExportsLink,
 }
 
 /// Called around every call of a port. One that never returns stops the caller at that point for good, like a crash.

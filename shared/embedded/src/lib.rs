@@ -30,13 +30,14 @@
 //! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies` (`rows`), `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
-//! - `objects`, `upload`, `notification`: what S3 does;
+//! - `objects`, `upload`, `exports`, `notification`: what S3 does;
 //! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
 //! - `failures`: what was given up, and what somebody did about it;
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
 
 mod engine;
+mod exports;
 mod failures;
 mod fault;
 mod folder;

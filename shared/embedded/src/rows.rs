@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId};
+use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId, Tier};
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::de::DeserializeOwned;
@@ -137,27 +137,37 @@ pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> R
 /// The number of the file that the first two parameters name.
 const SOURCE: &str = "(SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
 
-/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
-const MARK: &str = "INSERT INTO mark (source, record, original, position, original_record, reason)
-    SELECT source, record, ?3, ?4, ?5, ?6 FROM study WHERE source = ?1 AND record = ?2
+/// Only a mark that ranks below it is replaced: [`Duplicate::rank`].
+const MARK: &str = "INSERT INTO mark (source, record, original, position, original_record, reason, tier)
+    SELECT source, record, ?3, ?4, ?5, ?6, ?7 FROM study WHERE source = ?1 AND record = ?2
     ON CONFLICT DO UPDATE SET original = excluded.original, position = excluded.position,
-      original_record = excluded.original_record, reason = excluded.reason
-    WHERE (mark.position, mark.original_record, mark.reason)
-      > (excluded.position, excluded.original_record, excluded.reason)";
+      original_record = excluded.original_record, reason = excluded.reason, tier = excluded.tier
+    WHERE (-mark.tier, mark.position, mark.original_record)
+      > (-excluded.tier, excluded.position, excluded.original_record)";
+
+/// A tier as a number, the surest last.
+fn number(tier: Tier) -> u8 {
+    match tier {
+        Tier::Possible => 1,
+        Tier::Likely => 2,
+        Tier::Certain => 3,
+    }
+}
 
 pub(crate) fn mark(db: &Connection, marks: &[Mark]) -> Result<(), Fault> {
     let mut statement = db.prepare_cached(MARK)?;
     for Mark { search_id, file_id, record, duplicate } in marks {
         let of = source(db, *search_id, *file_id, None)?;
         let original = source(db, *search_id, duplicate.file_id, None)?;
-        let Duplicate { position, record: earlier, reason, .. } = duplicate;
-        statement.execute(params![of, int(*record), original, position, int(*earlier), json(reason)?])?;
+        let Duplicate { position, record: earlier, tier, reason, .. } = duplicate;
+        let (earlier, reason) = (int(*earlier), json(reason)?);
+        statement.execute(params![of, int(*record), original, position, earlier, reason, number(*tier)])?;
     }
     Ok(())
 }
 
 pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier
     FROM source
     JOIN study ON study.source = source.seq
     LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record
@@ -165,7 +175,7 @@ pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.proje
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
 /// The order of the tables is said, as SQLite cannot know that marks are rare.
 pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier
     FROM source
     CROSS JOIN mark ON mark.source = source.seq
     CROSS JOIN study ON study.source = mark.source AND study.record = mark.record
@@ -174,6 +184,8 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
 pub(crate) const IDENTITIES: &str = "SELECT record, study FROM study
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
+pub(crate) const IDENTITY: &str = "SELECT study FROM study
+    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record = ?3";
 pub(crate) const QUARANTINED: &str = "SELECT quarantined FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
@@ -234,7 +246,7 @@ impl Page {
     pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
         self.rows(db, IDENTITIES, 1, usize::MAX, |row| {
             let Read { reference, .. } = said(row, 1)?;
-            Ok(Identity::of(uint(row.get(0)?), reference))
+            Ok(Identity::of(uint(row.get(0)?), &reference))
         })
     }
 
@@ -265,10 +277,33 @@ impl Page {
     fn duplicate(self, row: &Row<'_>) -> Result<Option<Duplicate>, Fault> {
         let Some(file) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
         let (file_id, record) = (FileId::from_uuid(parse("file id", &file)?), uint(row.get(4)?));
-        let reason = said(row, 5)?;
+        let (position, reason) = (row.get(3)?, said(row, 5)?);
+        let tiers = [Tier::Possible, Tier::Likely, Tier::Certain];
+        let stored: u8 = row.get(9)?;
+        let tier = tiers.into_iter().find(|tier| number(*tier) == stored).unwrap_or(Tier::Certain);
         let of = StudyId::of(self.search, file_id, record);
-        Ok(Some(Duplicate { of, file_id, position: row.get(3)?, record, reason }))
+        Ok(Some(Duplicate { of, file_id, position, record, tier, reason }))
     }
+}
+
+/// What some studies of a file are recognised by.
+pub(crate) fn identities_of(
+    db: &Connection,
+    search: SearchId,
+    file: FileId,
+    records: &[u64],
+) -> Result<Vec<Identity>, Fault> {
+    let (search, file) = (search.to_string(), file.to_string());
+    let mut statement = db.prepare_cached(IDENTITY)?;
+    let mut found = Vec::new();
+    for record in records {
+        let mut rows = statement.query(params![search, file, int(*record)])?;
+        if let Some(row) = rows.next()? {
+            let Read { reference, .. } = said(row, 0)?;
+            found.push(Identity::of(*record, &reference));
+        }
+    }
+    Ok(found)
 }
 
 pub(crate) fn duplicates(db: &Connection, search: SearchId, file: FileId) -> Result<u64, Fault> {

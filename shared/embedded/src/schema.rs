@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -47,6 +47,7 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("bytes.sql"),
     include_str!("failures.sql"),
     include_str!("changes.sql"),
+    include_str!("tiers.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

@@ -126,6 +126,18 @@ impl ReadStudies for Store {
         self.look(Call::StudiesIdentities, doing, move |db| page.identities(db)).await
     }
 
+    async fn identities_of(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+    ) -> Result<Vec<Identity>, StoreError> {
+        let doing = format!("reading what some studies of file {file} of search {search} are recognised by");
+        let records = records.to_vec();
+        let work = move |db: &Connection| rows::identities_of(db, search, file, &records);
+        self.look(Call::StudiesIdentities, doing, work).await
+    }
+
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
         let doing = format!("reading which files of search {search} were read");
         let work = move |db: &Connection| {

@@ -1,5 +1,6 @@
 //! Taking an upload: what S3 does with a presigned POST, notification included.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -126,13 +127,19 @@ impl Store {
                 return Err(error);
             }
         };
-        self.keep(name, key, grant, size_bytes).await?;
+        let (doing, now) = (format!("storing {}", nickname(&key)), self.now());
+        let row = move |db: &Connection| insert_object(db, &key, &grant, name, size_bytes, now);
+        if !self.keep(name, doing, row).await? {
+            // Another upload with the same form was faster.
+            return Err(UploadError::Used);
+        }
+        self.sends().tell();
         Ok(size_bytes)
     }
 
     /// A host that repeats its ids after a restart, as one for tests does, must not make one object's bytes
     /// another's.
-    fn free_name(&self) -> ObjectName {
+    pub(crate) fn free_name(&self) -> ObjectName {
         loop {
             let name = ObjectName::new(self.host().fresh_id());
             let (stored, unfinished) = self.folder().object(name);
@@ -162,23 +169,23 @@ impl Store {
     /// First the bytes, then the row that names them, and last the file's own name. So a crash leaves either a file
     /// that is evidently unfinished, which [`Store::recover`] removes, or one that the row names, to which it gives its
     /// name; and never a row without its file, or an object's file that has to be deleted because no row names it.
-    async fn keep(&self, name: ObjectName, key: String, grant: Grant, size: u64) -> Result<(), UploadError> {
-        let doing = format!("storing {}", nickname(&key));
+    ///
+    /// `row` stores the row, or answers that it is not to be stored; then the file goes.
+    pub(crate) async fn keep<F>(&self, name: ObjectName, doing: String, row: F) -> Result<bool, StoreError>
+    where
+        F: FnOnce(&Connection) -> Result<bool, Fault> + Send + 'static,
+    {
         let (stored, unfinished) = self.folder().object(name);
         let flushed = flush_folder(&self.folder().objects()).await;
         flushed.map_err(|error| StoreError::unavailable(doing.clone(), error))?;
-        let now = self.now();
-        let work = move |db: &Connection| insert_object(db, &key, &grant, name, size, now);
-        if !self.engine().write(doing, work).await? {
-            // Another upload with the same form was faster.
+        if !self.engine().write(doing, row).await? {
             remove(&unfinished).await;
-            return Err(UploadError::Used);
+            return Ok(false);
         }
         if let Err(error) = tokio::fs::rename(&unfinished, &stored).await {
             tracing::debug!(path = %unfinished.display(), %error, "a stored file keeps the name of an unfinished one");
         }
-        self.sends().tell();
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -235,11 +242,23 @@ fn insert_object(
     if find(db, key)?.is_some() {
         return Ok(false);
     }
-    db.prepare_cached("INSERT INTO object (key, file, size_bytes, metadata) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, file.to_string(), int(size_bytes), crate::value::json(&grant.metadata)?])?;
+    insert_row(db, key, file, size_bytes, &grant.metadata)?;
     let sequencer = db.last_insert_rowid();
     let body = notification(key, size_bytes, sequencer, now);
     let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
     Ok(true)
+}
+
+/// What is known of an object.
+pub(crate) fn insert_row(
+    db: &Connection,
+    key: &str,
+    file: ObjectName,
+    size_bytes: u64,
+    metadata: &BTreeMap<String, String>,
+) -> Result<(), Fault> {
+    db.prepare_cached("INSERT INTO object (key, file, size_bytes, metadata) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![key, file.to_string(), int(size_bytes), crate::value::json(metadata)?])?;
+    Ok(())
 }

@@ -6,6 +6,7 @@ use messages::{Token, messages};
 use saga::SAGA;
 use serde::{Deserialize, Serialize};
 
+use crate::exports::ExportId;
 use crate::ids::{FileId, ProjectId, TimeoutId};
 use crate::job::Counts;
 use crate::key::ObjectKey;
@@ -45,6 +46,8 @@ messages! {
         LookForUploads(LookForUploads) = 1,
         /// Take back what is stored of a search's files.
         TakeBackFiles(TakeBackFiles) = 1,
+        /// Make an export of a search's studies.
+        MakeExport(MakeExport) = 1,
     }
 }
 
@@ -169,7 +172,7 @@ impl ParseCommand {
     pub fn earlier_reply_token(&self) -> Option<Token> {
         match self {
             Self::StartParsing(command) => command.reply_token.clone(),
-            Self::LookForUploads(_) | Self::TakeBackFiles(_) => None,
+            Self::LookForUploads(_) | Self::TakeBackFiles(_) | Self::MakeExport(_) => None,
         }
     }
 }
@@ -212,6 +215,17 @@ pub struct TakeBackFiles {
     pub files: BTreeSet<FileId>,
     /// Whether the search is to be forgotten: its uploaded files go too, and readers see it no more.
     pub forget: bool,
+}
+
+/// See [`ParseCommand::MakeExport`]. Nobody waits for an answer: whoever has asked looks for the object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MakeExport {
+    /// The review that the search is for.
+    pub project_id: ProjectId,
+    /// Names the object.
+    pub export_id: ExportId,
+    /// The files whose studies it has; all of them were read to their end.
+    pub files: BTreeSet<FileId>,
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use saga::{Engine, Missing, Service};
 
+use crate::exports::KeepExports;
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
 use crate::key::ObjectKey;
 use crate::manifest::{ManifestLimits, UploadMetadata};
@@ -23,6 +24,11 @@ pub const OBJECTS: Service = Service("objects");
 pub const BUCKET: Service = Service("bucket");
 /// The uploaded files, which a function makes upload forms for.
 pub const UPLOADS: Service = Service("uploads");
+
+/// The exports, which a function makes.
+pub const EXPORTS: Service = Service("exports");
+/// The exports, which a function gives out links to.
+pub const LINKS: Service = Service("links");
 
 /// How many unreadable records of a file are kept: more than anybody corrects by hand.
 pub const KEPT_UNREADABLE: u64 = 10_000;
@@ -40,6 +46,8 @@ pub struct Ports {
     pub bucket: Result<Arc<dyn FindObjects>, Missing>,
     /// Makes forms for uploading a file.
     pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
+    /// Keeps exports.
+    pub exports: Result<Arc<dyn KeepExports>, Missing>,
     /// The application's limits and key prefix.
     pub settings: Settings,
 }

@@ -135,8 +135,8 @@ pub trait WriteStudies: Send + Sync {
     /// When the store does not answer.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
-    /// Marks duplicates, at most some thousand. A mark replaces only one of a later study, or of the same study for a
-    /// less reliable reason; so marks may come again, in any order, and from several workers.
+    /// Marks duplicates, at most some thousand. A mark replaces only one that is less sure, or as sure and of a later study
+    /// ([`Duplicate::rank`]); so marks may come again, in any order, and from several workers.
     ///
     /// # Errors
     /// When the store does not answer; some of them may be stored.
@@ -207,6 +207,17 @@ pub trait ReadStudies: Send + Sync {
         file: FileId,
         after: u64,
         limit: usize,
+    ) -> Result<Vec<Identity>, StoreError>;
+
+    /// What these studies of a file are recognised by, at most some thousand. Those that are not stored are left out.
+    ///
+    /// # Errors
+    /// As [`ReadStudies::studies`].
+    async fn identities_of(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
     ) -> Result<Vec<Identity>, StoreError>;
 
     /// The files of a search that were read to their end, in their order.

@@ -1,7 +1,7 @@
 //! Files that were read to their end, and the marks of duplicates, which need to know them.
 
 use futures::TryStreamExt;
-use imports::{Fenced, FileId, Mark, ParsedFile, SearchId, StudyId};
+use imports::{Fenced, FileId, Mark, ParsedFile, SearchId, StudyId, Tier};
 use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
@@ -68,20 +68,25 @@ pub(crate) async fn mark(mongo: &Mongo, marks: &[Mark]) -> Result<(), Fault> {
     mongo.update(collections::STUDY, statements).await?.expect_none_taken()
 }
 
-/// Only a mark of a later study is replaced, or a less reliable one. The names of reasons are in their order.
+/// Only a mark that ranks below it is replaced: [`imports::Duplicate::rank`].
 fn statement(mark: &Mark) -> Result<Statement, Fault> {
-    let (position, record) = (format!("{DUPLICATE}.position"), format!("{DUPLICATE}.record"));
+    let field = |name: &str| format!("{DUPLICATE}.{name}");
+    let (position, record, tier) = (field("position"), field("record"), field("tier"));
     let (new_position, new_record) = (int(mark.duplicate.position), int(mark.duplicate.record));
-    let reason = format!("{DUPLICATE}.reason");
-    let new_reason = to_bson(&mark.duplicate.reason)?;
-    let later = [
+    // Marks of releases before have no tier, and are certain.
+    let (as_sure, less_sure) = match mark.duplicate.tier {
+        Tier::Certain => (doc! { "$nin": ["likely", "possible"] }, doc! { "$in": ["likely", "possible"] }),
+        Tier::Likely => (doc! { "$eq": "likely" }, doc! { "$eq": "possible" }),
+        Tier::Possible => (doc! { "$eq": "possible" }, doc! { "$in": [] }),
+    };
+    let below = [
         doc! { DUPLICATE: { "$exists": false } },
-        doc! { &position: { "$gt": new_position } },
-        doc! { &position: new_position, &record: { "$gt": new_record } },
-        doc! { &position: new_position, &record: new_record, &reason: { "$gt": new_reason } },
+        doc! { &tier: less_sure },
+        doc! { &tier: as_sure.clone(), &position: { "$gt": new_position } },
+        doc! { &tier: as_sure, &position: new_position, &record: { "$gt": new_record } },
     ];
     Ok(Statement {
-        filter: doc! { ID: StudyId::of(mark.search_id, mark.file_id, mark.record).key(), "$or": later.to_vec() },
+        filter: doc! { ID: StudyId::of(mark.search_id, mark.file_id, mark.record).key(), "$or": below.to_vec() },
         pipeline: vec![doc! { "$set": { DUPLICATE: literal(to_bson(&mark.duplicate)?) } }],
         upsert: false,
     })

@@ -67,16 +67,33 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
 
 /// A study of which only some fields were asked for.
 fn decode_identity(stored: &Document) -> Result<Identity, String> {
-    Ok(Identity::of(count_field(stored, RECORD)?, serde_field::<Reference>(stored, REFERENCE)?))
+    Ok(Identity::of(count_field(stored, RECORD)?, &serde_field::<Reference>(stored, REFERENCE)?))
 }
 
-/// What a study is recognised by, and nothing of the rest, which is most of it.
+/// What a study is recognised by, and nothing of the rest.
 fn identity_fields() -> Document {
-    let mut fields = doc! { RECORD: 1, format!("{REFERENCE}.authors"): { "$slice": 1 } };
-    for field in ["title", "year", "doi", "pmid"] {
-        fields.insert(format!("{REFERENCE}.{field}"), 1);
-    }
+    let of_reference = [
+        "title", "authors", "year", "journal", "volume", "issue", "pages", "doi", "pmid", "abstract", "extra",
+    ];
+    let mut fields = doc! { RECORD: 1 };
+    fields.extend(of_reference.map(|field| (format!("{REFERENCE}.{field}"), Bson::Int32(1))));
     fields
+}
+
+/// What some studies of a file are recognised by.
+async fn identities_of(
+    mongo: &Mongo,
+    (search, file): (SearchId, FileId),
+    records: &[u64],
+) -> Result<Vec<Identity>, Fault> {
+    let ids: Vec<Bson> = records.iter().map(|record| StudyId::of(search, file, *record).key()).collect();
+    let studies = mongo.collection(collections::STUDY);
+    let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields()).await?;
+    let decode = async |stored: Document| {
+        decode_identity(&stored)
+            .map_err(|why| Fault::foreign(collections::STUDY, stored.get(ID), "a study", &why))
+    };
+    found.map_err(Fault::from).and_then(decode).try_collect().await
 }
 
 /// A record is a study or quarantined, so the same rule gives an id to both.
@@ -239,6 +256,16 @@ impl ReadStudies for Mongo {
         let work = page(self, &IDENTITIES, (search, file), Room { after, limit, bytes: usize::MAX });
         let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
         self.call(doing, work).await
+    }
+
+    async fn identities_of(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+    ) -> Result<Vec<Identity>, StoreError> {
+        let doing = format!("reading what some studies of file {file} of search {search} are recognised by");
+        self.call(doing, identities_of(self, (search, file), records)).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {

@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, ops::Range, panic, thread};
 
 use crate::{
-    Format, Outcome, Quarantine, Record,
+    Format, Outcome, Quarantine, Record, Reference,
     encoding::{decode, decode_for_display},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
@@ -21,6 +21,8 @@ pub(crate) struct Found {
     pub(crate) bytes: Range<u64>,
     /// Where it is in the buffer.
     pub(crate) text: Range<usize>,
+    /// What follows it in the buffer, as far as that may matter.
+    pub(crate) ahead: Range<usize>,
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
@@ -30,7 +32,7 @@ pub(crate) struct Found {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch<'a> {
     pub(crate) format: Format,
-    pub(crate) header: Option<&'a read::Header>,
+    pub(crate) context: Option<&'a read::Context>,
     pub(crate) buffer: &'a [u8],
     pub(crate) threads: NonZeroUsize,
 }
@@ -66,14 +68,25 @@ impl Batch<'_> {
         found.iter().map(|found| self.outcome(found))
     }
 
+    /// Reads a record from whose text so many control characters were dropped.
+    fn reference(&self, text: &str, dropped: usize, ahead: read::Ahead<'_>) -> Result<Reference, String> {
+        let mut reference = read::read(self.format, self.context, text, ahead)?;
+        if dropped > 0 {
+            let said = format!("control characters were dropped: {dropped}");
+            reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(said);
+        }
+        Ok(reference)
+    }
+
     fn outcome(&self, found: &Found) -> Outcome {
         let &Found { number, line, fault, legacy, .. } = found;
         let (text, bytes) = (&self.buffer[found.text.clone()], found.bytes.clone());
+        let ahead = read::Ahead { bytes: &self.buffer[found.ahead.clone()], legacy };
         let read = match fault {
             Some(fault) => Err(fault.to_owned()),
             None => decode(text, legacy)
                 .map_err(str::to_owned)
-                .and_then(|text| read::read(self.format, self.header, &text)),
+                .and_then(|(text, dropped)| self.reference(&text, dropped, ahead)),
         };
         match read {
             Ok(reference) => Outcome::Read(Record { number, line, bytes, reference }),

@@ -12,7 +12,7 @@ use crate::{
 /// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
 /// a reader of another version does not go on where one of this version was, since its records would be counted
 /// otherwise.
-pub const READER_VERSION: u32 = 1;
+pub const READER_VERSION: u32 = 2;
 
 /// A place between two records, and what a reader has to know to go on from there. It can be stored.
 ///
@@ -27,6 +27,9 @@ pub struct Checkpoint {
     pub(crate) records: u64,
     /// How many of them were quarantined.
     pub(crate) quarantined: u64,
+    /// How many of them have no title. Readers before version 2 did not count them.
+    #[serde(default)]
+    pub(crate) untitled: u64,
     pub(crate) format: Format,
     pub(crate) format_certainty: Certainty,
     pub(crate) encoding: Encoding,
@@ -34,7 +37,7 @@ pub struct Checkpoint {
     pub(crate) legacy: LegacyState,
     /// What the splitter knows besides the text that follows: the header row, or the elements around the records.
     pub(crate) carried: Vec<Bytes>,
-    /// The header row as it was decoded.
+    /// The header row, or the definitions of abbreviations, as decoded.
     pub(crate) header: Option<String>,
 }
 

@@ -38,11 +38,15 @@ impl Around {
     fn of(detected: &Detected, frame: &Frame) -> Self {
         let encode = |text: &[u8]| encoded(text, detected.encoding);
         let (opening, after_each) = match detected.format {
-            Format::Csv { .. } | Format::EndNoteXml | Format::PubMedXml => (frame.first, "\n"),
+            Format::Csv { .. }
+            | Format::EndNoteXml
+            | Format::PubMedXml
+            | Format::EuropePmcXml
+            | Format::JatsXml => (frame.first, "\n"),
+            // Two blank lines are between its records.
+            Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),
             // In the other formats, text before the records is not needed.
-            Format::Ris | Format::Nbib | Format::BibTex | Format::WebOfScience => {
-                (detected.mark_length as u64, "\n\n")
-            }
+            _ => (detected.mark_length as u64, "\n\n"),
         };
         Self { opening, after_each: encode(after_each.as_bytes()), closing: encode(&frame.closing) }
     }

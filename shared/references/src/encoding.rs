@@ -166,22 +166,38 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// The text of one record, decoded from `legacy` where it is not UTF-8.
+/// The text of one record, decoded from `legacy` where it is not UTF-8, and how many control characters were dropped from
+/// it.
 ///
 /// # Errors
 /// A reason to quarantine the record.
 pub(crate) fn decode<'a>(
     bytes: &'a [u8],
     legacy: &'static encoding_rs::Encoding,
-) -> Result<Cow<'a, str>, &'static str> {
+) -> Result<(Cow<'a, str>, usize), &'static str> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => legacy.decode_without_bom_handling(bytes).0,
     };
-    if may_be_unprintable(text.as_bytes()) && text.contains(is_unprintable) {
+    if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
+        return Ok((text, 0));
+    }
+    // A few control characters slip into text; many, a NUL, or what an encoding leaves undefined means that it is none.
+    let controls = text.chars().filter(|c| is_unprintable(*c)).count();
+    if text.contains(|c| is_unprintable(c) && !is_control(c))
+        || controls > MOST_CONTROLS.max(text.len() / 500)
+    {
         return Err("it contains bytes that are not text in UTF-8 or any likely older encoding");
     }
-    Ok(text)
+    Ok((Cow::Owned(text.replace(is_control, "")), controls))
+}
+
+/// Most control characters in a short record that is still text.
+const MOST_CONTROLS: usize = 4;
+
+/// Control characters that are dropped from text.
+fn is_control(c: char) -> bool {
+    matches!(c, '\u{1}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
 }
 
 /// Text to show for a record that may not be text.
@@ -190,7 +206,7 @@ pub(crate) fn decode_for_display<'a>(
     legacy: &'static encoding_rs::Encoding,
 ) -> Cow<'a, str> {
     match decode(bytes, legacy) {
-        Ok(text) => text,
+        Ok((text, _)) => text,
         Err(_) => String::from_utf8_lossy(bytes),
     }
 }
@@ -218,8 +234,10 @@ mod tests {
 
     #[test]
     fn a_record_is_utf8_or_printable_windows_1252_or_refused() {
-        assert_eq!(decode("Müller".as_bytes(), WINDOWS_1252).unwrap(), "Müller");
-        assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap(), "Müller – café");
+        assert_eq!(decode("Müller".as_bytes(), WINDOWS_1252).unwrap().0, "Müller");
+        assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap().0, "Müller – café");
+        assert_eq!(decode(b"300\x0F to 900\x0FC", WINDOWS_1252).unwrap(), ("300 to 900C".into(), 2));
+        assert!(decode(b"a\x01\x02\x03\x04\x05", WINDOWS_1252).is_err());
         assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
         assert!(decode(b"a\0b", WINDOWS_1252).is_err());
     }

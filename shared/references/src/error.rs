@@ -47,6 +47,12 @@ pub enum Error {
         /// `"RIS (no line begins a record with TY)"`.
         closest: Vec<&'static str>,
     },
+    /// A table without a column for titles.
+    #[error("the table has no column for titles; call one \"Title\" (its columns are {})", Columns(columns))]
+    Untitled {
+        /// The names of its columns.
+        columns: Vec<String>,
+    },
     /// An XML document with a document type declaration.
     #[error("the XML declares a DOCTYPE, which is refused because it can define entities{}", Hint(*.name))]
     Doctype {
@@ -71,6 +77,19 @@ pub enum Error {
         /// What is wrong, in words.
         what: &'static str,
     },
+    /// A file most of whose records have no title.
+    #[error(
+        "{} of its {} records have no title (read as {format}); export them with their titles, or in another format",
+        Grouped(*untitled), Grouped(*records)
+    )]
+    UntitledRecords {
+        /// How many have none.
+        untitled: u64,
+        /// How many records the file has.
+        records: u64,
+        /// The format it was read as.
+        format: Format,
+    },
     /// A file of a known format without any records.
     #[error("it contains no records (read as {format})")]
     NoRecords {
@@ -79,7 +98,7 @@ pub enum Error {
     },
 }
 
-/// The formats a reviewer can export instead, for messages.
+/// The formats that most databases export, for messages.
 const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 
 /// A number of bytes for people: exact multiples of a binary unit are given in that unit.
@@ -125,6 +144,8 @@ impl fmt::Display for Fix<'_> {
             f.write_str("; save it as CSV and upload that")
         } else if fix(&["PDF", "Word", "image"]) {
             f.write_str("; export the references from the database or the reference manager instead")
+        } else if fix(&["library"]) {
+            f.write_str("; export the references from it as RIS or XML and upload that")
         } else {
             Ok(())
         }
@@ -137,6 +158,21 @@ struct Closest<'a>(&'a [&'static str]);
 impl fmt::Display for Closest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "closest to {}; ", self.0.join(" and ")) }
+    }
+}
+
+/// The first columns of a table, for a message.
+struct Columns<'a>(&'a [String]);
+
+impl fmt::Display for Columns<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 6;
+        const MOST_CHARS: usize = 30;
+        for (at, column) in self.0.iter().take(MOST).enumerate() {
+            let name: String = column.chars().take(MOST_CHARS).collect();
+            write!(f, "{}{name:?}", if at > 0 { ", " } else { "" })?;
+        }
+        if self.0.len() > MOST { f.write_str(" …") } else { Ok(()) }
     }
 }
 
@@ -173,6 +209,11 @@ mod tests {
                 "an Excel workbook",
                 "it is an Excel workbook, not a reference file; save it as CSV and upload that",
             ),
+            (
+                "an EndNote library (.enl)",
+                "it is an EndNote library (.enl), not a reference file; export the references from it as RIS or XML and \
+                 upload that",
+            ),
             ("binary data", "it is binary data, not a reference file"),
         ] {
             assert_eq!(said(Error::Binary { what }), message);
@@ -186,6 +227,12 @@ mod tests {
         assert_eq!(
             said(Error::RecordTooLarge { number: 3, line: 41, limit: 1500 }),
             "record 3 (line 41) is larger than the limit of 1500 bytes"
+        );
+        let columns = ["Überschrift", "b", "c", "d", "e", "f", "g"].map(str::to_owned).to_vec();
+        assert_eq!(
+            said(Error::Untitled { columns }),
+            "the table has no column for titles; call one \"Title\" (its columns are \"Überschrift\", \"b\", \"c\", \
+             \"d\", \"e\", \"f\" …)"
         );
         let unknown = |closest| said(Error::UnknownFormat { start: "Dear all,".into(), closest });
         assert_eq!(

@@ -28,6 +28,55 @@ pub enum Format {
         /// The separator of its cells.
         delimiter: Delimiter,
     },
+    /// A table with a row for each field and a blank row behind each record, as Embase writes.
+    FieldRows,
+    /// EndNote's tagged format (`.enw`), which is that of refer: lines `%0 Journal Article`.
+    Refer,
+    /// RefWorks' tagged format: lines `RT Journal Article`.
+    #[serde(rename = "refworks")]
+    RefWorks,
+    /// Ovid's text: records `<1>`, and names of fields on lines of their own.
+    Ovid,
+    /// Cochrane's text: records `Record #1 of 20`, and lines `TI: …`.
+    Cochrane,
+    /// ProQuest's text: records `Document 1 of 20`, and paragraphs `Author: …`.
+    #[serde(rename = "proquest")]
+    ProQuest,
+    /// PubMed's summaries or abstracts as text: records `1: …` or `1. …`.
+    #[serde(rename = "pubmed_text")]
+    PubMedText,
+    /// CSL-JSON: objects with `"title"` and `"type"`.
+    CslJson,
+    /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
+    EuropePmcXml,
+    /// JATS, the XML of PubMed Central and of publishers: `<article>…`.
+    #[serde(rename = "jats_xml")]
+    JatsXml,
+}
+
+impl Format {
+    /// All formats, for lists of them.
+    pub const ALL: [Self; 19] = [
+        Self::Ris,
+        Self::Nbib,
+        Self::EndNoteXml,
+        Self::PubMedXml,
+        Self::BibTex,
+        Self::WebOfScience,
+        Self::Csv { delimiter: Delimiter::Comma },
+        Self::Csv { delimiter: Delimiter::Semicolon },
+        Self::Csv { delimiter: Delimiter::Tab },
+        Self::FieldRows,
+        Self::Refer,
+        Self::RefWorks,
+        Self::Ovid,
+        Self::Cochrane,
+        Self::ProQuest,
+        Self::PubMedText,
+        Self::CslJson,
+        Self::EuropePmcXml,
+        Self::JatsXml,
+    ];
 }
 
 /// The separator of the cells of a table.
@@ -69,6 +118,16 @@ impl fmt::Display for Format {
             Self::Csv { delimiter: Delimiter::Comma } => "CSV",
             Self::Csv { delimiter: Delimiter::Semicolon } => "CSV (semicolon)",
             Self::Csv { delimiter: Delimiter::Tab } => "TSV",
+            Self::FieldRows => "CSV (a row for each field)",
+            Self::Refer => "EndNote tagged",
+            Self::RefWorks => "RefWorks tagged",
+            Self::Ovid => "Ovid text",
+            Self::Cochrane => "Cochrane text",
+            Self::ProQuest => "ProQuest text",
+            Self::PubMedText => "PubMed text",
+            Self::CslJson => "CSL-JSON",
+            Self::EuropePmcXml => "Europe PMC XML",
+            Self::JatsXml => "JATS XML",
         })
     }
 }

@@ -16,10 +16,10 @@
 //! # What it deliberately does not do
 //!
 //! - No input or output, no async runtime: the caller fetches bytes and stores outcomes.
-//! - No deduplication and no repair: values are tidied (white space, DOI prefixes), never guessed. What has no field
-//!   stays in [`Reference::extra`].
-//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external one
-//!   that PubMed writes is skipped, and never fetched.
+//! - No deduplication and no guesses: values are tidied (white space, DOI prefixes). What has no field stays in
+//!   [`Reference::extra`], and so does what was done about a record that is damaged, under `repaired`.
+//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external ones
+//!   that PubMed and publishers write are skipped, and never fetched.
 //! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do
 //!   ([`Error::Binary`]).
 //!
@@ -56,5 +56,6 @@ pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
+pub use read::unescape;
 pub use reader::{Limits, Reader};
 pub use reference::{Reference, Sparse};

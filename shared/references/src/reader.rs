@@ -166,12 +166,13 @@ impl Reader {
     /// What there is to say of the file, once it has ended and all outcomes are read.
     ///
     /// # Errors
-    /// If the file is refused, for example because it was empty or contained no records.
+    /// If the file is refused, for example because it was empty, contained no records, or few of them have titles.
     pub fn report(self) -> Result<Report, Error> {
         if let Some(error) = self.refused {
             return Err(error);
         }
         let State::Reading(stream) = self.state else { return Err(Error::Empty) };
+        stream.check_titles()?;
         let (encoding, encoding_certainty) = stream.encoding();
         Ok(Report {
             format: stream.format(),

@@ -62,7 +62,7 @@ pub(crate) struct Stream {
     /// Where that ends in the original file.
     position: Place,
     splitter: Box<dyn Split>,
-    header: Option<Header>,
+    known: Option<Known>,
     plan: Plan,
     /// Whether the splitter was told that what is left is the end of the file.
     ending: bool,
@@ -70,19 +70,23 @@ pub(crate) struct Stream {
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
     pub(crate) quarantined: u64,
+    /// How many records were read and have no title.
+    untitled: u64,
 }
 
-/// The header row of a table.
+/// How many records a file has to have for their lack of titles to say something about it.
+const ENOUGH_RECORDS: u64 = 10;
+
+/// What the file has said of the records to come, and the text that said so.
 #[derive(Debug)]
-struct Header {
-    row: String,
-    columns: read::Header,
+struct Known {
+    text: String,
+    context: read::Context,
 }
 
-impl Header {
-    fn of_row(row: String, format: Format) -> Option<Self> {
-        let Format::Csv { delimiter } = format else { return None };
-        Some(Self { columns: read::Header::of_row(&row, delimiter)?, row })
+impl Known {
+    fn of(text: String, format: Format) -> Option<Self> {
+        Some(Self { context: read::Context::of(&text, format)?, text })
     }
 }
 
@@ -104,12 +108,13 @@ impl Stream {
             front: 0,
             position: Place { byte: detected.mark_length as u64, line: 1, after_cr: false },
             splitter: splitter(detected.format, plan.limits.max_record_bytes),
-            header: None,
+            known: None,
             plan,
             ending: false,
             frame: None,
             records: 0,
             quarantined: 0,
+            untitled: 0,
             detected,
         }
     }
@@ -120,7 +125,8 @@ impl Stream {
         stream.position = checkpoint.place;
         stream.splitter.carry(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
         let header = checkpoint.header.clone();
-        stream.header = header.and_then(|row| Header::of_row(row, checkpoint.format));
+        stream.known = header.and_then(|text| Known::of(text, checkpoint.format));
+        stream.untitled = checkpoint.untitled;
         Self { records: checkpoint.records, quarantined: checkpoint.quarantined, ..stream }
     }
 
@@ -131,13 +137,14 @@ impl Stream {
             place: self.position,
             records: self.records,
             quarantined: self.quarantined,
+            untitled: self.untitled,
             format: self.detected.format,
             format_certainty: self.detected.format_certainty,
             encoding: self.detected.encoding,
             certainty: self.detected.certainty,
             legacy: self.detected.legacy.state(),
             carried: self.splitter.carried()?.into_iter().map(Bytes).collect(),
-            header: self.header.as_ref().map(|header| header.row.clone()),
+            header: self.known.as_ref().map(|known| known.text.clone()),
         })
     }
 
@@ -199,14 +206,16 @@ impl Stream {
                 Step::Header { row, consumed } => {
                     // Records found before this belong to the header before this.
                     self.read_found(&buffer, &mut found, out);
-                    self.header = self.header(&tail[row]);
+                    self.learn(&tail[row]);
                     (0, consumed)
                 }
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
                     return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
                 }
-                Step::Found { record, consumed, fault } => {
-                    found.extend(self.found(&buffer, self.front, record.clone(), fault));
+                Step::Found { record, consumed, ahead, fault } => {
+                    let behind = self.front + consumed;
+                    let found_here = self.found(&buffer, self.front, record.clone(), fault);
+                    found.extend(found_here.map(|found| Found { ahead: behind..behind + ahead, ..found }));
                     (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
@@ -219,10 +228,19 @@ impl Stream {
         Ok(())
     }
 
-    fn header(&mut self, row: &[u8]) -> Option<Header> {
-        self.detected.legacy.learn(row);
-        let row = decode(row, self.detected.legacy.decoder()).ok()?;
-        Header::of_row(row.into_owned(), self.detected.format)
+    /// Takes in what the file says of the records to come.
+    fn learn(&mut self, text: &[u8]) {
+        self.detected.legacy.learn(text);
+        let Ok((text, _)) = decode(text, self.detected.legacy.decoder()) else { return };
+        match &mut self.known {
+            Some(known @ Known { context: read::Context::Abbreviations(_), .. }) => {
+                if known.context.add(&text) {
+                    known.text.push('\n');
+                    known.text.push_str(&text);
+                }
+            }
+            known => *known = Known::of(text.into_owned(), self.detected.format),
+        }
     }
 
     /// A record, if it is to be read; the position moves to its end.
@@ -245,7 +263,7 @@ impl Stream {
             None => self.detected.legacy.learn(&buffer[text.clone()]),
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
-        let found = Found { number: self.records, line, bytes, text, fault, legacy };
+        let found = Found { number: self.records, line, bytes, text, ahead: 0..0, fault, legacy };
         (!self.plan.only_finds).then_some(found)
     }
 
@@ -253,14 +271,18 @@ impl Stream {
     fn read_found(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
         let batch = Batch {
             format: self.detected.format,
-            header: self.header.as_ref().map(|header| &header.columns),
+            context: self.known.as_ref().map(|known| &known.context),
             buffer,
             threads: self.plan.threads,
         };
         let before = out.len();
         batch.read(found, out);
-        let unreadable = out[before..].iter().filter(|outcome| matches!(outcome, Outcome::Quarantined(_)));
-        self.quarantined += unreadable.count() as u64;
+        for outcome in &out[before..] {
+            match outcome {
+                Outcome::Quarantined(_) => self.quarantined += 1,
+                Outcome::Read(record) => self.untitled += u64::from(record.reference.title.is_empty()),
+            }
+        }
         found.clear();
     }
 
@@ -283,6 +305,16 @@ impl Stream {
             Encoding::Utf8 if self.detected.legacy.is_needed() => self.detected.legacy.found(),
             encoding => (encoding, self.detected.certainty),
         }
+    }
+
+    /// Refuses a file most of whose records have no title, once it is read: they are studies that nobody can screen, and the
+    /// file means something else by what was read.
+    pub(crate) fn check_titles(&self) -> Result<(), Error> {
+        let (untitled, records) = (self.untitled, self.records);
+        if records >= ENOUGH_RECORDS && untitled > records / 2 {
+            return Err(Error::UntitledRecords { untitled, records, format: self.format() });
+        }
+        Ok(())
     }
 
     pub(crate) fn format(&self) -> Format {

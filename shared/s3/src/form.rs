@@ -30,7 +30,7 @@ pub struct Uploads {
     pub(crate) client: Client,
     credentials: Option<SharedCredentialsProvider>,
     pub(crate) bucket: String,
-    host: Arc<dyn Host>,
+    pub(crate) host: Arc<dyn Host>,
 }
 
 impl Uploads {

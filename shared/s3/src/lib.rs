@@ -4,7 +4,7 @@
 //!   goes on where it was, with the same version of the object, a bounded number of times. What is in memory is what
 //!   the connection has delivered and nobody has taken yet, whatever the object's size;
 //! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over what it allows, computed here without a call;
-//!   and [`imports::FindObjects`], a look through the bucket.
+//!   [`imports::FindObjects`], a look through the bucket; and [`imports::KeepExports`], what is exported.
 //!
 //! Keys are taken and given as they are; reading them out of a notification is
 //! somebody else's business.
@@ -13,6 +13,7 @@ mod failure;
 mod finding;
 mod form;
 mod head;
+mod keeping;
 mod policy;
 mod reading;
 

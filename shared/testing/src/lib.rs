@@ -6,7 +6,7 @@
 //! - [`sample`]: documents, entries, views and studies to store;
 //! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
 //!   [`history`]: the engine's suites, one for each group of its ports. They know no application: their partitions are those of a made-up system.
-//! - [`studies`], [`progress`], [`objects`]: the suites of the search import.
+//! - [`studies`], [`progress`], [`objects`], [`exports`]: the suites of the search import.
 //!
 //! A suite is a `Ports` that names what is under test, one function for each promise, and `all`, which checks one
 //! promise after the other. A promise that is broken panics at the assertion; a port that fails is an error.
@@ -21,6 +21,7 @@
 //! where the adapter has a clock of its own; where a port is told the time, they may tell it any.
 //! Times are whole seconds, since not every store keeps more than milliseconds.
 
+pub mod exports;
 pub mod failures;
 pub mod fixtures;
 pub mod history;

@@ -2,7 +2,7 @@
 
 use imports::{
     Duplicate, Fenced, FileId, Identity, Mark, Place, ReadStudies, Reason, SearchId, Selection, Study,
-    StudyId, TrackReading, WriteStudies,
+    StudyId, Tier, TrackReading, WriteStudies,
 };
 use messages::Host;
 use references::Reference;
@@ -65,7 +65,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     quarantined_records_are_listed_in_order_and_once(ports).await?;
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
-    a_mark_replaces_only_that_of_a_later_study(ports).await?;
+    a_mark_replaces_only_one_that_ranks_below_it(ports).await?;
     marked_studies_are_listed_by_themselves(ports).await?;
     a_page_ends_with_the_study_that_fills_it(ports).await?;
     a_study_says_where_it_was_if_that_was_known(ports).await?;
@@ -146,27 +146,28 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
     full.reference = Reference {
         authors: vec!["Müller, J.".to_owned(), "Berg, A.".to_owned()],
         year: Some(2019),
+        journal: text("J Zinc"),
+        volume: text("1"),
+        issue: text("2"),
+        pages: text("3-4"),
         doi: text("10.5555/a"),
         pmid: text("7"),
-        r#abstract: text("long"),
+        r#abstract: text(&"long ".repeat(99)),
+        extra: [("SN".to_owned(), vec!["1234-5678".to_owned()])].into(),
         ..full.reference
     };
     let held = ports.begin(search, file).await?;
     let studies = [full, search::study(search, file, 2), search::study(search, file, 5)];
     ports.write.store(&held, &studies, &[]).await?;
     let page = ports.read.identities(search, file, 0, 2).await?;
-    let first = Identity {
-        record: 1,
-        title: "Study 1: Ärzte".to_owned(),
-        year: Some(2019),
-        first_author: text("Müller, J."),
-        doi: text("10.5555/a"),
-        pmid: text("7"),
-    };
-    let title_only =
-        |record| Identity { record, title: format!("Study {record}: Ärzte"), ..Identity::default() };
-    assert_eq!(page, [first, title_only(2)]);
-    assert_eq!(ports.read.identities(search, file, 2, 2).await?, [title_only(5)]);
+    let identity = |study: &Study| Identity::of(study.record, &study.reference);
+    assert_eq!(page, [identity(&studies[0]), identity(&studies[1])]);
+    assert_eq!(ports.read.identities(search, file, 2, 2).await?, [identity(&studies[2])]);
+    let mut some = ports.read.identities_of(search, file, &[5, 3, 1]).await?;
+    some.sort_by_key(|study| study.record);
+    assert_eq!(some, [identity(&studies[0]), identity(&studies[2])]);
+    assert_eq!(ports.read.identities_of(search, file, &[]).await?, []);
+    assert_eq!(ports.read.identities_of(search, search::file(ports.host), &[1]).await?, []);
     Ok(())
 }
 
@@ -189,14 +190,14 @@ pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -
 ///
 /// # Errors
 /// When a port fails.
-pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Checked {
+pub async fn a_mark_replaces_only_one_that_ranks_below_it(ports: &Ports<'_>) -> Checked {
     let search = sample::partition(ports.host);
     let (first, second) = (search::file(ports.host), search::file(ports.host));
     let studies = [1, 2, 3].map(|record| search::study(search, second, record));
     let held = ports.begin_with(search, second, &studies).await?;
     let duplicate = |file_id, position, record| {
         let of = StudyId::of(search, file_id, record);
-        Duplicate { of, file_id, position, record, reason: Reason::Doi }
+        Duplicate { of, file_id, position, record, tier: Tier::Likely, reason: Reason::DoiAuthor }
     };
     let mark = |record, duplicate| Mark { search_id: search, file_id: second, record, duplicate };
     let marks = async || marks(ports, search, second).await;
@@ -212,9 +213,13 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
         ports.write.mark(&[mark(3, new), mark(77, new)]).await?;
         assert_eq!(marks().await?, [None, None, Some(then)], "after {new:?}");
     }
-    let sure = Duplicate { reason: Reason::Doi, ..duplicate(first, 0, 4) };
-    let unsure = Duplicate { reason: Reason::TitleYearAuthor, ..sure };
-    for (new, then) in [(unsure, unsure), (sure, sure), (unsure, sure)] {
+    // The surest stands, however late the study is that it names.
+    let likely = duplicate(first, 0, 4);
+    let later = Duplicate { tier: Tier::Certain, reason: Reason::TitlePage, ..duplicate(second, 1, 1) };
+    let certain = Duplicate { tier: Tier::Certain, reason: Reason::Pmid, ..duplicate(first, 0, 5) };
+    for (new, then) in
+        [(likely, likely), (later, later), (likely, later), (certain, certain), (later, certain)]
+    {
         ports.write.mark(&[mark(2, new)]).await?;
         assert_eq!(marks().await?[1], Some(then), "after {new:?}");
     }
@@ -229,7 +234,8 @@ pub async fn a_mark_replaces_only_that_of_a_later_study(ports: &Ports<'_>) -> Ch
 /// Which of a file's studies are marked, each mark with the first study of the file as its original.
 async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> Checked {
     let of = StudyId::of(search_id, file_id, 1);
-    let duplicate = Duplicate { of, file_id, position: 0, record: 1, reason: Reason::Pmid };
+    let (tier, reason) = (Tier::Certain, Reason::Pmid);
+    let duplicate = Duplicate { of, file_id, position: 0, record: 1, tier, reason };
     let mark = |record: &u64| Mark { search_id, file_id, record: *record, duplicate };
     Ok(ports.write.mark(&records.iter().map(mark).collect::<Vec<_>>()).await?)
 }

@@ -10,6 +10,9 @@ use messages::{Host, Message, MessageId, Payload, Token, send_one};
 use serde_json::Value;
 use uuid::Uuid;
 
+use functions::start_upload::http::{Answers, router_for};
+use functions::start_upload::{Caller, Operator, Whoever};
+
 use super::{all, api, get, path_of, refusal};
 use crate::world::World;
 
@@ -77,6 +80,23 @@ async fn history_of_no_search_or_of_no_page_is_refused() {
     assert_eq!(refusal(&api, &format!("{path}?after={next}")).await.0, 400, "of another list");
     let unknown = path_of(testing::sample::partition(&*world.host));
     assert_eq!(refusal(&api, &format!("{unknown}/history")).await.0, 404);
+}
+
+#[tokio::test]
+async fn an_operator_reads_the_history_of_a_search_of_any_project() {
+    let (world, announced, path) = super::imported().await;
+    let (items, _) = all(&api(&world), &format!("{path}/history")).await;
+    let operator =
+        Whoever { caller: Caller::In([].into()), operator: Some(Operator { name: "ada".to_owned() }) };
+    let function = world.functions.start_upload.clone();
+    let operators = router_for(function, Answers::Streamed, move |_| operator.clone());
+    let theirs = format!("/admin/searches/{}/history", announced.search_id);
+    assert_eq!(all(&operators, &theirs).await.0, items);
+    assert_eq!(all(&operators, &format!("{theirs}?limit=7")).await.0, items);
+    assert_eq!(refusal(&operators, &format!("{path}/history")).await.0, 404, "it is of no project of theirs");
+    let unknown = testing::sample::partition(&*world.host);
+    assert_eq!(refusal(&operators, &format!("/admin/searches/{unknown}/history")).await.0, 404);
+    assert_eq!(refusal(&operators, "/admin/searches/x/history").await.0, 400);
 }
 
 /// Of a later release: the word is shown as it is.

@@ -1,6 +1,7 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
 mod changes;
+mod exports;
 mod failures;
 mod health;
 mod history;
@@ -10,6 +11,7 @@ mod overview;
 mod raw;
 mod results;
 mod searches;
+mod sources;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -33,9 +35,9 @@ use crate::world::World;
 /// Two studies, and a record that is no text.
 const FIRST: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nDO  - 10.5555/a\nER  - \n\n\
                      TY  - JOUR\nTI  - Zweite Ärztestudie\nJO  - Gambling\nER  - \n\n\
-                     TY  - JOUR\nTI  - Bad \u{1} title\nER  - \n";
+                     TY  - JOUR\nTI  - Bad \u{1}\u{1}\u{1}\u{1}\u{1} title\nER  - \n";
 /// The first study again, and another one.
-const SECOND: &str = "TY  - JOUR\nTI  - The first one\nDO  - 10.5555/A\nER  - \n\n\
+const SECOND: &str = "TY  - JOUR\nTI  - The first one\nAU  - One A\nDO  - 10.5555/A\nER  - \n\n\
                       TY  - JOUR\nTI  - Third\nER  - \n";
 
 /// A world in which a search of both files was imported, and where its results are.
@@ -64,6 +66,16 @@ async fn ask(api: &Router, path: &str, tag: Option<&str>) -> (StatusCode, Header
     let request = tag.into_iter().fold(request, |request, tag| request.header("If-None-Match", tag));
     let (parts, body) = api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap().into_parts();
     (parts.status, parts.headers, to_bytes(body, usize::MAX).await.unwrap().into())
+}
+
+/// The same of a request that brings JSON, whose answer is JSON, or nothing.
+async fn post(api: &Router, path: &str, body: &Value) -> (StatusCode, HeaderMap, Value) {
+    let request = Request::post(path).header("Content-Type", "application/json");
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let (parts, body) = api.clone().oneshot(request).await.unwrap().into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let answer = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    (parts.status, parts.headers, answer)
 }
 
 async fn get(api: &Router, path: &str) -> Value {

@@ -37,7 +37,10 @@ async fn a_study_is_shown_with_the_text_that_it_was_read_from() {
     assert!(raw.starts_with("TY  - JOUR\nTI  - Zweite Ärztestudie\nJO  - Gambling\nER  -"), "{raw:?}");
     assert!(!raw.contains("Bad") && shown["truncated"] == false, "{raw:?}");
     let unread = get(&api(&world), &format!("{path}/quarantine/0-3")).await;
-    assert!(unread["raw"].as_str().unwrap().contains("TI  - Bad \u{1} title"), "{unread}");
+    assert!(
+        unread["raw"].as_str().unwrap().contains("TI  - Bad \u{1}\u{1}\u{1}\u{1}\u{1} title"),
+        "{unread}"
+    );
     assert_eq!(unread["unread"]["id"], "0-3");
 }
 

@@ -41,7 +41,7 @@ async fn studies_are_listed_in_pages_and_filtered() {
         ("duplicates=only".to_owned(), &everything[2..3]),
         ("duplicates=none&limit=1".to_owned(), &["First", "Zweite Ärztestudie", "Third"]),
         ("text=ÄRZTE".to_owned(), &everything[1..2]),
-        ("text=one, a".to_owned(), &everything[..1]),
+        ("text=one, an".to_owned(), &everything[..1]),
         ("text=gambl".to_owned(), &everything[1..2]),
         ("text=10.5555/A&limit=1".to_owned(), &["First", "The first one"]),
         (format!("text=first&file={second}&duplicates=none"), &[]),
@@ -52,8 +52,14 @@ async fn studies_are_listed_in_pages_and_filtered() {
         assert_eq!(titles(&items), expected, "{query}");
     }
     let (items, _) = all(&api, &format!("{path}/studies?duplicates=only")).await;
-    let duplicate =
-        serde_json::json!({ "of": "0-1", "file_id": announced.files[0].file_id, "reason": "doi" });
+    let duplicate = serde_json::json!({
+        "of": "0-1",
+        "search_id": announced.search_id,
+        "file_id": announced.files[0].file_id,
+        "tier": "likely",
+        "reason": "doi_author_alike",
+        "because": "the same DOI and first author, and titles or abstracts that are alike",
+    });
     assert_eq!((&items[0]["id"], &items[0]["duplicate"]), (&"1-1".into(), &duplicate));
 }
 
@@ -65,7 +71,7 @@ async fn a_duplicate_is_beside_the_study_that_it_repeats() {
     let ids = (&pair["study"]["id"], &pair["original"]["id"]);
     assert_eq!(ids, (&"1-1".into(), &"0-1".into()));
     assert_eq!(titles(&[pair["study"].clone(), pair["original"].clone()]), ["The first one", "First"]);
-    assert_eq!(pair["study"]["duplicate"]["reason"], "doi");
+    assert_eq!(pair["study"]["duplicate"]["reason"], "doi_author_alike");
 }
 
 #[tokio::test]
@@ -170,7 +176,7 @@ async fn an_export_that_cannot_be_streamed_is_refused_when_it_is_too_large() {
     let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
     assert_eq!((status, lines), (StatusCode::OK, 2_000));
     let (status, why) = refusal(&whole, &format!("{}/export", path_of(large))).await;
-    assert_eq!((status, why.contains("page through /studies instead")), (413, true), "{why}");
+    assert_eq!((status, why.contains("has it made")), (413, true), "{why}");
     let (status, _, body) = ask(&api(&world), &format!("{}/export", path_of(large)), None).await;
     assert_eq!((status, body.len() > 5_000_000), (StatusCode::OK, true));
 }

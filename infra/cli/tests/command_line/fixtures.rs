@@ -32,7 +32,8 @@ fn shape(value: &Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn scripts_find_what_they_found_in_the_release_before() -> Tested {
     let program = Program::new();
-    let again = program.file("again.ris", b"TY  - JOUR\nTI  - x\nDO  - 10.5555/MI.2018.020\nER  - \n");
+    let again = b"TY  - JOUR\nTI  - Warm-water immersion in labour: a registry study\nDO  - 10.5555/MI.2018.020\nER  - \n";
+    let again = program.file("again.ris", again);
     let (report, _) = program.import(&[bundled("broken.ris"), again], &[]);
     let search = report["search_id"].as_str().unwrap();
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };

@@ -59,7 +59,8 @@ fn the_report_says_how_sure_the_encoding_is() {
 #[test]
 fn duplicates_are_counted_and_shown_with_their_reason() {
     let program = Program::new();
-    let again = program.file("again.ris", b"TY  - JOUR\nTI  - x\nDO  - 10.5555/MI.2018.020\nER  - \n");
+    let again = b"TY  - JOUR\nTI  - Warm-Water Immersion in Labour. A Registry Study\nDO  - 10.5555/MI.2018.020\nER  - \n";
+    let again = program.file("again.ris", again);
     let (report, _) = program.import(&[bundled("broken.ris"), again], &[]);
     assert_eq!((&report["studies"], &report["duplicates"]), (&json!(3), &json!(1)));
     assert_eq!(
@@ -68,10 +69,13 @@ fn duplicates_are_counted_and_shown_with_their_reason() {
     );
     let search = report["search_id"].as_str().unwrap();
     let studies = program.run(&["studies", search, "--json"]).lines();
-    assert_eq!(studies[2]["duplicate"], json!({ "file": "broken.ris", "record": 1, "reason": "doi" }));
+    let original = json!({
+        "search": search, "file": "broken.ris", "record": 1, "tier": "certain", "reason": "doi_title",
+    });
+    assert_eq!(studies[2]["duplicate"], original);
     assert!(studies[..2].iter().all(|study| study.get("duplicate").is_none()));
     let listed = program.run(&["studies", search]).stdout;
-    assert!(listed.contains("[duplicate of record 1 of broken.ris: the same DOI]"), "{listed}");
+    assert!(listed.contains("[duplicate of record 1 of broken.ris: the same DOI and title]"), "{listed}");
     assert_eq!(program.run(&["show", search, "--json"]).json()["duplicates"], 1);
     let shown = program.run(&["show", search]).stdout;
     assert!(shown.contains("3 studies, 1 of them a duplicate;"), "{shown}");
@@ -138,7 +142,7 @@ fn files_of_one_name_are_told_apart() {
     assert_eq!(names, ["twin.ris (1)", "psycinfo.ris", "twin.ris (2)"]);
     let search = report["search_id"].as_str().unwrap();
     let listed = program.run(&["studies", search]).stdout;
-    assert!(listed.contains("[duplicate of record 1 of twin.ris (1): the same DOI]"), "{listed}");
+    assert!(listed.contains("[duplicate of record 1 of twin.ris (1): the same DOI and title]"), "{listed}");
     let studies = program.run(&["studies", search, "--json"]).lines();
     assert_eq!(studies.last().unwrap()["source"]["file"], "twin.ris (2)");
     assert_eq!(studies.last().unwrap()["duplicate"]["file"], "twin.ris (1)");

@@ -32,4 +32,5 @@ mod serve_attacks;
 mod serve_gives_up;
 #[cfg(feature = "services")]
 mod services;
+mod sources;
 mod stdin;

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::program::Program;
 
 const GOOD: &[u8] = b"TY  - JOUR\nTI  - First\nER  - \n";
-const ONE_BAD: &[u8] = b"TY  - JOUR\nTI  - Second\nER  - \n\nTY  - JOUR\nTI  - Bad \x01 title\nER  - \n";
+const ONE_BAD: &[u8] =
+    b"TY  - JOUR\nTI  - Second\nER  - \n\nTY  - JOUR\nTI  - Bad \x01\x01\x01\x01\x01 title\nER  - \n";
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -44,7 +45,7 @@ fn a_bad_file_is_replaced_and_an_unreadable_record_is_mended() {
     let out = program.folder().join("unread.ris");
     assert_eq!(program.run(&["quarantine", "good.ris", "--out", text(&out)]).code, Some(0));
     let unread = std::fs::read_to_string(&out).unwrap();
-    std::fs::write(&out, unread.replace('\u{1}', "no")).unwrap();
+    std::fs::write(&out, unread.replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no")).unwrap();
     let mended =
         program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out), "--search-name", "three"]);
     assert_eq!(mended.code, Some(0), "{}", mended.stderr);

@@ -210,14 +210,14 @@ mod tests {
             file_bytes: 10,
             disk_bytes: 800,
             peak_mib: Some(64.0),
-            marking_mib: Some(89.0),
+            marking_mib: Some(PEAK_BOUND + MARKING_BOUND),
             wait_s: 10.0,
             all_s: 100.0,
         };
         assert!(row.holds());
         assert!(!Row { disk_bytes: 801, ..row.clone() }.holds());
         assert!(!Row { peak_mib: Some(64.1), ..row.clone() }.holds());
-        assert!(!Row { marking_mib: Some(89.1), ..row.clone() }.holds());
+        assert!(!Row { marking_mib: Some(PEAK_BOUND + MARKING_BOUND + 0.1), ..row.clone() }.holds());
         assert!(!Row { wait_s: 10.1, ..row }.holds());
     }
 }

@@ -58,6 +58,9 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
         ("JwtIssuer", "https://id.example"),
         ("JwtAudience", "reviews"),
         ("AllowedOrigins", "https://a.example,https://b.example"),
+        ("Page", "true"),
+        ("SignInUrl", "https://sign-in.example"),
+        ("SignInClientId", "page"),
         ("SubnetIds", "subnet-1,subnet-2"),
         ("SecurityGroupIds", "sg-1"),
         ("ApiConcurrency", "0"),
@@ -158,6 +161,17 @@ fn finds_more_connections_than_mongodb_allows() {
 }
 
 #[test]
+fn exports_are_not_kept_and_no_upload_is_among_them() {
+    let ends = "            ExpirationInDays: 1\n";
+    finds(ends, "", "UploadBucket", "kept for ever");
+    finds("Prefix: exports/", "Prefix: export/", "UploadBucket", "kept for ever");
+    let below = [("KeyPrefix", "exports/uploads/")];
+    finds_with(&below, "MemorySize: 256", "MemorySize: 256", "NotifyUpload", "where exports are");
+    let (folder, all) = ("-${AWS::Region}/exports/*", "-${AWS::Region}/*");
+    finds(folder, all, "StartUploadRole", "s3:GetObject");
+}
+
+#[test]
 fn finds_a_notification_for_another_prefix() {
     finds(
         "Value: !Ref KeyPrefix",
@@ -255,4 +269,45 @@ fn a_route_asks_for_a_signature_or_for_a_token_with_a_scope() {
         "DeleteSearchRoute",
         "open to every valid token",
     );
+}
+
+#[test]
+fn the_page_reaches_every_route_and_its_bucket_is_closed() {
+    let page = [("Page", "true"), ("SignInUrl", "https://sign-in.example"), ("SignInClientId", "page")];
+    let distribution = "PageDistribution";
+    let faults = [
+        ("PathPattern: /admin/*", "PathPattern: /administration/*", "does not hand GET /admin/health on"),
+        (
+            "OPTIONS, PUT, PATCH, POST, DELETE]",
+            "OPTIONS]",
+            "does not hand POST /projects/{project}/searches on",
+        ),
+        ("4135ea2d-6df8-44a3-9df3-4b5a84be39ad", "658327ea-f89d-4fab-a63d-7e88639e58f6", "uncached"),
+        ("ViewerProtocolPolicy: redirect-to-https", "ViewerProtocolPolicy: allow-all", "without TLS"),
+        ("SigningBehavior: always", "SigningBehavior: never", "unsigned"),
+    ];
+    for (from, to, what) in faults {
+        finds_with(&page, from, to, distribution, what);
+    }
+}
+
+/// Nothing more is allowed to the deployed page than to the one that `serve` answers with, but for uploads and sign-in.
+#[test]
+fn the_deployed_page_is_held_to_the_policy_of_the_served_one() {
+    let source = Source::read(TEMPLATE).unwrap();
+    let values = [("Page", "true"), ("SignInUrl", "https://sign-in.example")];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let template = Template::new(&source, &values);
+    let headers = &template.resources["PageHeaders"]["Properties"]["ResponseHeadersPolicyConfig"];
+    let security = &headers["SecurityHeadersConfig"];
+    let policy = security["ContentSecurityPolicy"]["ContentSecurityPolicy"].as_str().unwrap();
+    let (before, others) = policy.split_once(" https://").unwrap();
+    let (others, after) = others.split_once(';').unwrap();
+    assert_eq!(format!("{before};{after}"), local::http::page::POLICY);
+    let others: Vec<&str> = others.split(' ').collect();
+    assert!(
+        matches!(others[..], [bucket, "https://sign-in.example"] if bucket.contains("-uploads-")),
+        "{others:?}"
+    );
+    assert_eq!(security["ReferrerPolicy"]["ReferrerPolicy"], "no-referrer");
 }

@@ -12,10 +12,9 @@ use axum::routing::get;
 
 /// Nothing but what this server answers is loaded or asked, nothing is written into the document as HTML except by Svelte's
 /// templates, and no other page shows this one (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; \
-     base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html",
-);
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 /// What the build names by its content: it never changes under its address.
 const NAMED_BY_CONTENT: &str = "assets/";
@@ -63,7 +62,7 @@ fn answer(file: &PageFile, asked: &HeaderMap) -> Response<Body> {
     }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(&file.path)));
     headers.insert(header::CACHE_CONTROL, cache);
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
     // A hexadecimal number is always a valid value.

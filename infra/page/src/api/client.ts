@@ -1,6 +1,7 @@
 /** The HTTP API, typed from its own description; and what it refuses, as sentences. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './schema';
+import { withToken } from './sign-in';
 
 export type Schemas = components['schemas'];
 export type Search = Schemas['SearchView'];
@@ -11,7 +12,7 @@ export type Config = Schemas['ConfigView'];
 
 /** Where the page is, without the slash at its end: the API is below the same address. */
 export const BASE = new URL('.', location.href).href.replace(/\/$/, '');
-export const api = createClient<paths>({ baseUrl: BASE });
+export const api = createClient<paths>({ baseUrl: BASE, fetch: withToken });
 
 /** What was not done, in a sentence for whoever asked for it. */
 export class Fault extends Error {

@@ -1,7 +1,7 @@
 //! How much of the disk records take: bounded by what they say, however little that is.
 
 use imports::{
-    Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyId, TrackReading,
+    Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyId, Tier, TrackReading,
     WriteStudies,
 };
 use references::{Quarantine, READER_VERSION, Reference};
@@ -61,7 +61,8 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     let plain = before.since(&depot)?;
     assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
     let of = StudyId::of(search, file, 1);
-    let duplicate = Duplicate { of, file_id: file, position: 0, record: 1, reason: Reason::TitleYearAuthor };
+    let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
+    let duplicate = Duplicate { of, file_id: file, position: 0, record: 1, tier, reason };
     let mark = |study: &Study| Mark { search_id: search, file_id: file, record: study.record, duplicate };
     for batch in studies[1..].chunks(BATCH) {
         depot.store.mark(&batch.iter().map(mark).collect::<Vec<_>>()).await?;

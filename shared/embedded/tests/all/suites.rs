@@ -7,7 +7,9 @@ use embedded::{BUCKET, Store, UploadError};
 use futures::FutureExt;
 use imports::{PresignedPost, queues};
 use messages::{MessageId, PartitionKey, QueueSpec};
+use percent_encoding::percent_decode_str;
 use saga::Views;
+use testing::exports::Download;
 use testing::objects::{Upload, Uploaded};
 use testing::sample::Samples;
 
@@ -181,4 +183,22 @@ async fn objects() -> Tested {
         prefix: "uploads/",
     };
     testing::objects::all(&ports).await
+}
+
+/// Reads the file that a link leads to.
+struct Reader;
+
+#[async_trait]
+impl Download for Reader {
+    async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+        let path = percent_decode_str(url.strip_prefix("file://").ok_or("no file")?).decode_utf8()?;
+        Ok(std::fs::read(&*path)?)
+    }
+}
+
+#[tokio::test]
+async fn exports() -> Tested {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    let ports = testing::exports::Ports { keep: &store, download: &Reader, find: &store, host: &*host };
+    testing::exports::all(&ports).await
 }

@@ -1,8 +1,15 @@
 //! A part of all that studies can have in common, for marking duplicates in little memory.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
-use super::keys::KEYS;
+/// How keys are made. It changes when the crate that makes them makes others: what is in a share is then something else.
+static KEYS: LazyLock<String> = LazyLock::new(|| {
+    let version = |(major, minor, update): (u8, u8, u8)| format!("{major}.{minor}.{update}");
+    let (letters, forms) = (version(char::UNICODE_VERSION), version(::duplicates::UNICODE_VERSION));
+    format!("fields {}, Unicode {letters} and {forms}", ::duplicates::VERSION)
+});
 
 /// A share of all that studies can have in common: what has a key with this remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

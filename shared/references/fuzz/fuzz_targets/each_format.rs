@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use references_fuzz::check;
 
-const STARTS: [&str; 8] = [
+const STARTS: [&str; 16] = [
     "TY  - JOUR\n",
     "PMID- 1\n",
     "<xml><records><record>",
@@ -15,6 +15,14 @@ const STARTS: [&str; 8] = [
     "PT J\n",
     "Title,Authors,DOI\n",
     "Title\tYear\r\n",
+    "%0 Book\n",
+    "RT Journal Article\n",
+    "<1>\nTitle\n",
+    "Record #1 of 2\nTI: a\n",
+    "Document 1 of 2\n",
+    "1. J. 2020. PMID: 7\n",
+    "\"TITLE\",a\n\"DOI\",b\n\"YEAR\",c\n\n",
+    "PT\tAU\tTI\tSO\n",
 ];
 
 fuzz_target!(|input: &[u8]| {

@@ -2,7 +2,7 @@
 
 /// What a binary file is, with its article, if its first bytes show it.
 pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
-    const MAGIC: [(&[u8], &str); 13] = [
+    const MAGIC: [(&[u8], &str); 12] = [
         (b"%PDF-", "a PDF document"),
         (b"\x1F\x8B", "a gzip file"),
         (b"BZh", "a bzip2 file"),
@@ -15,13 +15,15 @@ pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
         (b"GIF8", "a GIF image"),
         (b"II*\0", "a TIFF image"),
         (b"MM\0*", "a TIFF image"),
-        (b"SQLite format 3\0", "a SQLite database"),
     ];
     if window.starts_with(b"PK\x03\x04") || window.starts_with(b"PK\x05\x06") {
         return Some(zip(window));
     }
     if window.starts_with(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1") {
         return Some(ole(window));
+    }
+    if window.starts_with(b"SQLite format 3\0") {
+        return Some(sqlite(window));
     }
     MAGIC.iter().find(|(magic, _)| window.starts_with(magic)).map(|(_, what)| *what)
 }
@@ -37,6 +39,16 @@ fn zip(window: &[u8]) -> &'static str {
         "an OpenDocument spreadsheet"
     } else {
         "a ZIP archive"
+    }
+}
+
+/// Reference managers keep their libraries in databases whose tables give them away.
+fn sqlite(window: &[u8]) -> &'static str {
+    let has = |name: &[u8]| memchr::memmem::find(window, name).is_some();
+    if has(b"itemAttachments") || has(b"itemDataValues") {
+        "a Zotero library (zotero.sqlite)"
+    } else {
+        "an EndNote library (.enl) or another SQLite database"
     }
 }
 
@@ -70,6 +82,12 @@ mod tests {
         assert_eq!(ole("Workbook"), Some("an old Excel workbook (.xls)"));
         assert_eq!(ole("WordDocument"), Some("an old Word document (.doc)"));
         assert_eq!(ole("x"), Some("an old Office document (such as an .xls workbook)"));
+        assert_eq!(
+            magic(b"SQLite format 3\0....CREATE TABLE itemDataValues"),
+            Some("a Zotero library (zotero.sqlite)")
+        );
+        let library = "an EndNote library (.enl) or another SQLite database";
+        assert_eq!(magic(b"SQLite format 3\0....CREATE TABLE refs"), Some(library));
         assert_eq!(magic(b"%PDF-1.7"), Some("a PDF document"));
         assert_eq!(magic(b"TY  - JOUR"), None);
     }

@@ -21,7 +21,7 @@ pub(super) fn guesses(text: &str) -> Vec<&'static str> {
     guesses.sort_by_key(|(lines, _)| std::cmp::Reverse(*lines));
     let first = lines::all(text).find(|line| !line.trim().is_empty()).unwrap_or_default();
     if guesses.is_empty() && first.contains([',', ';', '\t']) {
-        guesses.push((1, "CSV (no column is called title, authors, DOI, PMID or abstract)"));
+        guesses.push((1, "CSV (no column is called title)"));
     }
     guesses.into_iter().map(|(_, guess)| guess).collect()
 }
@@ -45,7 +45,7 @@ mod tests {
     fn the_format_with_the_most_lines_is_the_closest() {
         let first = |text: &str| guesses(text).first().and_then(|guess| guess.split(' ').next());
         assert_eq!(first("XX  - a\nZZ  - b\nYY  - c\n"), Some("RIS"));
-        assert_eq!(first("OWN - NLM\nSTAT- x\nDCOM- 1\nVI  - 2\n"), Some("PubMed"));
+        assert_eq!(first("STAT- NLM\nSTAT- x\nDCOM- 1\nVI  - 2\n"), Some("PubMed"));
         assert_eq!(first("TI a\nSO b\nPY 1999\n"), Some("Web"));
         assert_eq!(first("name,size\na,1\n"), Some("CSV"));
         assert_eq!(first("Dear all"), None);

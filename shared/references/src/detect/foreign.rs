@@ -1,7 +1,5 @@
 //! Related text formats that are recognised, so that the reviewer can be told, but not read.
 
-use crate::split::lines;
-
 /// A format recognised from the start of the file.
 pub(super) fn by_start(start: &str) -> Option<&'static str> {
     const STARTS: [(&str, &str); 2] = [("{\\rtf", "rich text (RTF)"), ("%PDF", "a PDF document")];
@@ -13,10 +11,7 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with(['{', '[']) {
         return Some("JSON");
     }
-    lines::all(text).find_map(|line| {
-        let line = line.trim_start();
-        line.starts_with("%0 ").then_some("an EndNote tagged file (.enw)")
-    })
+    None
 }
 
 #[cfg(test)]
@@ -26,7 +21,6 @@ mod tests {
     #[test]
     fn neighbours_are_named() {
         assert_eq!(by_start("{\\rtf1 a"), Some("rich text (RTF)"));
-        assert_eq!(by_lines("\n%0 Journal Article\n%T A"), Some("an EndNote tagged file (.enw)"));
         assert_eq!(by_lines("[{\"id\": 1}]"), Some("JSON"));
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }

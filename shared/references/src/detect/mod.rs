@@ -3,13 +3,14 @@
 mod binary;
 mod closest;
 mod foreign;
+mod text;
 mod xml;
 
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, Legacy, Shown, Utf16},
-    read::header,
-    split::{bibtex, lines, nbib, ris, wos},
+    read::header::{self, Table},
+    split::{bibtex, lines, nbib, refer, refworks, ris, wos},
 };
 
 /// How many bytes are looked at before the format is decided: large enough for any preamble or header row
@@ -70,6 +71,9 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
 /// The format, and how sure it is.
 fn format(text: &str) -> Result<(Format, Certainty), Error> {
     let start = text.trim_start();
+    if let Some(format) = text::by_numbers(start) {
+        return Ok((format, Certainty::Certain));
+    }
     if start.starts_with('<') {
         return Ok((xml::detect(start)?, Certainty::Certain));
     }
@@ -79,14 +83,27 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if let Some(tagged) = tagged(text) {
         return Ok(tagged);
     }
-    if let Some((delimiter, columns)) = header::find(text) {
-        // One column may be a word by chance, three make a table.
-        let certainty = match columns {
-            1 => Certainty::Guess,
-            2 => Certainty::Likely,
-            _ => Certainty::Certain,
-        };
-        return Ok((Format::Csv { delimiter }, certainty));
+    if text::is_csl_json(start) {
+        return Ok((Format::CslJson, Certainty::Likely));
+    }
+    if text::is_refer(start) {
+        return Ok((Format::Refer, Certainty::Likely));
+    }
+    if header::has_field_rows(text) {
+        return Ok((Format::FieldRows, Certainty::Likely));
+    }
+    match header::find(text) {
+        Some(Table::Headed(delimiter, columns)) => {
+            // One column may be a word by chance, three make a table.
+            let certainty = match columns {
+                1 => Certainty::Guess,
+                2 => Certainty::Likely,
+                _ => Certainty::Certain,
+            };
+            return Ok((Format::Csv { delimiter }, certainty));
+        }
+        Some(Table::Untitled(columns)) => return Err(Error::Untitled { columns }),
+        None => {}
     }
     match foreign::by_lines(text) {
         Some(name) => Err(Error::UnsupportedFormat { name }),
@@ -113,6 +130,10 @@ fn tagged_line(line: &[u8]) -> Option<Format> {
         Some(Format::WebOfScience)
     } else if bibtex::is_first_line(line) {
         Some(Format::BibTex)
+    } else if refer::is_type_line(line) {
+        Some(Format::Refer)
+    } else if refworks::is_type_line(line) {
+        Some(Format::RefWorks)
     } else {
         None
     }
@@ -135,14 +156,30 @@ mod tests {
 
     #[test]
     fn formats_are_told_by_their_content() {
-        assert_eq!(format_of("1.\nTY  - JOUR\n"), Format::Ris);
-        assert_eq!(format_of("  ty  - jour\r\n"), Format::Ris);
-        assert_eq!(format_of("\nPMC - PMC1\nPMID- 1\n"), Format::Nbib);
-        assert_eq!(format_of("<?xml version=\"1.0\"?><xml><records/></xml>"), Format::EndNoteXml);
-        assert_eq!(format_of("<PubmedArticleSet><PubmedArticle>"), Format::PubMedXml);
-        assert_eq!(format_of("FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n"), Format::WebOfScience);
-        assert_eq!(format_of("% export\n@article{smith2020,\n title = {A}}"), Format::BibTex);
-        assert_eq!(format_of("Title;Year\na;1999\n"), Format::Csv { delimiter: Delimiter::Semicolon });
+        for (text, format) in [
+            ("1.\nTY  - JOUR\n", Format::Ris),
+            ("  ty  - jour\r\n", Format::Ris),
+            ("\nPMC - PMC1\nPMID- 1\n", Format::Nbib),
+            ("<?xml version=\"1.0\"?><xml><records/></xml>", Format::EndNoteXml),
+            ("<PubmedArticleSet><PubmedArticle>", Format::PubMedXml),
+            ("FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n", Format::WebOfScience),
+            ("<1>\nTitle\n  a\n", Format::Ovid),
+            ("Record #1 of 1\nID: CN-1\nTI: a\n", Format::Cochrane),
+            ("Record #1 of 1\nProvider: John Wiley\nTY  - JOUR\n", Format::Ris),
+            ("_____\nReport\n\nDocument 1 of 2\n\na\n", Format::ProQuest),
+            ("1: Doe J. A. J. 2020. PMID: 1.\n", Format::PubMedText),
+            ("%0 Book\n%T a\n", Format::Refer),
+            ("[{\"id\": 1, \"type\": \"book\", \"title\": \"A\"}]", Format::CslJson),
+            ("<responseWrapper><resultList>", Format::EuropePmcXml),
+            ("<!DOCTYPE article PUBLIC \"a\" \"b.dtd\"><article>", Format::JatsXml),
+            ("%A b\n%T a\n", Format::Refer),
+            ("RT Journal Article\nT1 a\n", Format::RefWorks),
+            ("UI  - 1\nTI  - a\n", Format::Nbib),
+            ("% export\n@article{smith2020,\n title = {A}}", Format::BibTex),
+            ("Title;Year\na;1999\n", Format::Csv { delimiter: Delimiter::Semicolon }),
+        ] {
+            assert_eq!(format_of(text), format, "{text}");
+        }
     }
 
     #[test]
@@ -155,7 +192,7 @@ mod tests {
     fn text_of_no_format_shows_how_it_starts() {
         let error = detect(b"Dear all,\nplease find attached", true).unwrap_err();
         let start = "Dear all, please find attached".to_owned();
-        let closest = vec!["CSV (no column is called title, authors, DOI, PMID or abstract)"];
+        let closest = vec!["CSV (no column is called title)"];
         assert_eq!(error, Error::UnknownFormat { start, closest });
     }
 

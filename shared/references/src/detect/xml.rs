@@ -26,14 +26,18 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     if root.eq_ignore_ascii_case("html") {
         return Err(Error::UnsupportedFormat { name: "a web page (HTML)" });
     }
-    let pubmed = matches!(root, "PubmedArticleSet" | "PubmedArticle" | "PubmedBookArticle");
-    // PubMed names an external document type, which has no effect here because it is never fetched.
-    if doctype && !(pubmed && external) {
+    let pubmed =
+        matches!(root, "PubmedArticleSet" | "PubmedBookArticleSet" | "PubmedArticle" | "PubmedBookArticle");
+    let jats = matches!(root, "article" | "pmc-articleset" | "articles");
+    // PubMed and publishers name an external document type, which has no effect here because it is never fetched.
+    if doctype && !((pubmed || jats) && external) {
         return Err(Error::Doctype { name: if pubmed { Some("PubMed XML") } else { known(root) } });
     }
     match (root, known(root)) {
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
+        ("responseWrapper", _) => Ok(Format::EuropePmcXml),
         _ if pubmed => Ok(Format::PubMedXml),
+        _ if jats => Ok(Format::JatsXml),
         (_, Some(name)) => Err(Error::UnsupportedFormat { name }),
         (_, None) => Err(Error::UnknownFormat {
             start: super::start_of(text),
@@ -67,7 +71,7 @@ fn root_name(rest: &str) -> &str {
 /// Related XML formats that are recognised but not read.
 fn known(root: &str) -> Option<&'static str> {
     match root {
-        "pmc-articleset" | "article" => Some("JATS XML"),
+        "pmc-articleset" | "article" | "articles" => Some("JATS XML"),
         "modsCollection" | "mods" => Some("MODS XML"),
         "Trials_downloaded_from_ICTRP" => Some("WHO ICTRP XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),

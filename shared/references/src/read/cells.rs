@@ -6,13 +6,16 @@ use memchr::memchr;
 
 /// The cells of a row, by the rules of the splitter: a quote opens only at the start of a cell, `""` inside quotes is
 /// a quote, and text after the closing quote belongs to the cell.
-pub(super) fn cells(row: &str, delimiter: u8) -> Cells<'_> {
-    Cells { rest: Some(row), delimiter }
+///
+/// Without `quotes` a quote is a character like any other.
+pub(super) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
+    Cells { rest: Some(row), delimiter, quotes }
 }
 
 pub(super) struct Cells<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
+    quotes: bool,
 }
 
 impl<'a> Iterator for Cells<'a> {
@@ -20,7 +23,7 @@ impl<'a> Iterator for Cells<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = self.rest.take()?;
-        let (cell, after) = match row.strip_prefix('"') {
+        let (cell, after) = match row.strip_prefix('"').filter(|_| self.quotes) {
             Some(quoted) => self.quoted(quoted),
             None => {
                 let end = memchr(self.delimiter, row.as_bytes()).unwrap_or(row.len());
@@ -67,7 +70,7 @@ mod tests {
     use super::*;
 
     fn of(row: &str) -> Vec<String> {
-        cells(row, b',').map(Cow::into_owned).collect()
+        cells(row, b',', true).map(Cow::into_owned).collect()
     }
 
     #[test]
@@ -77,5 +80,7 @@ mod tests {
         assert_eq!(of("\"open"), ["open"]);
         assert_eq!(of(r#""""#), [""]);
         assert_eq!(of(""), [""]);
+        let plain: Vec<_> = cells("\"a,b", b',', false).collect();
+        assert_eq!(plain, ["\"a", "b"]);
     }
 }

@@ -8,13 +8,13 @@ use super::{
     draft::Draft,
     entities,
     field::{FIELDS, Field, Named},
-    header::Header,
+    header::{Column, Header, column},
     identifiers, names, pages, tidy,
 };
-use crate::Reference;
+use crate::{Reference, split::fields};
 
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
-    let row: Vec<Cow<'_, str>> = cells(text, header.delimiter.byte()).collect();
+    let row: Vec<Cow<'_, str>> = cells(text, header.delimiter.byte(), header.quotes).collect();
     let width = header.columns.len();
     if row.iter().skip(width).any(|cell| !cell.trim().is_empty()) {
         let found = row.len();
@@ -35,6 +35,32 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let mut reference = draft.finish();
     complete_from_source(&mut reference);
     Ok(reference)
+}
+
+/// Reads a record that has a row for each field: its name, and one or more values.
+pub(super) fn read_fields(text: &str) -> Reference {
+    let mut draft = Draft::default();
+    for row in fields::rows(text) {
+        let mut cells = cells(row, b',', true);
+        let name = cells.next().unwrap_or_default();
+        let Column { named, name } = column(&name, 0);
+        for cell in cells.filter(|cell| !cell.trim().is_empty()) {
+            match named {
+                Some(named) if named.field == Field::Author => {
+                    names::of_cell(&cell).into_iter().for_each(|name| draft.author(Field::Author, name));
+                }
+                Some(named) if named.field == Field::Keyword => {
+                    draft.keyword(named.rank, &entities::decode(&cell));
+                }
+                Some(named) => {
+                    let value = entities::decode(&cell).into_owned();
+                    draft.take_as(named, Cow::Owned(name.clone()), Cow::Owned(value));
+                }
+                None => draft.extra.push(&name, &entities::decode(&cell)),
+            }
+        }
+    }
+    draft.finish()
 }
 
 /// The rank of the preferred column that is not empty, for each field.

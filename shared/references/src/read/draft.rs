@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
 fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
     let known = match value.field {
         Field::Title | Field::Book => Some(&reference.title),
-        Field::Journal => reference.journal.as_ref(),
+        Field::Journal | Field::Series => reference.journal.as_ref(),
         Field::Volume => reference.volume.as_ref(),
         Field::Issue => reference.issue.as_ref(),
         Field::Abstract => reference.r#abstract.as_ref(),

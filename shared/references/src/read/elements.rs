@@ -13,13 +13,16 @@ use super::{
 };
 use crate::split::markup::{Markup, markup};
 
-/// How deeply elements may be nested inside a record. Real ones have a dozen levels.
-const MOST_DEPTH: usize = 32;
+/// How deeply elements may be nested inside a record. Real ones have a dozen levels, and two dozen with formulas in them.
+const MOST_DEPTH: usize = 64;
 
 /// What reads the values of a record.
 pub(super) trait Visit<'a> {
     /// Elements that only format text: what they contain belongs to the value around them.
     const DRESS: &'static [&'static str];
+    /// Elements inside values that are lines of their own, even without white space between them: the parts of a date,
+    /// paragraphs.
+    const PARTS: &'static [&'static str];
 
     /// The table of the format: names of elements, alone or with their parent: `urls/url`.
     fn index(&self) -> &'static Index;
@@ -137,10 +140,9 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         Ok(())
     }
 
-    /// Parts of a date are separate words, even without white space between their elements.
     fn part(&mut self, name: &str) {
-        if matches!(name, "Year" | "Month" | "Day") {
-            self.append(Cow::Borrowed(" "));
+        if V::PARTS.contains(&name) {
+            self.append(Cow::Borrowed("\n"));
         }
     }
 

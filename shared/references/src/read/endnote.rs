@@ -52,6 +52,7 @@ struct EndNote<'a>(Draft<'a>);
 
 impl<'a> Visit<'a> for EndNote<'a> {
     const DRESS: &'static [&'static str] = &["style"];
+    const PARTS: &'static [&'static str] = &[];
 
     fn index(&self) -> &'static Index {
         &INDEX

@@ -7,8 +7,10 @@ use memchr::memchr;
 /// Longest reference that is looked for: `&thetasym;`, `&#x10FFFF;`.
 const MOST_LENGTH: usize = 10;
 
-/// The text with its references decoded. Unknown references are kept as they are.
-pub(super) fn decode(text: &str) -> Cow<'_, str> {
+/// The text with its character references and named entities decoded, once: `&amp;lt;` becomes `&lt;`. Unknown references
+/// are kept as they are.
+#[must_use]
+pub fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut next) = (text, Some(first));

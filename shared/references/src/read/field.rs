@@ -6,6 +6,8 @@ pub(crate) enum Field {
     Title,
     /// The title of a book: the title where there is none, else where the work appeared.
     Book,
+    /// The series of a book: where the work appeared when nothing else says so.
+    Series,
     Author,
     /// An author in a shorter form, for records that have no other.
     ShortAuthor,
@@ -17,6 +19,8 @@ pub(crate) enum Field {
     /// Month and day for a year given elsewhere.
     MonthDay,
     Journal,
+    /// A citation in one line, which is taken apart.
+    Citation,
     Volume,
     Issue,
     Pages,

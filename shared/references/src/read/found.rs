@@ -15,6 +15,7 @@ pub(super) struct Found<'a> {
     dates: Vec<Value<'a>>,
     month_day: Option<Date>,
     book: Option<Value<'a>>,
+    series: Option<Value<'a>>,
     first_page: Option<Value<'a>>,
     last_page: Option<Value<'a>>,
     accession: Option<Value<'a>>,
@@ -43,6 +44,7 @@ impl<'a> Found<'a> {
             Field::Issue => &mut reference.issue,
             Field::Pages => &mut reference.pages,
             Field::Book => return put(&mut self.book, value, wins),
+            Field::Series => return put(&mut self.series, value, wins),
             Field::FirstPage => return put(&mut self.first_page, value, wins),
             Field::LastPage => return put(&mut self.last_page, value, wins),
             Field::Accession => return put(&mut self.accession, value, wins),
@@ -124,6 +126,10 @@ impl<'a> Found<'a> {
             } else {
                 left.push(book);
             }
+        }
+        match self.series {
+            Some(series) if reference.journal.is_none() => reference.journal = tidy::line(&series.text),
+            series => left.extend(series),
         }
         match self.accession {
             Some(accession) if self.pubmed && reference.pmid.is_none() => {

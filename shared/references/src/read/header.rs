@@ -1,6 +1,6 @@
 //! The header row of a table: which column means what.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     cells::cells,
@@ -8,123 +8,89 @@ use super::{
 };
 use crate::{
     Delimiter,
-    split::{Split, Step, csv::Csv},
+    split::{
+        Split, Step,
+        csv::{self, Csv},
+        fields, lines,
+    },
 };
 
-/// Names of columns in lower case, with everything but letters and digits as single blanks.
+/// Names of columns in lower case, letters and digits alone.
+#[rustfmt::skip]
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        field: Field::Title,
-        names: &["title", "primary title", "document title", "article title", "study title", "titles", "ti"],
-    },
-    Rule {
-        field: Field::Author,
-        names: &[
-            "authors",
-            "author",
-            "author names",
-            "first authors",
-            "author s",
-            "author full names",
-            "creators",
-            "creator",
-            "author list",
-            "af",
-            "au",
-        ],
-    },
-    Rule { field: Field::Editor, names: &["editors", "editor", "secondary authors", "book editors"] },
-    Rule {
-        field: Field::Date,
-        names: &[
-            "year",
-            "publication year",
-            "pub year",
-            "year of publication",
-            "published year",
-            "py",
-            "publication date",
-            "date of publication",
-            "date published",
-            "cover date",
-            "date",
-        ],
-    },
-    Rule {
-        field: Field::Journal,
-        names: &[
-            "journal",
-            "journal title",
-            "source title",
-            "secondary title",
-            "publication title",
-            "journal name",
-            "journal book",
-            "full journal name",
-            "publication",
-            "source",
-            "periodical",
-            "journal abbreviation",
-            "abbreviated source title",
-            "alternate title3",
-            "alternate title2",
-            "so",
-        ],
-    },
-    Rule { field: Field::Volume, names: &["volume", "vol", "volume number", "vl"] },
-    Rule { field: Field::Issue, names: &["issue", "number", "issue number", "no", "is"] },
-    Rule { field: Field::Pages, names: &["pages", "page range", "page numbers", "page", "pagination"] },
-    Rule {
-        field: Field::FirstPage,
-        names: &["start page", "page start", "first page", "beginning page", "bp"],
-    },
-    Rule { field: Field::LastPage, names: &["end page", "page end", "last page", "ending page", "ep"] },
-    Rule { field: Field::Doi, names: &["doi", "digital object identifier", "doi link", "article doi", "di"] },
-    Rule {
-        field: Field::Pmid,
-        names: &["pmid", "pubmed id", "pubmedid", "medline pmid", "pubmed identifier", "pm"],
-    },
-    Rule { field: Field::Abstract, names: &["abstract", "abstract note", "summary", "abstract text", "ab"] },
-    Rule {
-        field: Field::Keyword,
-        names: &[
-            "keywords",
-            "keyword",
-            "author keywords",
-            "index keywords",
-            "keywords plus",
-            "tags",
-            "mesh terms",
-            "subjects",
-            "de",
-        ],
-    },
-    Rule {
-        field: Field::Url,
-        names: &[
-            "url",
-            "link",
-            "urls",
-            "links",
-            "web link",
-            "article url",
-            "full text link",
-            "open url link",
-        ],
-    },
-    Rule {
-        field: Field::Type,
-        names: &[
-            "publication type",
-            "document type",
-            "type of reference",
-            "reference type",
-            "item type",
-            "article type",
-            "work type",
-            "type",
-        ],
-    },
+    Rule { field: Field::Title, names: &[
+        "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
+        "papertitle", "studytitle", "publictitle", "scientifictitle", "officialtitle", "brieftitle", "recordtitle",
+        "worktitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
+    ] },
+    Rule { field: Field::Author, names: &[
+        "authors", "author", "authornames", "firstauthors", "authorfullnames", "fullauthornames", "authorsprimary",
+        "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
+        "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
+        "inventors", "firstauthor",
+    ] },
+    Rule { field: Field::Editor, names: &[
+        "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
+    ] },
+    Rule { field: Field::Date, names: &[
+        "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
+        "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
+        "date", "published", "dcdate", "startdate", "y1", "da", "jahr", "erscheinungsjahr", "año", "ano", "année",
+        "annee", "anno",
+    ] },
+    Rule { field: Field::Journal, names: &[
+        "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
+        "journalname", "journalbook", "fulljournalname", "journalfull", "publication", "pubtitle", "periodical",
+        "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
+        "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
+        "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
+    ] },
+    Rule { field: Field::Book, names: &[
+        "booktitle", "conferencetitle", "proceedingstitle",
+    ] },
+    Rule { field: Field::Series, names: &[
+        "series", "seriestitle", "bookseriestitle",
+    ] },
+    Rule { field: Field::Volume, names: &[
+        "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
+    ] },
+    Rule { field: Field::Issue, names: &[
+        "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
+        "número", "numero",
+    ] },
+    Rule { field: Field::Pages, names: &[
+        "pages", "pagerange", "pagenumbers", "page", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
+    ] },
+    Rule { field: Field::FirstPage, names: &[
+        "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
+        "artno", "artnumber", "articleno", "ar",
+    ] },
+    Rule { field: Field::LastPage, names: &[
+        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep",
+    ] },
+    Rule { field: Field::Doi, names: &[
+        "doi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di",
+    ] },
+    Rule { field: Field::Pmid, names: &[
+        "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
+    ] },
+    Rule { field: Field::Abstract, names: &[
+        "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
+        "zusammenfassung", "resumen", "résumé", "resumo", "riassunto",
+    ] },
+    Rule { field: Field::Keyword, names: &[
+        "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
+        "meshterms", "subjects", "subjectterms", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "motsclés",
+    ] },
+    Rule { field: Field::Url, names: &[
+        "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
+        "fulltexturl", "openurllink", "landingpageurl", "ur",
+    ] },
+    Rule { field: Field::Type, names: &[
+        "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
+        "contenttype", "worktype", "type", "dt",
+    ] },
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
@@ -132,10 +98,15 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 /// The columns that identify the work of a row. A table without any of them is not a list of references.
 const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
+/// How many columns have to be known in a header that does not stand first: a line above it may be the name of one.
+const ENOUGH_COLUMNS: usize = 2;
+
 /// The header of a table.
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(super) delimiter: Delimiter,
+    /// Whether a quote at the start of a cell opens a quoted one.
+    pub(super) quotes: bool,
     pub(super) columns: Vec<Column>,
 }
 
@@ -146,34 +117,83 @@ pub(super) struct Column {
     pub(super) name: String,
 }
 
+/// What the first rows of a text are as a table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// One with a header, and how many of its columns are known.
+    Headed(Delimiter, usize),
+    /// One whose header has no column for titles; the names of its columns.
+    Untitled(Vec<String>),
+}
+
 impl Header {
-    /// The header in a table's first row.
+    /// The header in this row, if it is one.
     pub(crate) fn of_row(row: &str, delimiter: Delimiter) -> Option<Self> {
+        let quotes = csv::has_quotes(row.as_bytes(), delimiter);
         let columns: Vec<_> =
-            cells(row, delimiter.byte()).enumerate().map(|(at, name)| column(&name, at)).collect();
+            cells(row, delimiter.byte(), quotes).enumerate().map(|(at, name)| column(&name, at)).collect();
         let known = columns.iter().filter_map(|column| column.named);
         let recognised = known.into_iter().any(|named| IDENTIFYING.contains(&named.field));
-        recognised.then_some(Self { delimiter, columns })
+        recognised.then_some(Self { delimiter, quotes, columns })
     }
 
     fn recognised(&self) -> usize {
         self.columns.iter().filter(|column| column.named.is_some()).count()
     }
+
+    fn has_titles(&self) -> bool {
+        let titles = |column: &Column| column.named.is_some_and(|named| named.field == Field::Title);
+        self.columns.iter().any(titles)
+    }
 }
 
-/// The delimiter under which the first row of the text names the most columns, and how many.
-pub(crate) fn find(text: &str) -> Option<(Delimiter, usize)> {
-    let candidates = Delimiter::ALL.into_iter().filter_map(|delimiter| {
-        let header = Header::of_row(first_row(text, delimiter)?, delimiter)?;
+/// Whether this row is the header of a table of references. Above it may be lines about the export.
+pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> bool {
+    let row = match std::str::from_utf8(row) {
+        Ok(row) => Cow::Borrowed(row),
+        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(row).0,
+    };
+    Header::of_row(&row, delimiter)
+        .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= ENOUGH_COLUMNS))
+}
+
+/// The delimiter under which a header among the first rows names the most columns.
+pub(crate) fn find(text: &str) -> Option<Table> {
+    let headed = Delimiter::ALL.into_iter().filter_map(|delimiter| {
+        let header = Header::of_row(header_row(text, delimiter)?, delimiter)?;
         Some((header.recognised(), delimiter))
     });
     // The first of equals: a table of one column counts as CSV.
-    candidates
-        .reduce(|best, next| if next.0 > best.0 { next } else { best })
-        .map(|(columns, delimiter)| (delimiter, columns))
+    if let Some((columns, delimiter)) = headed.reduce(|best, next| if next.0 > best.0 { next } else { best })
+    {
+        return Some(Table::Headed(delimiter, columns));
+    }
+    let first = lines::all(text).find(|line| !line.trim().is_empty())?;
+    let headers = Delimiter::ALL.into_iter().filter_map(|delimiter| Header::of_row(first, delimiter));
+    let best =
+        headers.reduce(|best, next| if next.recognised() > best.recognised() { next } else { best })?;
+    Some(Table::Untitled(best.columns.into_iter().map(|column| column.name).collect()))
 }
 
-fn first_row(text: &str, delimiter: Delimiter) -> Option<&str> {
+/// How many rows that begin with the name of a field make a table with a row for each of them.
+const ENOUGH_ROWS: usize = 3;
+
+/// Whether the first rows of the text begin with names of different fields, one of them the title, where a header would
+/// have them side by side.
+pub(crate) fn has_field_rows(text: &str) -> bool {
+    let mut names = Vec::new();
+    for row in fields::rows(text) {
+        let mut known = cells(row, b',', true).map(|cell| column(&cell, 0).named.map(|named| named.name));
+        let Some(Some(name)) = known.next() else { break };
+        if names.contains(&name) || known.flatten().count() > 1 {
+            break;
+        }
+        names.push(name);
+    }
+    names.len() >= ENOUGH_ROWS && names.contains(&"title")
+}
+
+fn header_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     let mut splitter = Csv::new(delimiter, usize::MAX);
     let mut rest = text;
     loop {
@@ -185,11 +205,10 @@ fn first_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     }
 }
 
-fn column(name: &str, at: usize) -> Column {
+/// What a column of this name holds.
+pub(super) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
-    let plain: String =
-        name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
     Column { named: INDEX.find(&plain), name }
 }
@@ -200,20 +219,50 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_the_one_that_names_the_most_columns() {
-        let delimiter = |text: &str| find(text).map(|(delimiter, _)| delimiter);
+        let delimiter = |text: &str| match find(text) {
+            Some(Table::Headed(delimiter, _)) => Some(delimiter),
+            _ => None,
+        };
         assert_eq!(delimiter("Title;Authors;Notes, remarks, more\n"), Some(Delimiter::Semicolon));
         assert_eq!(delimiter("sep=;\nTitle;Year\n"), Some(Delimiter::Semicolon));
-        assert_eq!(delimiter("\"Article, Title\",x\tAuthors\tDOI"), Some(Delimiter::Tab));
-        assert_eq!(delimiter("PMID\n123\n"), Some(Delimiter::Comma));
+        assert_eq!(delimiter("\"Article, Title\",x\tTitle\tDOI"), Some(Delimiter::Tab));
+        assert_eq!(delimiter("Title\n123\n"), Some(Delimiter::Comma));
         assert_eq!(find("name,size\na,1\n"), None);
     }
 
     #[test]
-    fn names_are_compared_without_case_and_punctuation() {
+    fn a_header_may_have_lines_above_it() {
+        let text = "\"About: exported, 2023\"\n\nRank,DOI,Title\n1,10.5555/a,A\n";
+        assert_eq!(find(text), Some(Table::Headed(Delimiter::Comma, 2)));
+        assert_eq!(find("Dear all,\nTitle\nof something\n"), None);
+    }
+
+    #[test]
+    fn a_table_without_titles_is_told_with_its_columns() {
+        let columns =
+            |names: &[&str]| Some(Table::Untitled(names.iter().map(|name| (*name).to_owned()).collect()));
+        assert_eq!(
+            find("Überschrift;Authors;Year\na;b;1999\n"),
+            columns(&["Überschrift", "Authors", "Year"])
+        );
+        assert_eq!(find("PMID\n123\n"), columns(&["PMID"]));
+    }
+
+    #[test]
+    fn rows_of_fields_are_no_header() {
+        assert!(has_field_rows("\"TITLE\",\"Source\"\n\"AUTHOR NAMES\",a,b\n\"DOI\",c\n\n\"TITLE\",d\n"));
+        assert!(!has_field_rows("Title,Authors,DOI\nTitle,Authors,DOI\n"));
+        assert!(!has_field_rows("Title\na\nDOI\n"));
+    }
+
+    #[test]
+    fn names_are_compared_without_case_blanks_and_punctuation() {
         let field = |name: &str| column(name, 0).named.map(|named| named.field);
         assert_eq!(field("Author(s)"), Some(Field::Author));
         assert_eq!(field("publication_year"), Some(Field::Date));
         assert_eq!(field(" \u{feff}Title"), Some(Field::Title));
+        assert_eq!(field("StartPage"), Some(Field::FirstPage));
+        assert_eq!(field("primary_location.source.display_name"), Some(Field::Journal));
         assert_eq!(field("Original Title"), None);
     }
 }

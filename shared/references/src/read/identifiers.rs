@@ -1,8 +1,11 @@
 //! DOIs and PubMed identifiers.
 
+use std::borrow::Cow;
+
 /// A PubMed identifier: at most nine digits, whatever label precedes them. Spreadsheets turn them into `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
+    let value = value.strip_prefix("https://pubmed.ncbi.nlm.nih.gov/").unwrap_or(value).trim_end_matches('/');
     let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
     let value = if label { value[4..].trim_start_matches([':', ' ', '-']) } else { value };
     let value = value.strip_suffix(".0").unwrap_or(value);
@@ -30,10 +33,54 @@ pub(super) fn doi(value: &str) -> Option<String> {
     } else {
         value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?
     };
-    let end = found.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(found.len());
-    let found = found.get(..end).filter(|found| found.len() <= MOST_DOI)?;
-    let doi = trim_doi(found).to_lowercase();
+    let doi = trim_doi(&whole(found)?).to_lowercase();
     is_doi(&doi).then_some(doi)
+}
+
+/// The DOI at the front: up to markup, or to a blank, unless it goes on behind that. Programs that wrap lines break DOIs.
+fn whole(text: &str) -> Option<Cow<'_, str>> {
+    let text = &text[..tag_start(text)];
+    let word = |text: &str| text.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(text.len());
+    let mut end = word(text);
+    let mut doi = Cow::Borrowed(&text[..end]);
+    loop {
+        let rest = text[end..].trim_start();
+        if doi.len() > MOST_DOI {
+            return None;
+        }
+        if rest.is_empty() || !goes_on(&doi, rest) {
+            return Some(doi);
+        }
+        let next = word(rest);
+        doi.to_mut().push_str(&rest[..next]);
+        end = text.len() - rest.len() + next;
+    }
+}
+
+/// Where something like `<br` or `</a` begins. DOIs made of an item's pages contain `<1661::AID>`.
+fn tag_start(text: &str) -> usize {
+    let is_tag = |at: &usize| {
+        let inner = text[at + 1..].strip_prefix('/').unwrap_or(&text[at + 1..]);
+        let name = inner.bytes().take_while(u8::is_ascii_alphabetic).count();
+        name > 0 && inner[name..].bytes().next().is_none_or(|byte| matches!(byte, b' ' | b'/' | b'>'))
+    };
+    memchr::memchr_iter(b'<', text.as_bytes()).find(is_tag).unwrap_or(text.len())
+}
+
+/// Whether a DOI that ends at a blank goes on behind it: a bracket is open, a sign wants something behind it, or a bracket
+/// follows that is not around a remark.
+fn goes_on(doi: &str, rest: &str) -> bool {
+    let open = |open: char, close: char| doi.matches(open).count() > doi.matches(close).count();
+    if doi.ends_with(['/', '-', '_', ':']) || open('(', ')') || open('[', ']') {
+        return true;
+    }
+    let close = match rest.chars().next() {
+        Some('[') => ']',
+        Some('(') => ')',
+        _ => return false,
+    };
+    let after = rest.split_once(close).map(|(_, after)| after);
+    after.is_some_and(|after| after.starts_with(char::is_alphanumeric))
 }
 
 /// `10.`, a registrant of four to nine digits (perhaps subdivided), a slash and a suffix.
@@ -44,7 +91,7 @@ fn is_doi(text: &str) -> bool {
     let digits = registrant.split('.').next().unwrap_or_default().len();
     (4..=9).contains(&digits)
         && registrant.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-        && suffix.starts_with(|c: char| !c.is_whitespace())
+        && !suffix.trim_start().is_empty()
 }
 
 /// Cuts off the punctuation of the sentence around a DOI; brackets belong to it only in pairs.
@@ -54,7 +101,9 @@ fn trim_doi(mut doi: &str) -> &str {
             doi.ends_with(close) && doi.matches(close).count() > doi.matches(open).count()
         };
         let trimmed = doi.strip_suffix("[doi]").unwrap_or(doi).trim_end_matches(['.', ',', ';', '"', '\'']);
-        let trimmed = if trimmed.len() == doi.len() && (unpaired('(', ')') || unpaired('[', ']')) {
+        let trimmed = if trimmed.len() == doi.len()
+            && (unpaired('(', ')') || unpaired('[', ']') || unpaired('{', '}'))
+        {
             &doi[..doi.len() - 1]
         } else {
             trimmed
@@ -113,13 +162,28 @@ mod tests {
         ] {
             assert_eq!(doi(given), bare, "{given}");
         }
+        for (given, whole) in [
+            ("10.5555/0276(2002)022 [ 0056:PAI]2.0.CO;2", "10.5555/0276(2002)022[0056:pai]2.0.co;2"),
+            ("10.5555/ a-1", "10.5555/a-1"),
+            ("https://doi.org/10.5555/a- 1 and more", "10.5555/a-1"),
+            ("10.5555/a 2020", "10.5555/a"),
+            ("10.5555/a (2020)", "10.5555/a"),
+            ("10.5555/a<br />", "10.5555/a"),
+            ("10.5555/a</a>", "10.5555/a"),
+            ("10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2", "10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2"),
+            ("10.5555/a}", "10.5555/a"),
+        ] {
+            assert_eq!(doi(given).as_deref(), Some(whole), "{given}");
+        }
+        assert_eq!(doi("10.5555/"), None);
         assert_eq!(doi("10.1 p"), None);
         assert_eq!(doi("see 10.5 and 10.5555/x"), Some("10.5555/x".into()));
     }
 
     #[test]
     fn a_pmid_is_digits_under_any_label() {
-        for given in ["42", " PMID: 42", "pmid:42", "PMID 42", "42.0"] {
+        for given in ["42", " PMID: 42", "pmid:42", "PMID 42", "42.0", "https://pubmed.ncbi.nlm.nih.gov/42/"]
+        {
             assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
         }
         for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42"] {

@@ -1,131 +1,316 @@
-//! LaTeX commands for characters and around words.
+//! TeX as Unicode text.
+//!
+//! Commands for characters and accents become characters, those around words are dropped and the words stay. A command
+//! that is not known and has no argument stays as it is: a formula would be worse without it.
 
-/// The text without braces, with accents and escaped characters as themselves. Unknown commands are kept
-/// as they are: formulas would be worse without them.
+mod tables;
+
+use unicode_normalization::char::compose;
+
+use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
+
+/// How deeply arguments are read inside arguments; what is deeper loses its commands only.
+const MOST_DEPTH: usize = 6;
+/// Longest argument of a command that does something to its end. An argument that is not closed is searched for its end
+/// at every command before it.
+const MOST_ARGUMENT: usize = 4096;
+/// Longest letter behind an accent, its own commands and braces counted.
+const MOST_LETTER: usize = 64;
+/// Longest formula.
+const MOST_FORMULA: usize = 1024;
+
+/// What the text is, which decides what its characters mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Prose,
+    Formula,
+    /// A link or an identifier: tildes, dashes and quotes are themselves.
+    Literal,
+}
+
+/// Prose without its commands.
 pub(super) fn decode(text: &str) -> String {
+    of(text, Mode::Prose)
+}
+
+/// A link or identifier without its commands and braces.
+pub(super) fn literal(text: &str) -> String {
+    of(text, Mode::Literal)
+}
+
+fn of(text: &str, mode: Mode) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['\\', '{', '}', '~', '-']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let (decoded, length) = mark(rest);
-        out.push_str(&decoded);
-        rest = &rest[length..];
-    }
-    out.push_str(rest);
+    Decoder { mode, depth: 0 }.decode(text, &mut out);
     out
 }
 
-/// The meaning of the mark at the front, and its length.
-fn mark(text: &str) -> (String, usize) {
-    if let Some(length) =
-        ["---", "--"].iter().find(|dashes| text.starts_with(**dashes)).map(|dashes| dashes.len())
-    {
-        return (if length == 3 { "—" } else { "–" }.to_owned(), length);
+#[derive(Debug, Clone, Copy)]
+struct Decoder {
+    mode: Mode,
+    depth: usize,
+}
+
+/// The modes in which a byte is more than itself, as bits.
+const SPECIAL: [u8; 256] = {
+    let mut special = [0; 256];
+    special[b'\\' as usize] = 0b111;
+    special[b'{' as usize] = 0b111;
+    special[b'}' as usize] = 0b111;
+    special[b'~' as usize] = 0b011;
+    special[b'-' as usize] = 0b001;
+    special[b'$' as usize] = 0b001;
+    special[b'`' as usize] = 0b001;
+    special[b'\'' as usize] = 0b001;
+    special[b'_' as usize] = 0b010;
+    special
+};
+
+impl Decoder {
+    fn inner(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
     }
-    match text.as_bytes()[0] {
-        b'{' | b'}' => (String::new(), 1),
-        b'~' => (" ".to_owned(), 1),
-        b'-' => ("-".to_owned(), 1),
-        _ => command(text),
+
+    fn decode(self, text: &str, out: &mut String) {
+        let bit = match self.mode {
+            Mode::Prose => 0b001,
+            Mode::Formula => 0b010,
+            Mode::Literal => 0b100,
+        };
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| SPECIAL[usize::from(byte)] & bit != 0) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            rest = &rest[self.mark(rest, out)..];
+        }
+        out.push_str(rest);
+    }
+
+    /// Decodes the mark at the front; returns how long it is.
+    fn mark(self, text: &str, out: &mut String) -> usize {
+        let length = match text.as_bytes()[0] {
+            b'\\' => return self.command(text, out),
+            b'$' => return self.formula(text, out),
+            b'~' => {
+                out.push(' ');
+                return 1;
+            }
+            b'{' | b'}' | b'_' => return 1,
+            first => text.bytes().take(3).take_while(|byte| *byte == first).count(),
+        };
+        match &text[..length] {
+            "---" => out.push('—'),
+            "--" => out.push('–'),
+            "``" | "```" => out.push('“'),
+            "''" | "'''" => out.push('”'),
+            other => out.push_str(other),
+        }
+        length
+    }
+
+    /// A formula between dollars loses them. A dollar before a number of money is a dollar.
+    fn formula(self, text: &str, out: &mut String) -> usize {
+        let dollars = if text.starts_with("$$") { 2 } else { 1 };
+        let inner = &text[dollars..];
+        let front = &inner[..inner.floor_char_boundary(MOST_FORMULA)];
+        let close = memchr::memchr_iter(b'$', front.as_bytes())
+            .find(|&at| !front[..at].ends_with('\\'))
+            .filter(|&at| is_formula(&front[..at], &inner[at + 1..]));
+        match close {
+            Some(at) if self.depth < MOST_DEPTH && at > 0 => {
+                Self { mode: Mode::Formula, ..self.inner() }.decode(&front[..at], out);
+                let closing = inner[at..].bytes().take(dollars).take_while(|byte| *byte == b'$').count();
+                dollars + at + closing
+            }
+            _ => {
+                out.push_str(&text[..dollars]);
+                dollars
+            }
+        }
+    }
+
+    /// Decodes a backslash and what belongs to it.
+    fn command(self, text: &str, out: &mut String) -> usize {
+        let Some(first) = text.chars().nth(1) else {
+            out.push('\\');
+            return 1;
+        };
+        let length = 1 + text[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        if length > 1 {
+            return self.named(text, &text[1..length], out);
+        }
+        match first {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.push(first),
+            ' ' | '\n' | '\r' | '\t' | ',' | ';' | ':' | '>' | '\\' if self.mode != Mode::Literal => {
+                out.push(' ');
+            }
+            '!' | '/' | '-' | '@' | '*' | '(' | ')' | '[' | ']' if self.mode != Mode::Literal => {}
+            _ => {
+                let name = &text[1..1 + first.len_utf8()];
+                if let Some(length) = self.accent(text, name, out) {
+                    return length;
+                }
+                out.push('\\');
+                return 1;
+            }
+        }
+        1 + first.len_utf8()
+    }
+
+    /// Decodes a command whose name is a word.
+    fn named(self, text: &str, name: &str, out: &mut String) -> usize {
+        let length = 1 + name.len();
+        let rest = &text[length..];
+        if let Ok(at) = SYMBOLS.binary_search_by_key(&name, |(known, _)| known) {
+            let symbol = SYMBOLS[at].1;
+            out.push_str(symbol);
+            // A blank after a command only ends it; the name of a function is a word of its own.
+            let word = symbol.len() > 1 && symbol.is_ascii();
+            return length + usize::from(!word && rest.starts_with(' '));
+        }
+        if SWITCHES.binary_search(&name).is_ok() {
+            return text.len() - rest.trim_start_matches([' ', '\t']).len();
+        }
+        if let Some(length) = self.accent(text, name, out) {
+            return length;
+        }
+        // Where a tab has taken the accent's own sign, `\a'e` is `\'e`.
+        if name == "a" && rest.starts_with(['\'', '`', '=']) {
+            return match self.accent(&text[1..], &rest[..1], out) {
+                Some(length) => 1 + length,
+                None => length,
+            };
+        }
+        if let Ok(at) = WRAPPED.binary_search_by_key(&name, |(known, ..)| known) {
+            let (_, around, count) = WRAPPED[at];
+            if let Some(length) = self.wrapped(rest, around, count, out) {
+                return text.len() - rest.len() + length;
+            }
+        }
+        let mut left = rest;
+        if let Ok(at) = DROPPED.binary_search_by_key(&name, |(known, _)| known) {
+            for _ in 0..DROPPED[at].1 {
+                let Some((_, length)) = argument(left, MOST_ARGUMENT) else { break };
+                left = &left[length..];
+            }
+            return text.len() - left.len();
+        }
+        // The text that an unknown command is applied to stays.
+        if let Some(option) = left.strip_prefix('[') {
+            let front = &option[..option.floor_char_boundary(MOST_LETTER)];
+            left = front.find(']').map_or(left, |at| &option[at + 1..]);
+        }
+        if left.trim_start_matches(' ').starts_with('{') {
+            return text.len() - left.trim_start_matches(' ').len();
+        }
+        out.push_str(&text[..length]);
+        length
+    }
+
+    /// Decodes arguments with something before, between and behind them.
+    fn wrapped(self, text: &str, around: [&str; 3], count: usize, out: &mut String) -> Option<usize> {
+        if self.depth == MOST_DEPTH {
+            return None;
+        }
+        let (first, length) = argument_or_letter(text)?;
+        let second = if count > 1 { Some(argument_or_letter(&text[length..])?) } else { None };
+        out.push_str(around[0]);
+        self.inner().decode(first, out);
+        out.push_str(around[1]);
+        if let Some((second, _)) = second {
+            self.inner().decode(second, out);
+        }
+        out.push_str(around[2]);
+        Some(length + second.map_or(0, |(_, length)| length))
+    }
+
+    /// Puts the accent of this name on the letter behind it, which may have one already.
+    fn accent(self, text: &str, name: &str, out: &mut String) -> Option<usize> {
+        let at = ACCENTS.binary_search_by_key(&name, |(known, _)| known).ok()?;
+        let mark = ACCENTS[at].1;
+        if self.depth == MOST_DEPTH {
+            return None;
+        }
+        let start = 1 + name.len();
+        let blanks = text[start..].bytes().take_while(|byte| *byte == b' ').count();
+        let rest = &text[start + blanks..];
+        let mut letter = String::new();
+        let length = match rest.as_bytes().first()? {
+            b'{' => {
+                let (inner, length) = argument(rest, MOST_LETTER)?;
+                self.inner().decode(inner, &mut letter);
+                length
+            }
+            b'\\' => self.inner().command(rest, &mut letter),
+            _ => {
+                let first = rest.chars().next()?;
+                letter.push(first);
+                first.len_utf8()
+            }
+        };
+        let mut letters = letter.chars();
+        let whole = match letters.next() {
+            // `\~{}` is the sign alone.
+            None => name.to_owned(),
+            // An accent over a dotless letter makes it that letter with the accent.
+            Some(base) => accented(base, mark)? + letters.as_str(),
+        };
+        out.push_str(&whole);
+        Some(start + blanks + length)
     }
 }
 
-/// The meaning of a backslash and what belongs to it.
-fn command(text: &str) -> (String, usize) {
-    let mut characters = text.chars().skip(1);
-    let Some(first) = characters.next() else { return ("\\".to_owned(), 1) };
-    if matches!(first, '&' | '%' | '$' | '#' | '_' | '{' | '}') {
-        return (first.to_string(), 2);
-    }
-    if !first.is_ascii() {
-        return ("\\".to_owned(), 1);
-    }
-    if !first.is_ascii_alphabetic() {
-        return accented(text, 2).unwrap_or_else(|| ("\\".to_owned(), 1));
-    }
-    let length = 1 + text[1..].bytes().take_while(u8::is_ascii_alphabetic).count();
-    if let Some((_, c)) = SYMBOLS.iter().find(|(name, _)| *name == &text[1..length]) {
-        // One blank after a command only ends it, and so does an empty pair of braces.
-        let blank = usize::from(text[length..].starts_with(' '));
-        return ((*c).to_owned(), length + blank);
-    }
-    // `\c{c}`, `\v s`: an accent in letters.
-    if length == 2
-        && let Some(found) = accented(text, 2)
-    {
-        return found;
-    }
-    if matches!(
-        &text[1..length],
-        "emph" | "textit" | "textbf" | "textsc" | "textrm" | "textsf" | "texttt" | "mathrm"
-    ) {
-        return (String::new(), length);
-    }
-    ("\\".to_owned(), 1)
-}
-
-/// The letter after an accent, with or without braces around it; the accent's command takes `at` bytes.
-fn accented(text: &str, at: usize) -> Option<(String, usize)> {
-    let accent = text[1..].chars().next()?;
-    let inner = text[at..].trim_start_matches([' ', '{']);
-    let skipped = text.len() - at - inner.len();
-    let (letter, letter_length) = match inner.strip_prefix("\\i").or_else(|| inner.strip_prefix("\\j")) {
-        Some(_) => (inner[1..].chars().next()?, 2),
-        None => (inner.chars().next()?, inner.chars().next()?.len_utf8()),
+/// A letter with a mark on it; none when it is no letter.
+fn accented(base: char, mark: char) -> Option<String> {
+    let base = match base {
+        'ı' => 'i',
+        'ȷ' => 'j',
+        base if base.is_alphanumeric() => base,
+        _ => return None,
     };
-    let (_, from, to) = ACCENTS.iter().find(|(known, ..)| *known == accent)?;
-    let position = from.chars().position(|known| known == letter)?;
-    let c = to.chars().nth(position)?;
-    // A closing brace is dropped by itself.
-    Some((c.to_string(), at + skipped + letter_length))
+    Some(compose(base, mark).map_or_else(|| String::from_iter([base, mark]), String::from))
 }
 
-/// An accent, the letters that it is put on, and what they become.
-const ACCENTS: [(char, &str, &str); 14] = [
-    ('"', "aeiouyAEIOUY", "äëïöüÿÄËÏÖÜŸ"),
-    ('\'', "aeiouycnszlrAEIOUYCNSZLR", "áéíóúýćńśźĺŕÁÉÍÓÚÝĆŃŚŹĹŔ"),
-    ('`', "aeiouAEIOU", "àèìòùÀÈÌÒÙ"),
-    ('^', "aeioucghjswyAEIOUCGHJSWY", "âêîôûĉĝĥĵŝŵŷÂÊÎÔÛĈĜĤĴŜŴŶ"),
-    ('~', "anoiuANOIU", "ãñõĩũÃÑÕĨŨ"),
-    ('=', "aeiouAEIOU", "āēīōūĀĒĪŌŪ"),
-    ('.', "cegzICEGZ", "ċėġżİĊĖĠŻ"),
-    ('c', "cstgkCSTGK", "çşţģķÇŞŢĢĶ"),
-    ('v', "cdenrstzgCDENRSTZG", "čďěňřšťžǧČĎĚŇŘŠŤŽǦ"),
-    ('u', "aegiouAEGIOU", "ăĕğĭŏŭĂĔĞĬŎŬ"),
-    ('H', "ouOU", "őűŐŰ"),
-    ('k', "aeiuAEIU", "ąęįųĄĘĮŲ"),
-    ('r', "auAU", "åůÅŮ"),
-    ('d', "aeiouAEIOU", "ạẹịọụẠẸỊỌỤ"),
-];
+/// The argument in braces at the front, and its length with them.
+fn argument(text: &str, most: usize) -> Option<(&str, usize)> {
+    let blanks = text.bytes().take_while(|byte| *byte == b' ').count();
+    let (mut depth, mut escaped) = (0_usize, false);
+    for (at, byte) in text.bytes().enumerate().skip(blanks).take(most) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return Some((&text[blanks + 1..at], at + 1)),
+            b'}' => depth = depth.checked_sub(1)?,
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
 
-const SYMBOLS: [(&str, &str); 25] = [
-    ("ss", "ß"),
-    ("ae", "æ"),
-    ("AE", "Æ"),
-    ("oe", "œ"),
-    ("OE", "Œ"),
-    ("o", "ø"),
-    ("O", "Ø"),
-    ("aa", "å"),
-    ("AA", "Å"),
-    ("l", "ł"),
-    ("L", "Ł"),
-    ("i", "ı"),
-    ("j", "ȷ"),
-    ("dh", "ð"),
-    ("th", "þ"),
-    ("textendash", "–"),
-    ("textemdash", "—"),
-    ("textquoteright", "’"),
-    ("textquoteleft", "‘"),
-    ("textquotedblleft", "“"),
-    ("textquotedblright", "”"),
-    ("textregistered", "®"),
-    ("texttrademark", "™"),
-    ("textdegree", "°"),
-    ("textasciitilde", "~"),
-];
+/// The argument at the front, which may be a letter or digit without braces, and its length.
+fn argument_or_letter(text: &str) -> Option<(&str, usize)> {
+    let bare = text.trim_start_matches(' ');
+    let skipped = text.len() - bare.len();
+    match bare.bytes().next()? {
+        byte if byte.is_ascii_alphanumeric() => Some((&bare[..1], skipped + 1)),
+        _ => argument(text, MOST_ARGUMENT),
+    }
+}
+
+/// Whether what is between two dollars is a formula, and not what stands between two prices.
+fn is_formula(inner: &str, after: &str) -> bool {
+    if inner.contains(['\\', '^', '_', '{']) {
+        return true;
+    }
+    let number = inner.bytes().all(|byte| byte.is_ascii_digit());
+    let price = if number {
+        after.starts_with(|c: char| c.is_ascii_digit())
+    } else {
+        inner.starts_with(|c: char| c.is_ascii_digit())
+    };
+    !price && !inner.contains(char::is_whitespace)
+}
 
 #[cfg(test)]
 mod tests {
@@ -135,23 +320,56 @@ mod tests {
     fn accents_and_symbols_become_characters() {
         for (text, decoded) in [
             (r#"M{\"u}ller and M\"{u}ller and M\"uller"#, "Müller and Müller and Müller"),
-            (r"Ren\'{e} Fran\c{c}ois \v{S}koda \'{\i}", "René François Škoda í"),
-            (r"Stra{\ss}e, \O rsted, {\L}ukasz", "Straße, Ørsted, Łukasz"),
+            (r"Ren\'{e} Fran\c{c}ois \v{S}koda \'{\i} \'\i", "René François Škoda í í"),
+            (r"Stra{\ss}e, \O rsted, {\L}ukasz, {\DJ}uro", "Straße, Ørsted, Łukasz, Đuro"),
             (r"Nu\~nez~B, 5\% \& \$3 \#1 a\_b", "Nuñez B, 5% & $3 #1 a_b"),
-            (r"The {DNA} of {{\em E. coli}}", r"The DNA of \em E. coli"),
-            (r"\emph{in vivo} and \textit{in vitro}", "in vivo and in vitro"),
-            ("1--9 --- well-known", "1–9 — well-known"),
-            (r"$\alpha$-test \", r"$\alpha$-test \"),
-            (r#"\ü \"ü \"{ \'"#, r#"\ü \"ü \" \'"#),
+            (r"Tr{\'{\^e}}n, Tr\'\^en, {\d{S}}afi, \k{a} \a'e", "Trến, Trến, Ṣafi, ą é"),
+            (r"\~{}x \^{}2 {\textless} 3", "~x ^2 < 3"),
+            (r#"\ü \"{ \'"#, r#"\ü \" \'"#),
         ] {
             assert_eq!(decode(text), decoded);
         }
     }
 
     #[test]
-    fn each_accented_letter_has_its_letter() {
-        for (accent, from, to) in ACCENTS {
-            assert_eq!(from.chars().count(), to.chars().count(), "{accent}");
+    fn commands_around_words_leave_the_words() {
+        for (text, decoded) in [
+            (r"The {DNA} of {{\em E. coli}}", "The DNA of E. coli"),
+            (r"\emph{in vivo} and \textit{in vitro}", "in vivo and in vitro"),
+            (r"CO\textsubscript{2}, 9\textsuperscript{th}, \mkbibfoo{\enquote{a} b}", "CO2, 9th, “a” b"),
+            (r"{\noopsort{x}}Poe, \relax \href{http://a.b}{Home}\vphantom{\}}", "Poe, Home"),
+            (r"\textcolor{red}{hot} \unknown stays", r"hot \unknown stays"),
+            ("1--9 --- well-known ``so'' d'Or", "1–9 — well-known “so” d'Or"),
+            (r"a\,b\\c\-d\ e", "a b cd e"),
+        ] {
+            assert_eq!(decode(text), decoded);
         }
+    }
+
+    #[test]
+    fn formulas_lose_their_dollars_and_prices_keep_them() {
+        for (text, decoded) in [
+            (r"$\beta$-blocker at $p \leq 0.05$ with $R_2$ and $n$", "β-blocker at p ≤0.05 with R2 and n"),
+            (r"$10^{-3}$ and $\frac n 2$ of $(000\bar{1})$", "10^-3 and n/2 of (0001\u{304})"),
+            ("between $5 and $6, $10-$20, a $", "between $5 and $6, $10-$20, a $"),
+            (r"$\alpha$-test \", r"α-test \"),
+        ] {
+            assert_eq!(decode(text), decoded);
+        }
+    }
+
+    #[test]
+    fn links_and_identifiers_keep_their_signs() {
+        assert_eq!(literal(r"{10.5555/a--b{\_}1\textless{}c~d}"), "10.5555/a--b_1<c~d");
+        assert_eq!(literal(r"\url{https://example.org/\%7Ea\#b}"), "https://example.org/%7Ea#b");
+    }
+
+    #[test]
+    fn names_stand_in_their_order_so_that_they_are_found() {
+        assert!(SYMBOLS.is_sorted_by_key(|(name, _)| name));
+        assert!(SWITCHES.is_sorted());
+        assert!(DROPPED.is_sorted_by_key(|(name, _)| name));
+        assert!(WRAPPED.is_sorted_by_key(|(name, ..)| name));
+        assert!(ACCENTS.is_sorted_by_key(|(name, _)| name));
     }
 }

@@ -5,22 +5,32 @@
 
 mod bibtex;
 mod cells;
+mod citation;
+mod csl;
 mod csv;
+mod databases;
 mod dates;
 mod draft;
 mod elements;
 mod endnote;
 mod entities;
+mod europe_pmc;
 mod extra;
 mod field;
 mod found;
 pub(crate) mod header;
 mod identifiers;
+mod jats;
+mod labels;
 mod latex;
 mod names;
 mod nbib;
 mod pages;
+mod person;
+mod pubmed_text;
 mod pubmed_xml;
+mod refer;
+mod refworks;
 mod ris;
 mod tidy;
 mod wos;
@@ -28,24 +38,79 @@ mod wos;
 #[cfg(test)]
 mod tables;
 
+use bibtex::Abbreviations;
+pub(crate) use bibtex::Ahead;
+pub use entities::decode as unescape;
 pub(crate) use header::Header;
 
 use crate::{Format, Reference};
 
-/// Reads one record; `header` is the table's, when it has one.
+/// Under this name in `extra` stands what was done about a record that is not as it should be.
+pub(crate) const REPAIRED: &str = "repaired";
+
+/// What the file says of the records behind it.
+#[derive(Debug)]
+pub(crate) enum Context {
+    /// The header row of a table.
+    Table(Header),
+    /// The abbreviations of a BibTeX file.
+    Abbreviations(Abbreviations),
+}
+
+impl Context {
+    /// What the text says that a splitter found; none when it says nothing.
+    pub(crate) fn of(text: &str, format: Format) -> Option<Self> {
+        match format {
+            Format::Csv { delimiter } => Header::of_row(text, delimiter).map(Self::Table),
+            Format::BibTex => {
+                let mut known = Abbreviations::default();
+                known.add(text).then_some(Self::Abbreviations(known))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes more definitions in; whether they are kept.
+    pub(crate) fn add(&mut self, text: &str) -> bool {
+        match self {
+            Self::Table(_) => false,
+            Self::Abbreviations(known) => known.add(text),
+        }
+    }
+}
+
+/// Reads one record, with what is known about those of its file, and what follows it there if that matters.
 ///
 /// # Errors
 /// The reason to quarantine the record.
-pub(crate) fn read(format: Format, header: Option<&Header>, text: &str) -> Result<Reference, String> {
-    let reference = match (format, header) {
+pub(crate) fn read(
+    format: Format,
+    context: Option<&Context>,
+    text: &str,
+    ahead: Ahead<'_>,
+) -> Result<Reference, String> {
+    let reference = match (format, context) {
         (Format::Ris, _) => ris::read(text).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),
-        (Format::BibTex, _) => bibtex::read(text)?.finish(),
+        (Format::BibTex, Some(Context::Abbreviations(known))) => {
+            bibtex::read(text, Some(known), ahead)?.finish()
+        }
+        (Format::BibTex, _) => bibtex::read(text, None, ahead)?.finish(),
         (Format::WebOfScience, _) => wos::read(text).finish(),
-        (Format::Csv { .. }, Some(header)) => csv::read(header, text)?,
-        (Format::Csv { .. }, None) => return Err("the table has no header row".to_owned()),
+        (Format::FieldRows, _) => csv::read_fields(text),
+        (Format::Refer, _) => refer::read(text).finish(),
+        (Format::RefWorks, _) => refworks::read(text).finish(),
+        (Format::Ovid, _) => databases::ovid(text).finish(),
+        (Format::Cochrane, _) => databases::cochrane(text).finish(),
+        (Format::ProQuest, _) => databases::proquest(text).finish(),
+        (Format::PubMedText, _) => pubmed_text::read(text).finish(),
+        (Format::CslJson, _) => csl::read(text)?.finish(),
+        (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),
+        (Format::JatsXml, _) => jats::read(text)?.finish(),
+        (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,
+        (Format::Csv { .. }, _) => return Err("the table has no header row".to_owned()),
     };
     if reference.is_blank() {
         return Err("it has no title, author, DOI or any other field that could be read".to_owned());

@@ -7,6 +7,8 @@ use super::{entities, tidy::line};
 
 /// Most letters that initials have; family names shorter than that are followed by initials themselves.
 const MOST_INITIALS: usize = 4;
+/// Most letters of initials without dots in a name all of whose letters are capitals: "IEEE COMP SOC" has none.
+const MOST_IN_CAPITALS: usize = 2;
 
 /// The names in a value that should hold one, and sometimes holds several separated by semicolons.
 pub(super) fn of_value(value: &str) -> Vec<String> {
@@ -41,8 +43,8 @@ pub(super) fn one(name: &str) -> Option<String> {
         _ => (name, None),
     };
     match (whole.rsplit_once(' '), suffix) {
-        (Some((family, initials)), None) if are_initials(initials) => joined(family, initials),
-        (Some((family, initials)), Some(suffix)) if are_initials(initials) => {
+        (Some((family, initials)), None) if are_initials_of(family, initials) => joined(family, initials),
+        (Some((family, initials)), Some(suffix)) if are_initials_of(family, initials) => {
             joined(family, &format!("{initials}, {suffix}"))
         }
         _ => line(name),
@@ -77,6 +79,14 @@ fn are_initials(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'))
 }
 
+/// Whether a name ends in initials.
+fn are_initials_of(family: &str, initials: &str) -> bool {
+    let letters = initials.chars().filter(|c| c.is_alphabetic()).count();
+    let telling =
+        family.chars().any(char::is_lowercase) || initials.contains('.') || letters <= MOST_IN_CAPITALS;
+    telling && are_initials(initials)
+}
+
 /// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
 /// semicolons, by bars or line breaks, or by commas that also occur inside names.
 pub(super) fn of_cell(cell: &str) -> Vec<String> {
@@ -85,10 +95,47 @@ pub(super) fn of_cell(cell: &str) -> Vec<String> {
     if let Some(items) = quoted_list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
     }
+    let has_and = has_and(cell);
     if let Some(separator) = [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator)) {
-        return cell.split(separator).filter_map(one).collect();
+        let names = cell.split(separator);
+        return if has_and {
+            names.flat_map(joined_by_and).filter_map(one).collect()
+        } else {
+            names.filter_map(one).collect()
+        };
     }
-    between_commas(cell)
+    // EndNote writes "//" between the authors of a cell.
+    if cell.contains("//") {
+        return cell.split("//").filter_map(one).collect();
+    }
+    let names = if has_and { joined_by_and(cell) } else { Vec::new() };
+    if names.len() > 1 { names.into_iter().filter_map(one).collect() } else { between_commas(cell) }
+}
+
+/// Whether "and" or its sign stands between words; most lists have none.
+fn has_and(cell: &str) -> bool {
+    let word =
+        |window: &[u8]| window[0] == b' ' && window[4] == b' ' && window[1..4].eq_ignore_ascii_case(b"and");
+    cell.contains('&') || cell.as_bytes().windows(5).any(word)
+}
+
+/// Names between "and", in any case: only where each is `Family, Given`, because groups have it in their names.
+fn joined_by_and(list: &str) -> Vec<&str> {
+    let (mut names, mut start, mut at) = (Vec::new(), 0, 0);
+    for word in list.split_inclusive(' ') {
+        if matches!(word.trim(), "and" | "AND" | "And" | "&") {
+            names.push(&list[start..at]);
+            start = at + word.len();
+        }
+        at += word.len();
+    }
+    names.push(&list[start..]);
+    if names[0].trim().is_empty() {
+        // The last of a list between semicolons: "and Doe, J".
+        names.remove(0);
+    }
+    let is_name = |name: &&str| name.trim().trim_end_matches(',').matches(',').count() == 1;
+    if names.len() > 1 && !names.iter().all(is_name) { vec![list] } else { names }
 }
 
 /// Names in a list whose only separator is the comma.
@@ -96,6 +143,7 @@ fn between_commas(cell: &str) -> Vec<String> {
     // PubMed ends the list with a full stop: "Smith J, Doe A."
     let cell = cell.strip_suffix('.').filter(|rest| !rest.contains('.')).unwrap_or(cell);
     let parts: Vec<String> = cell.split(',').filter_map(line).collect();
+    let parts = without_and(parts);
     let ends_in_initials = |part: &String| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
     // "Liu R., Adler D.G."
     if parts.iter().all(ends_in_initials) {
@@ -108,11 +156,40 @@ fn between_commas(cell: &str) -> Vec<String> {
     if paired && (initials_follow || single_words) {
         return parts.chunks(2).filter_map(|pair| joined(&pair[0], pair.get(1)?)).collect();
     }
+    // "JA Smith, J Doe"
+    if parts.len() > 1
+        && let Some(names) = parts.iter().map(|part| initials_first(part)).collect::<Option<Vec<_>>>()
+    {
+        return names;
+    }
     // "Jane Doe, John Smith, Mary Major": whole names; two parts alone are one "Family, Given".
     if parts.len() > 2 && parts.iter().all(|part| part.contains(' ')) {
         return parts.iter().filter_map(|part| one(part)).collect();
     }
     one(cell).into_iter().collect()
+}
+
+/// The names of a list whose last one follows "and", as "Liu R., Adler D.G. and Doe J.", apart from it.
+fn without_and(mut parts: Vec<String>) -> Vec<String> {
+    let ends_in_initials = |part: &str| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
+    let Some(last) = parts.last() else { return parts };
+    let split = last.strip_prefix("and ").map(|name| ("", name)).or_else(|| last.rsplit_once(" and "));
+    let Some((before, name)) = split
+        .filter(|(before, name)| ends_in_initials(name) && (before.is_empty() || ends_in_initials(before)))
+    else {
+        return parts;
+    };
+    let more = [before.to_owned(), name.to_owned()];
+    parts.pop();
+    parts.extend(more.into_iter().filter(|name| !name.is_empty()));
+    parts
+}
+
+/// "JA Smith" as "Smith, JA".
+fn initials_first(name: &str) -> Option<String> {
+    let (initials, family) = name.split_once(' ')?;
+    let is_family = family.chars().any(char::is_lowercase) && !family.split(' ').any(are_initials);
+    (is_family && are_initials(initials)).then(|| joined(family, initials)).flatten()
 }
 
 /// The items of a list as Python writes it.
@@ -147,6 +224,14 @@ mod tests {
         assert_eq!(of_cell("['Marx, Karl', \"O'Neil, Ann\"]"), ["Marx, Karl", "O'Neil, Ann"]);
         assert_eq!(of_cell("Jane Doe, John Smith, Mary Major"), ["Jane Doe", "John Smith", "Mary Major"]);
         assert_eq!(of_cell("Doe, Jane Mary"), ["Doe, Jane Mary"]);
+        assert_eq!(
+            of_cell("Smith, John A. and Doe, Jane; and Roe, R"),
+            ["Smith, John A.", "Doe, Jane", "Roe, R"]
+        );
+        assert_eq!(of_cell("Doe, Jane AND Roe, R"), ["Doe, Jane", "Roe, R"]);
+        assert_eq!(of_cell("Liu R., Adler D.G. and Doe J."), ["Liu, R.", "Adler, D.G.", "Doe, J."]);
+        assert_eq!(of_cell("JA Smith, A van der Berg"), ["Smith, JA", "van der Berg, A"]);
+        assert_eq!(of_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
     }
 
     #[test]
@@ -166,6 +251,9 @@ mod tests {
             ("World Health Organization,", "World Health Organization"),
             ("Study Group UK,", "Study Group UK"),
             ("毛泽东", "毛泽东"),
+            ("SMITH JA", "SMITH, JA"),
+            ("SMITH J.A.B.", "SMITH, J.A.B."),
+            ("IEEE COMP SOC", "IEEE COMP SOC"),
             ("Doe", "Doe"),
         ] {
             assert_eq!(of_value(given), [read], "{given}");

@@ -6,10 +6,10 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    names,
+    identifiers, names,
     ris::on_one_line,
 };
-use crate::split::lines;
+use crate::split::{lines, nbib::tag};
 
 /// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -19,13 +19,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::ShortAuthor, names: &["AU"] },
     Rule { field: Field::Group, names: &["CN"] },
     Rule { field: Field::Editor, names: &["FED"] },
-    Rule { field: Field::Date, names: &["DP"] },
+    Rule { field: Field::Date, names: &["DP", "YR"] },
     Rule { field: Field::Journal, names: &["JT", "TA"] },
     Rule { field: Field::Volume, names: &["VI"] },
     Rule { field: Field::Issue, names: &["IP"] },
     Rule { field: Field::Pages, names: &["PG"] },
-    Rule { field: Field::Doi, names: &["LID", "AID"] },
+    Rule { field: Field::Doi, names: &["LID", "AID", "DO"] },
     Rule { field: Field::Pmid, names: &["PMID"] },
+    Rule { field: Field::Accession, names: &["UI"] },
+    Rule { field: Field::Database, names: &["DB"] },
     Rule { field: Field::Abstract, names: &["AB"] },
     Rule { field: Field::Keyword, names: &["OT", "MH"] },
     Rule { field: Field::Type, names: &["PT"] },
@@ -38,8 +40,8 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     let mut open: Option<(&str, usize)> = None;
     for line in lines::spans(text) {
-        if let Some(name) = tag(&text[line.clone()])
-            && let Some((name, start)) = open.replace((name, line.start + 5))
+        if let Some((name, value)) = tag(&text[line.clone()])
+            && let Some((name, start)) = open.replace((name, line.start + value))
         {
             take(&mut draft, name, &text[start..line.start]);
         }
@@ -48,17 +50,6 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         take(&mut draft, name, &text[start..]);
     }
     draft
-}
-
-/// A tag fills the first four columns and the fifth is a dash; every other line continues a value.
-fn tag(line: &str) -> Option<&str> {
-    let bytes = line.as_bytes();
-    if bytes.get(4) != Some(&b'-') || !bytes[..4].is_ascii() {
-        return None;
-    }
-    let name = line[..4].trim_end();
-    let known = name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    known.then_some(name)
 }
 
 fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
@@ -77,7 +68,11 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
         }
         Field::Keyword => draft.keyword(named.rank, &entities::decode(value)),
         // Other identifiers of the publisher use the same tags.
-        Field::Doi if !value.ends_with("[doi]") => draft.extra.push(name, value),
+        Field::Doi
+            if name != "DO" && !value.ends_with("[doi]") && identifiers::doi_in_url(value).is_none() =>
+        {
+            draft.extra.push(name, value);
+        }
         Field::Abstract => draft.take_decoded(named, on_one_line(value)),
         _ => draft.take(named, value),
     }

@@ -6,10 +6,17 @@ use super::tidy::line;
 pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> {
     let (first, last) = (first.and_then(line), last.and_then(line));
     match (first, last) {
-        (Some(first), Some(last)) if first == last || first.contains(['-', '–']) => Some(first),
+        (Some(first), Some(last)) if first == last || ends_in(&first, &last) => Some(first),
         (Some(first), Some(last)) => Some([first.as_str(), "-", &last].concat()),
         (first, last) => first.or(last),
     }
+}
+
+/// Whether a first page is a range up to the last one, which may be shortened. Pages have hyphens of their own: `S21-1`.
+fn ends_in(first: &str, last: &str) -> bool {
+    let hyphens = ['-', '–'];
+    let end = first.rsplit(hyphens).next().filter(|end| end.len() < first.len());
+    end.is_some_and(|end| !last.contains(hyphens) && last.ends_with(end))
 }
 
 /// The range with a plain hyphen and both pages in full, when that is not how it is given: `123-9` is `123-129`.
@@ -56,6 +63,8 @@ mod tests {
     fn pages_are_joined_and_otherwise_left_alone() {
         assert_eq!(joined(Some("152"), Some("160")).as_deref(), Some("152-160"));
         assert_eq!(joined(Some("338-41"), Some("341")).as_deref(), Some("338-41"));
+        assert_eq!(joined(Some("S21-1"), Some("S21-8")).as_deref(), Some("S21-1-S21-8"));
+        assert_eq!(joined(Some("12-1"), Some("12-11")).as_deref(), Some("12-1-12-11"));
         assert_eq!(joined(Some("e7"), Some("e7")).as_deref(), Some("e7"));
         assert_eq!(joined(None, None), None);
     }

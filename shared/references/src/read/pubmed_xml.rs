@@ -6,7 +6,8 @@ use super::{
     draft::Draft,
     elements::{Visit, attribute, walk},
     field::{Field, Index, Named, Rule},
-    names, tidy,
+    person::Person,
+    tidy,
 };
 
 /// The elements and their fields.
@@ -53,8 +54,7 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
 #[derive(Default)]
 struct PubMed<'a> {
     draft: Draft<'a>,
-    /// The parts of the name that is being read: family, given, initials, suffix.
-    name: [String; 4],
+    person: Person,
     /// Whether the people are editors of a book.
     editors: bool,
 }
@@ -83,6 +83,7 @@ impl<'a> PubMed<'a> {
 
 impl<'a> Visit<'a> for PubMed<'a> {
     const DRESS: &'static [&'static str] = &["i", "b", "sub", "sup", "u"];
+    const PARTS: &'static [&'static str] = &["Year", "Month", "Day"];
 
     fn index(&self) -> &'static Index {
         &INDEX
@@ -90,10 +91,9 @@ impl<'a> Visit<'a> for PubMed<'a> {
 
     fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {
-            Field::FamilyName => self.name[0] = text.into_owned(),
-            Field::GivenName => self.name[1] = text.into_owned(),
-            Field::Initials => self.name[2] = text.into_owned(),
-            Field::NameSuffix => self.name[3] = text.into_owned(),
+            Field::FamilyName | Field::GivenName | Field::Initials | Field::NameSuffix => {
+                self.person.take(named.field, &text);
+            }
             Field::Group => {
                 if let Some(name) = tidy::line(&text) {
                     self.draft.author(Field::Group, name);
@@ -120,11 +120,7 @@ impl<'a> Visit<'a> for PubMed<'a> {
         if name != "Author" {
             return;
         }
-        let [family, given, initials, suffix] =
-            std::mem::take(&mut self.name).map(|part| tidy::line(&part).unwrap_or_default());
-        let given = if given.is_empty() { initials } else { given };
-        let given = if suffix.is_empty() { given } else { format!("{given}, {suffix}") };
-        if let Some(name) = names::joined(&family, &given) {
+        if let Some(name) = self.person.finish() {
             self.draft.author(if self.editors { Field::Editor } else { Field::Author }, name);
         }
     }

@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    names,
+    labels,
 };
 use crate::split::{lines, ris::tag};
 
@@ -98,18 +98,8 @@ fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     let name = str::from_utf8(&name).unwrap_or_default();
     let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
-        Field::Author | Field::Editor => {
-            for name in value.split(['\n', '\r']).flat_map(names::of_value) {
-                draft.author(named.field, name);
-            }
-        }
-        Field::Keyword => {
-            let keywords = entities::decode(value);
-            keywords.split(['\n', '\r', ';']).for_each(|keyword| draft.keyword(named.rank, keyword));
-        }
-        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
         Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
-        _ => draft.take(named, value),
+        _ => labels::take_lines(draft, named, value),
     }
 }
 

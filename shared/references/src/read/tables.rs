@@ -1,12 +1,12 @@
 //! Tests that the tables in `docs/formats.md` are those of the readers.
 
 use super::{
-    bibtex, endnote,
+    bibtex, csl, databases, endnote, europe_pmc,
     field::{Field, Rule},
-    header, nbib, pubmed_xml, ris, wos,
+    header, jats, nbib, pubmed_xml, refer, refworks, ris, wos,
 };
 
-const FORMATS: [(&str, &[Rule]); 7] = [
+const FORMATS: [(&str, &[Rule]); 15] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -14,12 +14,21 @@ const FORMATS: [(&str, &[Rule]); 7] = [
     ("Web of Science plain text", wos::RULES),
     ("BibTeX", bibtex::RULES),
     ("CSV and TSV", header::RULES),
+    ("EndNote tagged", refer::RULES),
+    ("RefWorks tagged", refworks::RULES),
+    ("Ovid text", databases::OVID),
+    ("Cochrane text", databases::COCHRANE),
+    ("ProQuest text", databases::PROQUEST),
+    ("CSL-JSON", csl::RULES),
+    ("Europe PMC XML", europe_pmc::RULES),
+    ("JATS XML", jats::RULES),
 ];
 
 fn becomes(field: Field) -> &'static str {
     match field {
         Field::Title => "`title`",
         Field::Book => "`title` where there is none, else `journal`",
+        Field::Series => "`journal` where there is none",
         Field::Author => "`authors`",
         Field::ShortAuthor => "`authors` where there are none of the above",
         Field::Group => "`authors`, as given",
@@ -27,6 +36,7 @@ fn becomes(field: Field) -> &'static str {
         Field::Date => "`year` and `date`",
         Field::MonthDay => "month and day of `date`",
         Field::Journal => "`journal`",
+        Field::Citation => "`journal`, `year`, `volume`, `issue` and `pages`",
         Field::Volume => "`volume`",
         Field::Issue => "`issue`",
         Field::Pages => "`pages`",

@@ -1,10 +1,13 @@
 //! Where the entries of BibTeX files begin and end.
 //!
-//! An entry is `@`, a word and a pair of braces with everything inside, nested braces counted. Everything else is a
-//! comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it ends
-//! where a line begins the next entry, and is unreadable.
+//! An entry is `@`, a word and a pair of braces or parentheses with everything inside, nested braces counted. Everything
+//! else is a comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it
+//! ends where a line begins the next entry, and is read as far as it can be.
+//!
+//! An entry may take fields over from one behind it. One that may do so is found only when enough of the file behind it is
+//! at hand.
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr3, memmem};
 
 use super::{Split, Step, lines::trimmed_end};
 
@@ -12,10 +15,9 @@ use super::{Split, Step, lines::trimmed_end};
 const MOST_KIND: usize = 40;
 /// Blanks allowed before an entry that begins inside another one, which lacks a brace.
 const MOST_INDENT: usize = 16;
-/// Entries that hold no reference.
-const NO_RECORDS: [&[u8]; 3] = [b"comment", b"string", b"preamble"];
-
-const UNCLOSED: &str = "its braces do not match";
+/// How much of the file behind an entry is at hand where it refers to another one. That one follows soon in what databases
+/// write, and stands at the end of what people write.
+const AHEAD: usize = 256 * 1024;
 
 /// Splits BibTeX files.
 #[derive(Debug)]
@@ -23,15 +25,29 @@ pub(crate) struct BibTex {
     limit: usize,
     at: usize,
     open: Option<Open>,
+    /// The end of the open entry, once it is known, while what is behind it is waited for.
+    ended: Option<usize>,
 }
 
 /// An entry whose end is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start: usize,
+    kind: Kind,
+    /// How many braces are open, those of the entry counted.
     depth: usize,
-    /// Whether the entry is a reference.
-    record: bool,
+    /// The entry is in parentheses; and whether a quote is open in it.
+    parentheses: bool,
+    quoted: bool,
+}
+
+/// What an entry holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reference,
+    /// Abbreviations.
+    Definition,
+    Nothing,
 }
 
 /// What an `@` turned out to be.
@@ -42,29 +58,41 @@ enum Sign {
     /// An entry, with the number of bytes up to its opening brace.
     Entry {
         brace: usize,
-        record: bool,
+        kind: Kind,
     },
 }
 
 fn sign(tail: &[u8]) -> Sign {
-    let word = tail[1..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
+    let word = tail[1..].iter().take(MOST_KIND).take_while(named).count();
     let blanks =
         tail[1 + word..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_whitespace()).count();
     let brace = 1 + word + blanks;
     match tail.get(brace) {
         None if brace <= MOST_KIND => Sign::Incomplete,
-        Some(b'{') if word > 0 && brace <= MOST_KIND => {
-            let record = !NO_RECORDS.iter().any(|kind| kind.eq_ignore_ascii_case(&tail[1..=word]));
-            Sign::Entry { brace, record }
+        Some(b'{' | b'(') if word > 0 && tail[1].is_ascii_alphabetic() && brace <= MOST_KIND => {
+            let kind = match &tail[1..=word].to_ascii_lowercase()[..] {
+                b"string" => Kind::Definition,
+                b"comment" | b"preamble" => Kind::Nothing,
+                _ => Kind::Reference,
+            };
+            Sign::Entry { brace, kind }
         }
         _ => Sign::Text,
     }
 }
 
-/// Whether a line begins an entry that holds a reference.
+/// Whether a line begins an entry that holds a reference, perhaps behind a comment without a line of its own.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
-    line.first() == Some(&b'@') && matches!(sign(line), Sign::Entry { record: true, .. })
+    let reference = |at: usize| matches!(sign(&line[at..]), Sign::Entry { kind: Kind::Reference, .. });
+    match line.first() {
+        Some(b'@') => memchr::memchr_iter(b'@', line).take(3).any(reference),
+        Some(b'%') => memchr::memchr_iter(b'@', line)
+            .take(3)
+            .any(|at| reference(at) && memchr(b',', &line[at..]).is_some()),
+        _ => false,
+    }
 }
 
 /// Whether there are only blanks between the line's beginning and `at`.
@@ -78,24 +106,46 @@ fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
+/// Whether an entry may refer to another one.
+fn may_refer(entry: &[u8]) -> bool {
+    let field = |found: usize| {
+        let start = found.saturating_sub(1);
+        entry.get(start..start + 8).is_some_and(|name| name.eq_ignore_ascii_case(b"crossref"))
+    };
+    memmem::find_iter(entry, b"ross").any(field) || memmem::find_iter(entry, b"ROSS").any(field)
+}
+
 impl BibTex {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None }
+        Self { limit, at: 0, open: None, ended: None }
+    }
+
+    /// One for a text of definitions alone.
+    pub(crate) fn of_definitions() -> Self {
+        Self::new(usize::MAX)
     }
 
     /// The entry that ends before `stop` is complete.
-    fn close(&mut self, tail: &[u8], open: Open, stop: usize, fault: Option<&'static str>) -> Step {
-        self.open = None;
-        self.at = 0;
+    fn close(&mut self, tail: &[u8], open: Open, stop: usize, end: bool) -> Step {
         // What follows the entry is in memory too.
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
-        if !open.record {
-            return Step::Skip { consumed: stop };
+        let mut ahead = 0;
+        if open.kind == Kind::Reference && (self.ended.is_some() || may_refer(&tail[open.start..stop])) {
+            ahead = AHEAD.min(tail.len() - stop);
+            if ahead < AHEAD && !end {
+                self.ended = Some(stop);
+                return Step::More;
+            }
         }
-        let end = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
-        Step::Found { record: open.start..end, consumed: stop, fault }
+        (self.open, self.ended, self.at) = (None, None, 0);
+        let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
+        match open.kind {
+            Kind::Nothing => Step::Skip { consumed: stop },
+            Kind::Definition => Step::Header { row: open.start..text, consumed: stop },
+            Kind::Reference => Step::Found { record: open.start..text, consumed: stop, ahead, fault: None },
+        }
     }
 
     /// Looks for the next entry.
@@ -110,8 +160,9 @@ impl BibTex {
                 self.at = 0;
                 return Some(if at == 0 { Step::More } else { Step::Skip { consumed: at } });
             }
-            Sign::Entry { brace, record } => {
-                self.open = Some(Open { start: at, depth: 1, record });
+            Sign::Entry { brace, kind } => {
+                let parentheses = tail[at + brace] == b'(';
+                self.open = Some(Open { start: at, kind, depth: 1, parentheses, quoted: false });
                 self.at = at + brace + 1;
             }
             Sign::Incomplete | Sign::Text => self.at = at + 1,
@@ -121,7 +172,13 @@ impl BibTex {
 
     /// Looks for the end of the open entry.
     fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
-        let Some(found) = memchr3(b'{', b'}', b'@', &tail[self.at..]) else {
+        let rest = &tail[self.at..];
+        let found = if open.parentheses {
+            rest.iter().position(|byte| matches!(byte, b'{' | b'}' | b'@' | b')' | b'"'))
+        } else {
+            memchr3(b'{', b'}', b'@', rest)
+        };
+        let Some(found) = found else {
             self.at = tail.len();
             return Some(self.rest(tail, open, end));
         };
@@ -133,16 +190,19 @@ impl BibTex {
                     self.at = at;
                     return Some(self.rest(tail, open, end));
                 }
-                Sign::Entry { .. } => return Some(self.close(tail, open, at, Some(UNCLOSED))),
+                Sign::Entry { .. } => return Some(self.close(tail, open, at, end)),
                 Sign::Incomplete | Sign::Text => {}
             },
             b'@' => {}
             _ if is_escaped(tail, open.start, at) => {}
+            b'"' => open.quoted ^= open.depth == 1,
+            b')' => open.depth -= usize::from(open.depth == 1 && !open.quoted),
             b'{' => open.depth += 1,
+            _ if open.parentheses => open.depth = open.depth.saturating_sub(1).max(1),
             _ => open.depth -= 1,
         }
         if open.depth == 0 {
-            return Some(self.close(tail, open, at + 1, None));
+            return Some(self.close(tail, open, at + 1, end));
         }
         self.open = Some(open);
         None
@@ -153,16 +213,17 @@ impl BibTex {
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
-        if end { self.close(tail, open, tail.len(), Some(UNCLOSED)) } else { Step::More }
+        if end { self.close(tail, open, tail.len(), true) } else { Step::More }
     }
 }
 
 impl Split for BibTex {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
-            let step = match self.open {
-                Some(open) => self.inside(tail, open, end),
-                None => self.outside(tail, end),
+            let step = match (self.open, self.ended) {
+                (Some(open), Some(stop)) => Some(self.close(tail, open, stop, end)),
+                (Some(open), None) => self.inside(tail, open, end),
+                (None, _) => self.outside(tail, end),
             };
             if let Some(step) = step {
                 return step;
@@ -187,6 +248,12 @@ mod tests {
     }
 
     #[test]
+    fn entries_in_parentheses_and_of_any_kind_are_entries() {
+        let one = "@web_page ( a, title = \"(A) :)\", note = {)} )";
+        assert_eq!(entries(&format!("{one}{one}\n@a-b{{c}}")), [one, one, "@a-b{c}"]);
+    }
+
+    #[test]
     fn entries_without_references_are_skipped() {
         let text =
             "@string{j = {Journal}}\n@Comment{a {b}}\n@preamble{\"x\"}\n@book{b, title={B}}\n@ nothing";
@@ -194,9 +261,21 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_not_closed_costs_only_itself() {
+    fn an_entry_that_is_not_closed_ends_where_a_line_begins_the_next() {
         let text = "@article{a, title = {A},\n  @article{b, note = {c@d{e}}}\n@misc{c, title={";
-        let unclosed = format!("!{UNCLOSED}");
-        assert_eq!(entries(text), [unclosed.as_str(), "@article{b, note = {c@d{e}}}", unclosed.as_str()]);
+        assert_eq!(
+            entries(text),
+            ["@article{a, title = {A},", "@article{b, note = {c@d{e}}}", "@misc{c, title={"]
+        );
+    }
+
+    #[test]
+    fn an_entry_that_refers_to_another_waits_for_what_follows() {
+        let entry = b"@a{b, CrossRef={c}}";
+        let file = [entry.as_slice(), &vec![b' '; AHEAD]].concat();
+        let mut bibtex = BibTex::new(1000);
+        assert_eq!(bibtex.step(&file[..file.len() - 1], false), Step::More);
+        let whole = Step::Found { record: 0..entry.len(), consumed: entry.len(), ahead: AHEAD, fault: None };
+        assert_eq!(bibtex.step(&file, false), whole);
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! The rules are those of RFC 4180, and reading a row (module `read`) has the same: a quote opens only at the start
 //! of a cell, `""` inside quotes is a quote, and quoted cells may contain line breaks. Rows without any content, as
-//! spreadsheets leave at the end, are not records.
+//! spreadsheets leave at the end, are not records, and neither are the rows above the header. Web of Science does not
+//! quote: a title there may begin with a quote.
 
 use memchr::{memchr, memchr3};
 
 use super::{Split, Step, lines::unmarked};
-use crate::Delimiter;
+use crate::{Delimiter, read::header};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -21,17 +22,45 @@ enum State {
 /// Splits tables.
 #[derive(Debug)]
 pub(crate) struct Csv {
-    delimiter: u8,
+    delimiter: Delimiter,
     limit: usize,
     at: usize,
     state: State,
-    /// The header row, once it has been found.
-    header: Option<Vec<u8>>,
+    /// Whether a quote at the start of a cell opens a quoted one.
+    quotes: bool,
+    header: Expected,
+}
+
+/// The header row.
+#[derive(Debug)]
+enum Expected {
+    /// It has not been found yet. The first row with any content may be one that others are not.
+    Header {
+        is_first: bool,
+    },
+    Found(Vec<u8>),
+    /// There is none: all rows are alike.
+    None,
+}
+
+/// Whether a table with this header quotes its cells.
+pub(crate) fn has_quotes(header: &[u8], delimiter: Delimiter) -> bool {
+    let mut names = unmarked(header).split(|byte| *byte == delimiter.byte());
+    let web_of_science = delimiter == Delimiter::Tab
+        && names.next() == Some(b"PT")
+        && names.filter(|name| matches!(*name, b"AU" | b"TI" | b"SO" | b"PY" | b"UT")).count() > 1;
+    !web_of_science
 }
 
 impl Csv {
     pub(crate) fn new(delimiter: Delimiter, limit: usize) -> Self {
-        Self { delimiter: delimiter.byte(), limit, at: 0, state: State::CellStart, header: None }
+        let header = Expected::Header { is_first: true };
+        Self { delimiter, limit, at: 0, state: State::CellStart, quotes: true, header }
+    }
+
+    /// One that finds rows, whatever is in them.
+    pub(super) fn of_rows(delimiter: Delimiter, limit: usize) -> Self {
+        Self { header: Expected::None, ..Self::new(delimiter, limit) }
     }
 
     /// The row that ends at `stop` is complete.
@@ -42,22 +71,29 @@ impl Csv {
             return Step::TooLarge { start: 0 };
         }
         let row = &tail[..stop];
-        let blank = row
-            .iter()
-            .all(|&byte| byte.is_ascii_whitespace() || matches!(byte, b'"') || byte == self.delimiter);
-        if blank || (self.header.is_none() && is_separator_line(row)) {
+        let empty = |&byte: &u8| byte.is_ascii_whitespace() || byte == b'"' || byte == self.delimiter.byte();
+        if row.iter().all(empty) {
             return Step::Skip { consumed: next };
         }
         match &self.header {
-            None => {
-                self.header = Some(row.to_vec());
+            Expected::Header { is_first } => {
+                if !header::is_header(unmarked(row), self.delimiter, *is_first) {
+                    self.header = Expected::Header { is_first: *is_first && is_separator_line(row) };
+                    return Step::Skip { consumed: next };
+                }
+                self.know(row.to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
             // Concatenated tables repeat it.
-            Some(header) if header == unmarked(row) => return Step::Skip { consumed: next },
-            Some(_) => {}
+            Expected::Found(header) if header == unmarked(row) => return Step::Skip { consumed: next },
+            Expected::Found(_) | Expected::None => {}
         }
-        Step::Found { record: 0..stop, consumed: next, fault }
+        Step::Found { record: 0..stop, consumed: next, ahead: 0, fault }
+    }
+
+    fn know(&mut self, header: Vec<u8>) {
+        self.quotes = has_quotes(&header, self.delimiter);
+        self.header = Expected::Found(header);
     }
 
     /// Nothing more can be found in the tail as it is.
@@ -82,17 +118,23 @@ pub(crate) fn is_separator_line(row: &[u8]) -> bool {
 
 impl Split for Csv {
     fn carried(&self) -> Option<Vec<Vec<u8>>> {
-        Some(self.header.iter().cloned().collect())
+        match &self.header {
+            Expected::Header { .. } => None,
+            Expected::Found(header) => Some(vec![header.clone()]),
+            Expected::None => Some(Vec::new()),
+        }
     }
 
     fn carry(&mut self, carried: Vec<Vec<u8>>) {
-        self.header = carried.into_iter().next();
+        if let Some(header) = carried.into_iter().next() {
+            self.know(header);
+        }
     }
 
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         while let Some(&byte) = tail.get(self.at) {
             match self.state {
-                State::CellStart if byte == b'"' => {
+                State::CellStart if byte == b'"' && self.quotes => {
                     self.state = State::Quoted;
                     self.at += 1;
                 }
@@ -109,7 +151,7 @@ impl Split for Csv {
                     None => self.at = tail.len(),
                 },
                 State::Plain => {
-                    let Some(found) = memchr3(self.delimiter, b'\n', b'\r', &tail[self.at..]) else {
+                    let Some(found) = memchr3(self.delimiter.byte(), b'\n', b'\r', &tail[self.at..]) else {
                         self.at = tail.len();
                         continue;
                     };
@@ -157,6 +199,18 @@ mod tests {
     #[test]
     fn rows_without_content_are_not_records() {
         assert_eq!(rows("sep=,\ntitle,year\n\na,1\n,,\n  ,\"\"\n"), ["a,1"]);
+    }
+
+    #[test]
+    fn rows_above_the_header_are_not_records() {
+        assert_eq!(rows("\"About, all\"\n\nDOI,title\n1,a\n2,b\n"), ["1,a", "2,b"]);
+    }
+
+    #[test]
+    fn web_of_science_does_not_quote() {
+        let mut tabs = Csv::new(Delimiter::Tab, 1000);
+        let text = "PT\tAU\tTI\tSO\nJ\ta\t\"b\tc\nJ\td\te\tf\n";
+        assert_eq!(cut(&mut tabs, text), ["J\ta\t\"b\tc", "J\td\te\tf"]);
     }
 
     #[test]

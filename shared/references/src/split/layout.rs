@@ -3,8 +3,8 @@
 /// The elements of one format.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The element around the records.
-    pub(super) parent: &'static [u8],
+    /// The elements that may be around the records.
+    pub(super) parents: &'static [&'static [u8]],
     pub(super) records: &'static [&'static [u8]],
     /// The reason given for a record without its end tag.
     pub(super) unclosed: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Layout {
 }
 
 pub(super) const ENDNOTE: Layout = Layout {
-    parent: b"records",
+    parents: &[b"records"],
     records: &[b"record"],
     unclosed: "it is not closed by </record>",
     doctype: false,
@@ -23,9 +23,25 @@ pub(super) const ENDNOTE: Layout = Layout {
 };
 
 pub(super) const PUBMED: Layout = Layout {
-    parent: b"PubmedArticleSet",
+    parents: &[b"PubmedArticleSet", b"PubmedBookArticleSet"],
     records: &[b"PubmedArticle", b"PubmedBookArticle"],
     unclosed: "its element is not closed",
+    doctype: true,
+    alone: true,
+};
+
+pub(super) const EUROPE_PMC: Layout = Layout {
+    parents: &[b"resultList"],
+    records: &[b"result"],
+    unclosed: "it is not closed by </result>",
+    doctype: false,
+    alone: false,
+};
+
+pub(super) const JATS: Layout = Layout {
+    parents: &[b"pmc-articleset", b"articles"],
+    records: &[b"article"],
+    unclosed: "it is not closed by </article>",
     doctype: true,
     alone: true,
 };

@@ -8,10 +8,15 @@
 pub(crate) mod bibtex;
 pub(crate) mod csv;
 pub(crate) mod doctype;
+pub(crate) mod fields;
+mod json;
 mod layout;
 pub(crate) mod lines;
 pub(crate) mod markup;
 pub(crate) mod nbib;
+pub(crate) mod numbered;
+pub(crate) mod refer;
+pub(crate) mod refworks;
 pub(crate) mod ris;
 mod tagged;
 pub(crate) mod wos;
@@ -28,10 +33,10 @@ pub(crate) enum Step {
     More,
     /// The first `consumed` bytes belong to no record.
     Skip { consumed: usize },
-    /// The header row of a table.
+    /// What is no record and says something of those behind it: the header row of a table, definitions.
     Header { row: Range<usize>, consumed: usize },
-    /// A record; with a `fault`, it cannot be read because of that.
-    Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
+    /// A record; with a `fault`, it cannot be read because of that. The next `ahead` bytes matter to reading it.
+    Found { record: Range<usize>, consumed: usize, ahead: usize, fault: Option<&'static str> },
     /// The record that begins at `start` is larger than the limit.
     TooLarge { start: usize },
     /// A document type declaration.
@@ -69,6 +74,16 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
         Format::BibTex => Box::new(bibtex::BibTex::new(limit)),
         Format::WebOfScience => Box::new(wos::splitter(limit)),
         Format::Csv { delimiter } => Box::new(csv::Csv::new(delimiter, limit)),
+        Format::FieldRows => Box::new(fields::Fields::new(limit)),
+        Format::Refer => Box::new(refer::splitter(limit)),
+        Format::RefWorks => Box::new(refworks::splitter(limit)),
+        Format::Ovid => Box::new(numbered::ovid(limit)),
+        Format::Cochrane => Box::new(numbered::cochrane(limit)),
+        Format::ProQuest => Box::new(numbered::proquest(limit)),
+        Format::PubMedText => Box::new(numbered::pubmed(limit)),
+        Format::CslJson => Box::new(json::Json::new(limit)),
+        Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),
+        Format::JatsXml => Box::new(xml::Xml::jats(limit)),
     }
 }
 
@@ -80,7 +95,7 @@ pub(crate) fn cut(splitter: &mut dyn Split, text: &str) -> Vec<String> {
         match splitter.step(tail, true) {
             Step::More => return records,
             Step::Skip { consumed } | Step::Header { consumed, .. } => tail = &tail[consumed..],
-            Step::Found { record, consumed, fault } => {
+            Step::Found { record, consumed, fault, .. } => {
                 let text = String::from_utf8_lossy(&tail[record]).into_owned();
                 records.push(fault.map_or(text, |fault| format!("!{fault}")));
                 tail = &tail[consumed..];

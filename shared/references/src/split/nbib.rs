@@ -2,7 +2,8 @@
 //!
 //! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - `
 //! also occurs inside records, so without a blank line before it, it begins nothing. A second `PMID- `
-//! always begins a record: no record has two.
+//! always begins a record: no record has two. ERIC's records have none and begin at `OWN - `. Where no record is open any
+//! tag begins one, so that nothing is passed over. In the older form of MEDLINE, which Ovid writes, it is `UI  - `.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
@@ -10,27 +11,49 @@ use super::{
 };
 
 /// How many bytes decide what a line is.
-const TAG_PREFIX: usize = MARK_LENGTH + 6;
+const TAG_PREFIX: usize = MARK_LENGTH + 7;
 
 fn kind(line: &[u8]) -> Kind {
     match unmarked(line).get(..5) {
         Some(b"PMID-") => Kind::Type,
-        Some(b"PMC -" | b"OWN -" | b"STAT-") => Kind::UntypedStart,
+        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => Kind::UntypedStart,
+        _ if tagged(unmarked(line)).is_some() => Kind::Tag,
         _ => Kind::Other,
     }
 }
 
+/// How long the tag of a line is, and where its value begins: it fills the first four columns, and the fifth is a dash.
+/// ERIC's `ISSN` has a blank before the dash.
+fn tagged(line: &[u8]) -> Option<(usize, usize)> {
+    let columns = line.first_chunk::<4>()?;
+    let value = match line[4..] {
+        [b'-', ..] => 5,
+        [b' ', b'-', b' ', ..] if columns[3] != b' ' => 6,
+        _ => return None,
+    };
+    let name = columns.trim_ascii_end();
+    let known = name.len() > 1 && name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    known.then_some((name.len(), value))
+}
+
+/// The tag of a line, and where its value begins.
+pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
+    tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value))
+}
+
 fn begins_next(open: &Open, kind: Kind) -> bool {
     match kind {
-        Kind::Type => open.typed || open.after_blank,
-        Kind::UntypedStart => open.after_blank,
-        Kind::End | Kind::Other => false,
+        Kind::Type => open.typed || open.blanks > 0,
+        Kind::UntypedStart => open.blanks > 0,
+        Kind::Tag | Kind::End | Kind::Other => false,
     }
 }
 
-/// Whether a line begins a record. `OWN - ` alone does not make a file nbib.
+/// Whether a line begins a record. The blank behind the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
-    line.starts_with(b"PMID- ") || line.starts_with(b"PMC - ")
+    let starts: [&[u8]; 5] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -"];
+    let value = starts.iter().find_map(|start| line.strip_prefix(*start));
+    value.and_then(|value| value.first()).is_some_and(|next| *next == b' ' || next.is_ascii_digit())
 }
 
 /// Splits nbib files.
@@ -64,10 +87,16 @@ mod tests {
     }
 
     #[test]
+    fn a_record_without_an_identifier_is_a_record() {
+        assert_eq!(records("\nOWN - ERIC\nTI  - a\n\n\nOWN - ERIC\nTI  - b\n").len(), 2);
+        assert_eq!(records("page 1\nTI  - a\nAU  - b\n\nPMID- 2\n"), ["TI  - a\nAU  - b", "PMID- 2"]);
+    }
+
+    #[test]
     fn a_line_seen_in_parts_is_one_line() {
         let mut nbib = splitter(1000);
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", false), Step::More);
-        let found = Step::Found { record: 0..17, consumed: 17, fault: None };
+        let found = Step::Found { record: 0..17, consumed: 17, ahead: 0, fault: None };
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", true), found);
     }
 

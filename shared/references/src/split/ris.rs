@@ -17,10 +17,14 @@ const TAG_PREFIX: usize = MARK_LENGTH + MOST_INDENT + 8;
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. In prose, two letters and a dash are not rare,
 /// so only known tags count.
-const SINGLE_BLANK: [&[u8; 2]; 40] = [
-    b"TY", b"ER", b"TI", b"T1", b"T2", b"T3", b"BT", b"ST", b"AU", b"A1", b"A2", b"A3", b"A4", b"ED", b"AB",
-    b"N1", b"N2", b"PY", b"Y1", b"Y2", b"DA", b"DO", b"JO", b"JF", b"JA", b"J2", b"VL", b"IS", b"SP", b"EP",
-    b"SN", b"UR", b"KW", b"PB", b"CY", b"ID", b"AN", b"M3", b"L1", b"LA",
+#[rustfmt::skip]
+const SINGLE_BLANK: [&[u8; 2]; 83] = [
+    b"A1", b"A2", b"A3", b"A4", b"AB", b"AD", b"AN", b"AU", b"AV", b"BT", b"C1", b"C2", b"C3", b"C4", b"C5", b"C6",
+    b"C7", b"C8", b"CA", b"CN", b"CP", b"CT", b"CY", b"DA", b"DB", b"DI", b"DO", b"DP", b"ED", b"EP", b"ER", b"ET",
+    b"ID", b"IS", b"J1", b"J2", b"JA", b"JF", b"JO", b"KW", b"L1", b"L2", b"L3", b"L4", b"LA", b"LB", b"LK", b"M1",
+    b"M2", b"M3", b"N1", b"N2", b"NV", b"OP", b"PB", b"PP", b"PY", b"RI", b"RN", b"RP", b"SE", b"SN", b"SO", b"SP",
+    b"ST", b"SV", b"T1", b"T2", b"T3", b"TA", b"TI", b"TT", b"TY", b"U1", b"U2", b"U3", b"U4", b"U5", b"UR", b"VL",
+    b"VO", b"Y1", b"Y2",
 ];
 
 /// The tag of a line in upper case, and where its value begins.
@@ -103,6 +107,7 @@ mod tests {
         assert_eq!(tag(b"  ty  - jour"), Some((*b"TY", 7)));
         assert_eq!(tag(b"TI - a"), Some((*b"TI", 4)));
         assert_eq!(tag(b"DB  -"), Some((*b"DB", 5)));
+        assert_eq!(tag(b"M1 - 5"), Some((*b"M1", 4)));
         assert_eq!(tag(b"TI\t- a"), Some((*b"TI", 4)));
         assert_eq!(tag(b"TI \t-\ta"), Some((*b"TI", 5)));
         assert_eq!(tag(b"\xEF\xBB\xBFTY  - JOUR"), Some((*b"TY", 8)));

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     End,
     /// Begins a record where none is open: one whose first line is missing.
     UntypedStart,
+    /// Begins a record where none is open, and nothing else.
+    Tag,
     Other,
 }
 
@@ -48,8 +50,8 @@ pub(crate) struct Open {
     last: usize,
     /// Whether it has a line of [`Kind::Type`].
     pub(crate) typed: bool,
-    /// Whether the line before was blank.
-    pub(crate) after_blank: bool,
+    /// How many lines before were blank.
+    pub(crate) blanks: usize,
 }
 
 impl Tagged {
@@ -60,7 +62,7 @@ impl Tagged {
     fn found(&mut self, open: Open, consumed: usize) -> Step {
         self.open = None;
         self.lines.consume(consumed);
-        Step::Found { record: open.start..open.last, consumed, fault: None }
+        Step::Found { record: open.start..open.last, consumed, ahead: 0, fault: None }
     }
 
     /// Nothing more can be found in the tail as it is.
@@ -76,7 +78,7 @@ impl Tagged {
             // The line that opened the record, looked at again now that it is complete.
             Some(open) if open.start == self.lines.at => false,
             Some(open) => (self.rules.begins_next)(&open, kind),
-            None => matches!(kind, Kind::Type | Kind::UntypedStart),
+            None => matches!(kind, Kind::Type | Kind::UntypedStart | Kind::Tag),
         }
     }
 }
@@ -98,7 +100,7 @@ impl Split for Tagged {
                 if let Some(open) = self.open {
                     return self.found(open, at);
                 }
-                self.open = Some(Open { start: at, last: at, typed: false, after_blank: false });
+                self.open = Some(Open { start: at, last: at, typed: false, blanks: 0 });
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
@@ -109,7 +111,7 @@ impl Split for Tagged {
             if let Some(open) = &mut self.open {
                 let last = trimmed_end(tail, &line.text);
                 open.typed |= kind == Kind::Type;
-                open.after_blank = last.is_none();
+                open.blanks = if last.is_none() { open.blanks + 1 } else { 0 };
                 open.last = last.unwrap_or(open.last);
             }
             match self.open {

@@ -1,4 +1,5 @@
-//! Where the records of XML documents begin and end: the `<record>` elements of EndNote XML, the articles of PubMed XML.
+//! Where the records of XML documents begin and end: the `<record>` elements of EndNote XML, the articles
+//! of PubMed XML and JATS, the results of Europe PMC.
 //!
 //! Such a file is often one line of many megabytes, so it is walked from `<` to `<` with `memchr`. Comments,
 //! CDATA sections and processing instructions are stepped over whole. Inside a record only its own end
@@ -11,7 +12,7 @@ use memchr::{memchr, memmem};
 use super::{
     Split, Step,
     doctype::{Doctype, doctype},
-    layout::{ENDNOTE, Layout, PUBMED},
+    layout::{ENDNOTE, EUROPE_PMC, JATS, Layout, PUBMED},
     lines::trimmed_end,
     markup::{Markup, markup},
 };
@@ -44,6 +45,14 @@ impl Xml {
         Self::of(&PUBMED, limit)
     }
 
+    pub(crate) fn europe_pmc(limit: usize) -> Self {
+        Self::of(&EUROPE_PMC, limit)
+    }
+
+    pub(crate) fn jats(limit: usize) -> Self {
+        Self::of(&JATS, limit)
+    }
+
     fn of(layout: &'static Layout, limit: usize) -> Self {
         Self { layout, limit, at: 0, around: Vec::new(), record: None, until: None }
     }
@@ -60,7 +69,7 @@ impl Xml {
         if record.len() > self.limit {
             return Step::TooLarge { start: record.start };
         }
-        Step::Found { record, consumed, fault }
+        Step::Found { record, consumed, ahead: 0, fault }
     }
 
     /// Nothing more can be found in the tail as it is.
@@ -106,7 +115,7 @@ impl Xml {
     /// The kind of record that an element here is.
     fn record_named(&self, name: &[u8]) -> Option<&'static [u8]> {
         let inside = match self.around.last() {
-            Some(parent) => parent == self.layout.parent,
+            Some(parent) => self.layout.parents.contains(&parent.as_slice()),
             None => self.layout.alone,
         };
         self.layout.records.iter().copied().find(|record| inside && *record == name)

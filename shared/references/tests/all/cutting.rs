@@ -45,6 +45,22 @@ fn all_records_of_a_file_make_the_same_file_again_in_any_chunks() {
 }
 
 #[test]
+fn records_of_texts_stay_apart() {
+    for file in [
+        "1. J. 2020;1:2.\n\nA.\n\nPMID: 7\n\n\n2. J. 2021.\n\nB.\n\nPMID: 8\n",
+        "%0 Book\n%T a\n\n%A Roe, R\n%T b\n",
+        "<1>\nTitle\n  a\n\n<2>\nTitle\n  b\n",
+        "Record #1 of 2\nTI: a\n\n\nRecord #2 of 2\nTI: b\n",
+        "[{\"type\": \"book\", \"title\": \"a\"}, {\"title\": \"b\"}]",
+        "\"TITLE\",a\n\"DOI\",b\n\"YEAR\",1999\n\n\"TITLE\",c\n",
+    ] {
+        let again = cut(file.as_bytes(), 5, |_| true);
+        assert_eq!(contents(file.as_bytes()).2.len(), 2, "{file}");
+        assert_eq!(contents(&again), contents(file.as_bytes()), "{file}");
+    }
+}
+
+#[test]
 fn a_table_keeps_its_header() {
     let file = b"sep=;\nTitle;Year\na;2001\nb;2002;too;many\nc;2003\n";
     assert_eq!(cut(file, 3, quarantined), b"sep=;\nTitle;Year\nb;2002;too;many\n");

@@ -42,12 +42,20 @@ fn a_record_in_windows_1252_within_a_utf8_file_is_read() {
 #[test]
 fn a_record_that_is_no_text_is_quarantined() {
     let mut bytes = RIS.as_bytes().to_vec();
-    bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x01\x02\nER  - \n");
+    bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x01\x02\x03\x04\x05\nER  - \n");
     let (outcomes, _) = read(&bytes).unwrap();
     assert!(
         matches!(&outcomes[2], Outcome::Quarantined(bad) if bad.reason.contains("not text")),
         "{outcomes:?}"
     );
+}
+
+#[test]
+fn a_control_character_in_a_record_is_dropped_and_noted() {
+    let (outcomes, _) = read(b"TY  - JOUR\nTI  - 300\x0F to 900\x0FC\nER  - \n").unwrap();
+    let found = reference(outcomes.into_iter().next().unwrap());
+    assert_eq!(found.title, "300 to 900C");
+    assert_eq!(found.extra["repaired"], ["control characters were dropped: 2"]);
 }
 
 #[test]

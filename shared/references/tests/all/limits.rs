@@ -107,3 +107,20 @@ fn a_file_of_exactly_the_limit_is_read() {
     assert_eq!(read_in_chunks(file.as_bytes(), 5, limits).unwrap().1.records, 1);
     assert_eq!(references(file).len(), 1);
 }
+
+#[test]
+fn a_file_most_of_whose_records_have_no_title_is_refused_at_its_end() {
+    let file = |titled: usize, untitled: usize| {
+        "TY  - JOUR\nTI  - a\nER  -\n".repeat(titled)
+            + &"TY  - JOUR\nDO  - 10.5555/a\nER  -\n".repeat(untitled)
+    };
+    for chunk in [7, 10_000] {
+        let refused = read_in_chunks(file(4, 6).as_bytes(), chunk, Limits::default()).unwrap_err();
+        assert!(matches!(refused, Error::UntitledRecords { untitled: 6, records: 10, .. }), "{refused}");
+    }
+    assert!(refused_not(&file(5, 5)) && refused_not(&file(0, 9)));
+}
+
+fn refused_not(file: &str) -> bool {
+    read_in_chunks(file.as_bytes(), 100, Limits::default()).is_ok()
+}

@@ -13,6 +13,7 @@ mod other_formats;
 mod pieces;
 mod properties;
 mod samples;
+mod text_formats;
 mod threads;
 
 use references::{Error, Limits, Outcome, Reader, Reference, Report};

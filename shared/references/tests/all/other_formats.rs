@@ -96,7 +96,7 @@ fn a_bibtex_entry_is_read_field_by_field() {
 }
 "#;
     let found = &references(text)[0];
-    assert_eq!(found.title, "A DNA study of naïve & café people: $\\alpha$ = 1");
+    assert_eq!(found.title, "A DNA study of naïve & café people: α = 1");
     assert_eq!(found.authors, ["Doe, Jane", "van der Berg, Anna", "The Study Group"]);
     assert_eq!((found.year, found.date.as_deref()), (Some(2020), Some("2020-04")));
     assert_eq!(found.journal.as_deref(), Some("Journal of Tests"));
@@ -115,12 +115,54 @@ fn a_bibtex_entry_is_read_field_by_field() {
 }
 
 #[test]
-fn an_entry_whose_braces_do_not_match_is_quarantined_alone() {
+fn an_entry_whose_braces_do_not_match_is_read_as_far_as_it_can_be() {
     let text = "@article{a, title = {A}\n@article{b, title = {B}}\n@article{c, title = {C}";
-    let (outcomes, report) = read(text.as_bytes()).unwrap();
-    assert_eq!((report.records, report.quarantined), (3, 2));
-    assert!(matches!(&outcomes[0], Outcome::Quarantined(bad) if bad.reason.contains("braces")));
-    assert!(matches!(&outcomes[1], Outcome::Read(record) if record.reference.title == "B"));
+    let found = references(text);
+    let titles: Vec<&str> = found.iter().map(|found| found.title.as_str()).collect();
+    assert_eq!(titles, ["A", "B", "C"]);
+    let repaired = |at: usize| found[at].extra.contains_key("repaired");
+    assert_eq!([repaired(0), repaired(1), repaired(2)], [true, false, true]);
+    let (outcomes, _) = read(b"@article{a, title = {A}}\n@article{b, = {B}\n@misc{c, title = {C}}").unwrap();
+    assert!(
+        matches!(&outcomes[1], Outcome::Quarantined(bad) if bad.reason.contains("braces")),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn abbreviations_are_resolved_wherever_the_file_is_cut() {
+    let text = "@string{jt = \"J Tests\"}\n@string(yr = 2020)\n@article{a, title={A}, journal=jt # { B}, year=yr}\n\
+        @string{jt = {Other}}\n@article{b, title={B}, journal=JT, volume=none}\n";
+    for chunk in [1, 1000] {
+        let (outcomes, _) =
+            crate::read_in_chunks(text.as_bytes(), chunk, references::Limits::default()).unwrap();
+        let found: Vec<_> = outcomes.into_iter().map(crate::reference).collect();
+        assert_eq!((found[0].journal.as_deref(), found[0].year), (Some("J Tests B"), Some(2020)));
+        assert_eq!((found[1].journal.as_deref(), found[1].volume.as_deref()), (Some("Other"), Some("none")));
+    }
+}
+
+#[test]
+fn an_entry_takes_over_what_the_one_behind_it_says_of_both() {
+    let text = "@inproceedings{a, author={Roe, J}, title={A}, pages={1-2}, crossref={p}}\n@inproceedings{b, title={B}, \
+        year=1999, crossref={p}}\n@proceedings{p, title={Proc}, subtitle={X}, year=2001, editor={Ed, I}, pages={1-500}}\n\
+        @misc{c, author={Poe, E}, crossref={p}}";
+    let found = references(text);
+    assert_eq!((found[0].journal.as_deref(), found[0].year), (Some("Proc: X"), Some(2001)));
+    assert_eq!((found[0].authors[0].as_str(), found[0].pages.as_deref()), ("Roe, J", Some("1-2")));
+    assert_eq!((found[1].journal.as_deref(), found[1].year), (Some("Proc: X"), Some(1999)));
+    assert_eq!((found[1].authors[0].as_str(), found[1].pages.as_deref()), ("Ed, I", None));
+    assert_eq!((found[3].journal.as_deref(), found[3].year), (None, None));
+}
+
+#[test]
+fn a_bibtex_entry_has_one_title_one_book_and_one_series() {
+    let text = "@inproceedings{a, title={A {B}}, subtitle={c}, booktitle={Proc.}, booksubtitle={P}, series={LNCS 5}, \
+        doi={{10.5555/a{\\_}b}}, date={2019-02-03}, year=2018, art_number={77}}";
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.journal.as_deref()), ("A B: c", Some("Proc. P")));
+    assert_eq!((found.doi.as_deref(), found.date.as_deref()), (Some("10.5555/a_b"), Some("2019-02-03")));
+    assert_eq!((found.pages.as_deref(), found.extra["series"][0].as_str()), (Some("77"), "LNCS 5"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What random files are made of.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 76] = [
+pub(crate) const PIECES: [&str; 112] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -78,8 +78,44 @@ pub(crate) const PIECES: [&str; 76] = [
     "[",
     "&eacute;",
     "PY  - 2019/13-99",
+    "<responseWrapper><resultList>",
+    "<result>",
+    "</result>",
+    "</resultList></responseWrapper>",
+    "<article>",
+    "</article>",
+    "{\"title\": \"a\"}",
+    "[{",
+    "\\\\\"",
+    "}]",
+    "@string(d = b # {e})",
+    "crossref = {a}, ",
+    "(k, ",
+    ")",
+    "%0 Book",
+    "%A Roe, R",
+    "%T a title",
+    "RT Journal Article",
+    "T1 a title",
+    "<1>",
+    "Title",
+    "  indented",
+    "Record #1 of 2",
+    "TI: a title",
+    "Document 1 of 2",
+    "__________",
+    "Author: Roe, R",
+    "1. J. 2020;1:2.",
+    "PMID: 7",
+    "UI  - 7",
+    "\u{1}",
+    "PT\tAU\tTI\tSO",
+    "\"TITLE\",\"a\"",
+    "\"AUTHOR NAMES\",\"b\"",
+    " [ 1:x]2.0",
+    "$\\alpha$ {\\\"u}",
 ];
-pub(crate) const STARTS: [&str; 10] = [
+pub(crate) const STARTS: [&str; 22] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -90,6 +126,18 @@ pub(crate) const STARTS: [&str; 10] = [
     "@article{a, title = {A}, ",
     "<PubmedArticleSet><PubmedArticle>",
     "<!DOCTYPE PubmedArticleSet PUBLIC \"a\" \"b\"><PubmedArticleSet>",
+    "<responseWrapper><resultList><result>",
+    "<pmc-articleset><article>",
+    "[{\"type\": \"book\", \"title\": \"a\", ",
+    "%0 Book\n",
+    "RT Journal Article\n",
+    "<1>\nTitle\n",
+    "Record #1 of 2\nTI: a\n",
+    "Document 1 of 2\n",
+    "1. J. 2020. PMID: 7\n",
+    "\"TITLE\",a\n\"DOI\",b\n\"YEAR\",c\n\n",
+    "PT\tAU\tTI\tSO\n",
+    "@string{b = {c}}\n@article{a, crossref = {a}, ",
 ];
 
 /// Files to change at random.

@@ -96,7 +96,8 @@ impl Workload for Searches {
             library: Ok(Library::of(&own)),
             objects: own.clone(),
             bucket: Ok(own.clone()),
-            uploads: Ok(own),
+            uploads: Ok(own.clone()),
+            exports: Ok(own),
             settings: Settings {
                 key_prefix: KEY_PREFIX.to_owned(),
                 deadlines,
@@ -245,7 +246,7 @@ impl Workload for Searches {
             Ok(ParseCommand::TakeBackFiles(command)) => {
                 scene.given_up.extend(command.files.into_iter().map(|file| (message.partition, file)));
             }
-            Ok(ParseCommand::LookForUploads(_)) | Err(_) => {}
+            Ok(ParseCommand::LookForUploads(_) | ParseCommand::MakeExport(_)) | Err(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use functions::start_upload::NewSearch;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
-use imports::{Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
+use imports::{Duplicate, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
 use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
@@ -126,8 +126,8 @@ pub struct Outside {
     pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
     /// What the studies of each file are recognised by.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
-    /// The position and the record of the study that one repeats.
-    pub marks: BTreeMap<(SearchId, FileId, u64), (u32, u64)>,
+    /// The marks of studies.
+    pub marks: BTreeMap<(SearchId, FileId, u64), Duplicate>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// The attempts at each file, and the version of the reader that was at work last.
@@ -231,7 +231,7 @@ impl Outside {
         for study in studies {
             let (file, record) = ((study.search_id, study.file_id), study.record);
             let known = self.studies.entry(file).or_default();
-            known.entry(record).or_insert_with(|| Identity::of(record, study.reference));
+            known.entry(record).or_insert_with(|| Identity::of(record, &study.reference));
         }
     }
 

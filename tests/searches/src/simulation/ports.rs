@@ -1,15 +1,18 @@
 //! The application's own ports: objects, studies, progress and upload forms. Each performs its call in one piece, as the
 //! contract suites demand of an adapter; what lies between two calls is the scheduler's.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream;
+use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    Fenced, FileId, FindObjects, Identity, Mark, ObjectFacts, ParsedFile, Place, PresignUpload,
-    PresignedPost, Progress, Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReportProgress,
-    SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
+    ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, ObjectFacts, ParsedFile,
+    Place, PresignUpload, PresignedPost, Progress, Quarantined, ReadObject, ReadProgress, ReadStudies,
+    Reading, ReportProgress, SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -160,6 +163,18 @@ impl ReportProgress for Own {
 impl ReadProgress for Own {
     async fn progress(&self, _: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+/// Nobody asks for an export here.
+#[async_trait]
+impl KeepExports for Own {
+    async fn keep(&self, _: &ExportKey, _: Pieces<'_>) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn link(&self, _: &ExportKey, _: &str, _: Duration) -> Result<Option<ExportLink>, StoreError> {
+        Ok(None)
     }
 }
 
@@ -337,9 +352,10 @@ impl WriteStudies for Own {
         let marks = marks.to_vec();
         let mark = move |scene: &mut Scene<'_, Outside>| {
             for Mark { search_id, file_id, record, duplicate } in marks {
-                let new = (duplicate.position, duplicate.record);
-                let mark = scene.marks.entry((search_id, file_id, record)).or_insert(new);
-                *mark = new.min(*mark);
+                let mark = scene.marks.entry((search_id, file_id, record)).or_insert(duplicate);
+                if duplicate.rank() < mark.rank() {
+                    *mark = duplicate;
+                }
             }
         };
         self.0.call(STUDIES_MARK, mark).await
@@ -374,6 +390,20 @@ impl ReadStudies for Own {
         let read = move |scene: &mut Scene<'_, Outside>| {
             let Some(known) = scene.studies.get(&(search, file)) else { return Vec::new() };
             known.range(after + 1..).map(|(_, study)| study.clone()).take(limit).collect()
+        };
+        self.0.call(STUDIES_READ, read).await
+    }
+
+    async fn identities_of(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+    ) -> Result<Vec<Identity>, StoreError> {
+        let records = records.to_vec();
+        let read = move |scene: &mut Scene<'_, Outside>| {
+            let known = scene.studies.get(&(search, file));
+            records.iter().filter_map(|record| known?.get(record).cloned()).collect()
         };
         self.0.call(STUDIES_READ, read).await
     }

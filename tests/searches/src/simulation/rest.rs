@@ -1,10 +1,13 @@
 //! What must hold of searches when everything has come to rest.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use functions::start_upload::NewSearch;
 use imports::saga::{CANCELLED, Ended, State};
-use imports::{FileId, ImportEvent, Job, Matcher, Outcome, ParseCommand, SearchEvent, SearchId};
+use imports::{
+    Duplicate, FileId, ImportEvent, Job, Outcome, ParseCommand, ParsedFile, SearchEvent, SearchId,
+};
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
 use simulation::access::short;
@@ -257,20 +260,22 @@ fn duplicates(rest: &AtRest<'_>, search: SearchId) -> Checked {
     if rest.given_up.iter().any(|(of, _)| *of == search) {
         return Ok(());
     }
-    let mut matcher = Matcher::default();
-    for file in rest.files_of(search) {
-        let studies = rest.studies.get(&(search, file.file_id));
-        for (record, study) in studies.into_iter().flatten() {
-            let expected = matcher.look(file.position, study).map(|(position, record, _)| (position, record));
-            let found = rest.marks.get(&(search, file.file_id, *record)).copied();
-            if found != expected {
-                let detail = format!(
-                    "record {record} of file {} of search {search} is marked as a duplicate of {found:?}, not of \
-                     {expected:?}",
-                    short(&file.file_id)
-                );
-                return broken(Invariant::Application, detail);
-            }
+    let files = rest.files_of(search);
+    let of_file = |file: &ParsedFile| rest.studies.get(&(search, file.file_id)).into_iter().flatten();
+    let all: Vec<_> = files.iter().flat_map(|file| of_file(file).map(move |study| (file, study))).collect();
+    for (place, (file, (record, study))) in all.iter().enumerate() {
+        let earlier = all[..place].iter().filter_map(|(file, (record, earlier))| {
+            let (tier, _) = study.repeats(&earlier.fields)?;
+            Some((Reverse(tier), file.position, **record))
+        });
+        let (expected, mark) = (earlier.min(), rest.marks.get(&(search, file.file_id, **record)));
+        let found = mark.map(Duplicate::rank);
+        if found != expected {
+            let detail = format!(
+                "record {record} of file {} of search {search} is marked as a duplicate of {found:?}, not of {expected:?}",
+                short(&file.file_id)
+            );
+            return broken(Invariant::Application, detail);
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What must hold of a template.
 
 mod capacity;
+mod page;
 mod permissions;
 mod queues;
 mod routes;
@@ -36,7 +37,7 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// All checks.
-pub const CHECKS: [Check; 15] = [
+pub const CHECKS: [Check; 18] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
@@ -47,8 +48,11 @@ pub const CHECKS: [Check; 15] = [
     permissions::wildcards,
     permissions::grants,
     capacity::connections,
+    page::paths,
+    page::closed,
     routes::authorization,
     uploads::prefix,
+    uploads::exports,
     settings::functions,
     settings::names,
     settings::values,

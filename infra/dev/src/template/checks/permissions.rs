@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use functions::SYSTEM;
-use imports::Ports;
-use imports::ports::{BUCKET, OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
+use imports::{Ports, exports};
 use messages::{Queue, QueueSpec};
 use saga::{Service, Source};
 use serde_json::Value;
@@ -103,6 +103,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
         "{bucket}/{}*",
         function.environment().get("SEARCH_IMPORT_KEY_PREFIX").cloned().unwrap_or_default()
     );
+    let exports = format!("{bucket}/{}*", exports::PREFIX);
     for service in program.services {
         grants.extend(match *service {
             Service::DATABASE => secret(template),
@@ -123,6 +124,9 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
                 calls
             }
             UPLOADS => on(&["s3:PutObject"], keys.clone()),
+            // A large one comes in parts, and is given up if it breaks off; one of a deleted search goes.
+            EXPORTS => on(&["s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"], exports.clone()),
+            LINKS => on(&["s3:GetObject"], exports.clone()),
             _ => Vec::new(),
         });
     }

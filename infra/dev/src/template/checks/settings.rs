@@ -7,15 +7,24 @@ use backend::Config;
 use backend::config::NOT_ON_LAMBDA;
 use functions::SYSTEM;
 use imports::Ports;
-use imports::ports::{BUCKET, OBJECTS, UPLOADS};
+use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use saga::Service;
 
 use super::Finding;
 use crate::template::Template;
 use crate::template::view::Function;
 
-const SERVICES: [Service; 7] =
-    [Service::DATABASE, Service::LEDGER, Service::TOKENS, Service::PROCESSED, OBJECTS, BUCKET, UPLOADS];
+const SERVICES: [Service; 9] = [
+    Service::DATABASE,
+    Service::LEDGER,
+    Service::TOKENS,
+    Service::PROCESSED,
+    OBJECTS,
+    BUCKET,
+    UPLOADS,
+    EXPORTS,
+    LINKS,
+];
 
 /// The template deploys every function, and nothing else.
 pub(crate) fn functions(template: &Template) -> Vec<Finding> {

@@ -2,7 +2,9 @@
 
 use backend::SystemHost;
 use futures::TryStreamExt;
-use imports::{Duplicate, Fenced, Mark, ReadStudies, Reason, Selection, StudyId, TrackReading, WriteStudies};
+use imports::{
+    Duplicate, Fenced, Mark, ReadStudies, Reason, Selection, StudyId, Tier, TrackReading, WriteStudies,
+};
 use jiff::Timestamp;
 use messages::{Host, PartitionKey};
 use mongo::collections;
@@ -120,7 +122,8 @@ async fn listing_marked_studies_does_not_read_the_others() -> Tested {
         (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
     scratch.mongo.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
     let of = StudyId::of(search_id, file_id, 1);
-    let duplicate = Duplicate { of, file_id, position: 0, record: 1, reason: Reason::Doi };
+    let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
+    let duplicate = Duplicate { of, file_id, position: 0, record: 1, tier, reason };
     let marks = [500, 1_000, 1_900].map(|record| Mark { search_id, file_id, record, duplicate });
     scratch.mongo.mark(&marks).await?;
     scratch.profile().await?;

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use backend::SystemHost;
 use imports::ReadObject;
 use s3::Uploads;
 use servers::amazon::{Service, config};
+use testing::exports::Download;
 
 use super::form::Browser;
 use super::{objects, put, read, with_bucket};
@@ -27,6 +29,35 @@ async fn objects_and_forms() -> Tested {
             prefix: "uploads/",
         };
         testing::objects::all(&ports).await
+    })
+    .await
+}
+
+/// Follows a link without credentials.
+struct Client;
+
+#[async_trait]
+impl Download for Client {
+    async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+        let answer = reqwest::get(url).await?.error_for_status()?;
+        let named = answer.headers().get("content-disposition").is_some();
+        assert!(named, "a browser saves it under its name");
+        Ok(answer.bytes().await?.into())
+    }
+}
+
+#[tokio::test]
+async fn exports_and_links() -> Tested {
+    with_bucket(|client, bucket| async move {
+        let config = config(Service::S3).await;
+        let uploads = Uploads::new(client.clone(), &config, &bucket, Arc::new(SystemHost));
+        let host = SystemHost;
+        let ports =
+            testing::exports::Ports { keep: &uploads, download: &Client, find: &uploads, host: &host };
+        testing::exports::all(&ports).await?;
+        let begun = client.list_multipart_uploads().bucket(&bucket).send().await?;
+        assert!(begun.uploads().is_empty(), "parts of what broke off are left");
+        Ok(())
     })
     .await
 }

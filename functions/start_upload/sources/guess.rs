@@ -1,0 +1,122 @@
+//! What a file shows of where it comes from.
+
+use references::Reference;
+
+use super::Source;
+
+/// The short names by which EBSCOhost calls databases in its files.
+const SHORT_NAMES: [(&str, &str); 10] = [
+    ("psyh", "APA PsycInfo"),
+    ("pdh", "APA PsycArticles"),
+    ("ccm", "CINAHL"),
+    ("cin20", "CINAHL"),
+    ("rzh", "CINAHL"),
+    ("mdc", "MEDLINE"),
+    ("mnh", "MEDLINE"),
+    ("cmedm", "MEDLINE"),
+    ("eric", "ERIC"),
+    ("sih", "SocINDEX"),
+];
+
+/// Where a link leads, and what it was found in: database and platform.
+const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
+    ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
+    ("www.ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
+    ("www.scopus.com", Some("Scopus"), None),
+    ("www.embase.com", Some("Embase"), None),
+    ("ovidsp.ovid.com", None, Some("Ovid")),
+    ("search.ebscohost.com", None, Some("EBSCOhost")),
+    ("www.proquest.com", None, Some("ProQuest")),
+    ("www.cochranelibrary.com", Some("Cochrane Library"), None),
+];
+
+/// What the format of a file, and its first record, say of its source. Empty where they say nothing.
+pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
+    let (by_format, through) = match format {
+        "PubMed nbib" | "PubMed XML" | "PubMed text" => (Some("PubMed"), None),
+        "Web of Science plain text" => (Some("Web of Science"), None),
+        "Europe PMC XML" => (Some("Europe PMC"), None),
+        "Cochrane text" => (Some("Cochrane Library"), None),
+        "Ovid text" => (None, Some("Ovid")),
+        "ProQuest text" => (None, Some("ProQuest")),
+        _ => (None, None),
+    };
+    let said = Source {
+        database: by_format.map(str::to_owned),
+        platform: through.map(str::to_owned),
+        searched_on: None,
+    };
+    let (None, Some(first)) = (by_format, first) else { return said };
+    let tag = |names: [&str; 2]| {
+        let found = names.iter().find_map(|name| first.extra.get(*name)?.first());
+        found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    let (mut database, mut platform) = (
+        tag(["DB", "remote-database-name"]),
+        said.platform.or_else(|| tag(["DP", "remote-database-provider"])),
+    );
+    if let Some(known) = database.as_ref().and_then(|name| spelt_out(name)) {
+        database = Some(known.to_owned());
+    }
+    // Who runs PubMed is no platform that it was searched through.
+    platform = platform.filter(|platform| platform != "NLM");
+    if let Some((_, by_link, through)) = first.url.as_deref().and_then(of_link) {
+        database = database.or_else(|| by_link.map(str::to_owned));
+        platform = platform.or_else(|| through.map(str::to_owned));
+    }
+    Source { database, platform, searched_on: None }
+}
+
+fn spelt_out(short: &str) -> Option<&'static str> {
+    SHORT_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(short)).map(|(_, name)| *name)
+}
+
+fn of_link(url: &str) -> Option<&'static (&'static str, Option<&'static str>, Option<&'static str>)> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    HOSTS.iter().find(|(host, ..)| rest.starts_with(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(tags: &[(&str, &str)], url: Option<&str>) -> (Option<String>, Option<String>) {
+        let extra = tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
+        let first = Reference { extra, url: url.map(str::to_owned), ..Reference::default() };
+        let Source { database, platform, .. } = guess("RIS", Some(&first));
+        (database, platform)
+    }
+
+    fn is(database: Option<&str>, platform: Option<&str>) -> (Option<String>, Option<String>) {
+        (database.map(str::to_owned), platform.map(str::to_owned))
+    }
+
+    #[test]
+    fn tags_and_links_say_where_a_record_was_found() {
+        for (tags, url, expected) in [
+            (&[("DB", "psyh"), ("DP", "EBSCOhost")][..], None, is(Some("APA PsycInfo"), Some("EBSCOhost"))),
+            (&[("DB", " Scopus ")], None, is(Some("Scopus"), None)),
+            (&[("DB", "Medline"), ("DP", "NLM")], None, is(Some("Medline"), None)),
+            (&[("remote-database-name", "Embase")], None, is(Some("Embase"), None)),
+            (&[], Some("https://ovidsp.ovid.com/ovidweb.cgi?T=JS"), is(None, Some("Ovid"))),
+            (&[], Some("https://www.scopus.com/inward/record.uri"), is(Some("Scopus"), None)),
+            (&[("DB", "")], Some("https://example.org"), is(None, None)),
+        ] {
+            assert_eq!(said(tags, url), expected, "{tags:?} {url:?}");
+        }
+    }
+
+    #[test]
+    fn formats_of_one_database_need_no_record() {
+        for (format, database) in [
+            ("PubMed nbib", Some("PubMed")),
+            ("PubMed XML", Some("PubMed")),
+            ("Web of Science plain text", Some("Web of Science")),
+            ("Cochrane text", Some("Cochrane Library")),
+            ("CSV", None),
+        ] {
+            assert_eq!(guess(format, None).database.as_deref(), database, "{format}");
+        }
+        assert_eq!(guess("Ovid text", None).platform.as_deref(), Some("Ovid"));
+    }
+}

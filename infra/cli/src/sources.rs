@@ -1,0 +1,195 @@
+//! Where the records of files come from, and what a review reports of them.
+
+use anyhow::bail;
+use functions::start_upload::sources::{Flow, Line, NewSource, NewSources, Said, Source, Sums};
+use functions::start_upload::{Caller, StartUpload};
+use imports::{FileId, Job};
+use local::output;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args;
+use crate::find;
+use crate::flow_chart::chart;
+use crate::repair::named;
+use crate::table::{Column, table};
+use crate::workspace::{self, Workspace};
+
+/// Shows where the files of a search come from, or says it.
+pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
+    let settings = workspace::settings(&args.output.place)?;
+    let source = args.source.read();
+    let says = source.is_some() || args.forget;
+    let workspace =
+        if says { Workspace::open(settings).await? } else { Workspace::look_into(settings).await? };
+    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let start = StartUpload::over(workspace.ports())?;
+    if says {
+        let files = match args.file.as_slice() {
+            [] => job.files.iter().map(|file| file.file_id).collect(),
+            names => names.iter().map(|name| named(&job, name)).collect::<anyhow::Result<Vec<_>>>()?,
+        };
+        say(&start, &job, files, source).await?;
+    }
+    show(&start, &job, args.output.json).await?;
+    Ok(true)
+}
+
+/// Writes down where files come from; nothing any more if there is no source.
+pub(crate) async fn say(
+    start: &StartUpload,
+    job: &Job,
+    files: impl IntoIterator<Item = FileId>,
+    source: Option<Source>,
+) -> anyhow::Result<()> {
+    let files = files.into_iter().map(|file_id| NewSource { file_id, source: source.clone() }).collect();
+    match start.say_sources(&Caller::Everywhere, job.search_id, &NewSources { files }).await? {
+        Said::Accepted => Ok(()),
+        Said::Refused(fault) => bail!("{fault}"),
+        Said::Unknown => bail!("there is no search {} any more", job.search_id),
+    }
+}
+
+/// The source of a file as scripts see it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    file_id: FileId,
+    name: &'a str,
+    #[serde(flatten)]
+    source: &'a Source,
+    guessed: bool,
+}
+
+async fn show(start: &StartUpload, job: &Job, as_json: bool) -> anyhow::Result<()> {
+    let known = start.sources(job, &start.repairs(job).await?.repairs).await?;
+    let names = job.file_names();
+    let files = || {
+        job.files
+            .iter()
+            .zip(&names)
+            .filter_map(|(file, name)| Some((name, known.get(&file.file_id)?, file.file_id)))
+    };
+    if as_json {
+        for (name, known, file_id) in files() {
+            output::json(&Shown { file_id, name, source: &known.source, guessed: !known.is_given })?;
+        }
+        return Ok(());
+    }
+    let columns = [
+        Column::Text("file"),
+        Column::Text("database"),
+        Column::Text("platform"),
+        Column::Whole("searched"),
+        Column::Whole(""),
+    ];
+    let rows = files().map(|(name, known, _)| {
+        let [database, platform, searched] = cells(&known.source);
+        let guessed = if known.is_given { "" } else { "guessed" };
+        vec![name.clone(), database, platform, searched, guessed.to_owned()]
+    });
+    Ok(output::block(&table(&columns, rows))?)
+}
+
+fn cells(source: &Source) -> [String; 3] {
+    let searched = source.searched_on.map(|date| date.to_string());
+    [source.database.clone(), source.platform.clone(), searched].map(Option::unwrap_or_default)
+}
+
+/// Reports what was found in the searches of a project, as PRISMA 2020 wants it.
+pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
+    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let project = workspace.project(args.project);
+    let flow = StartUpload::over(workspace.ports())?.flow(project).await?;
+    if args.svg {
+        output::block(&chart(&flow))?;
+    } else if args.output.json {
+        output::json(&as_json(&flow))?;
+    } else {
+        tell(&flow)?;
+    }
+    Ok(true)
+}
+
+fn as_json(flow: &Flow) -> serde_json::Value {
+    let sums = |Sums { files, records, unread, studies, duplicates, left }: Sums| json!({ "files": files, "records": records, "unread": unread, "studies": studies, "duplicates": duplicates, "left": left });
+    let line =
+        |line: &Line| json!({ "source": line.source, "guessed": line.is_guessed, "found": sums(line.sums) });
+    json!({
+        "sources": flow.lines.iter().map(line).collect::<Vec<_>>(),
+        "total": sums(flow.sums),
+        "searches": flow.searches,
+        "open_searches": flow.open,
+        "failed_files": flow.failed_files,
+    })
+}
+
+fn tell(flow: &Flow) -> anyhow::Result<()> {
+    let columns = [
+        Column::Text("source"),
+        Column::Number("records"),
+        Column::Number("unread"),
+        Column::Number("duplicates"),
+        Column::Number("left"),
+    ];
+    let row = |name: String, sums: Sums| {
+        let Sums { records, unread, duplicates, left, .. } = sums;
+        let numbers = [records, unread, duplicates, left].map(|number| number.to_string());
+        [vec![name], numbers.to_vec()].concat()
+    };
+    let lines = flow.lines.iter().map(|line| row(title(line), line.sums));
+    output::block(&table(&columns, lines.chain([row("all".to_owned(), flow.sums)])))?;
+    output::line("")?;
+    output::line(&sentence(flow))?;
+    if flow.open > 0 {
+        output::remark(&format!("{} searches have not ended; the sums will change", flow.open));
+    }
+    if flow.failed_files > 0 {
+        output::remark(&format!("{} files could not be read; nothing of them is counted", flow.failed_files));
+    }
+    Ok(())
+}
+
+/// What a source is called.
+pub(crate) fn title(line: &Line) -> String {
+    let Source { database, platform, searched_on } = &line.source;
+    let name = match (database, platform) {
+        (Some(database), Some(platform)) => format!("{database} ({platform})"),
+        (Some(name), None) | (None, Some(name)) => name.clone(),
+        (None, None) => "unknown source".to_owned(),
+    };
+    searched_on.map_or(name.clone(), |date| format!("{name}, {date}"))
+}
+
+/// A sentence for the methods section.
+fn sentence(flow: &Flow) -> String {
+    let Sums { records, unread, duplicates, left, .. } = flow.sums;
+    let found = flow.lines.iter().map(|line| format!("{} (n = {})", title(line), line.sums.records));
+    let found = found.collect::<Vec<_>>().join("; ");
+    format!(
+        "{records} records were identified from {found}. Before screening, {duplicates} duplicates and {unread} records \
+         that could not be read were removed; {left} records were left."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_is_told_in_a_sentence() {
+        let source =
+            Source { database: Some("MEDLINE".into()), platform: Some("Ovid".into()), ..Source::default() };
+        let sums = Sums { files: 1, records: 12, unread: 2, studies: 10, duplicates: 3, left: 7 };
+        let line = Line {
+            source: Source { searched_on: "2026-05-01".parse().ok(), ..source },
+            is_guessed: false,
+            sums,
+        };
+        let flow = Flow { lines: vec![line], sums, searches: 1, open: 0, failed_files: 0 };
+        assert_eq!(
+            sentence(&flow),
+            "12 records were identified from MEDLINE (Ovid), 2026-05-01 (n = 12). Before screening, 3 duplicates and 2 \
+             records that could not be read were removed; 7 records were left."
+        );
+    }
+}

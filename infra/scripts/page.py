@@ -1,0 +1,98 @@
+"""What the page's files are in the bucket that CloudFront reads them from."""
+
+import html
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scripts.errors import check
+from scripts.paths import ROOT
+
+DIST = ROOT / "infra" / "page" / "dist"
+# What the build names by its content never changes under its address.
+NAMED_BY_CONTENT = "assets/"
+FOR_EVER = "public, max-age=31536000, immutable"
+ASK_AGAIN = "no-cache"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+INDEX = "index.html"
+# Makes clients of AWS's services by their names.
+Clients = Callable[[str], Any]
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where the page of a stack is, and where people sign in for it."""
+
+    url: str
+    bucket: str
+    distribution: str
+    sign_in: Mapping[str, str]
+
+    @classmethod
+    def of(cls, clients: Clients, stack: str) -> "Page":
+        [found] = clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
+        check("PageBucketName" in outputs, f"{stack} has no page: deploy it with the parameter Page=true")
+        given = {one["ParameterKey"]: one["ParameterValue"] for one in found.get("Parameters", [])}
+        scopes = ",".join(given[name] for name in ("ReadScopes", "WriteScopes", "OperatorScope"))
+        return cls(
+            outputs["PageUrl"],
+            outputs["PageBucketName"],
+            outputs["PageDistributionId"],
+            {
+                "url": given["SignInUrl"],
+                "client": given["SignInClientId"],
+                "scope": " ".join(["openid", *(scope for scope in scopes.split(",") if scope)]),
+            },
+        )
+
+
+def with_sign_in(page: str, sign_in: Mapping[str, str]) -> str:
+    """The page with where people sign in, as `src/api/sign-in.ts` reads it."""
+    meta = f'<meta name="sign-in" content="{html.escape(json.dumps(dict(sign_in)))}" />'
+    check(page.count("</head>") == 1, "the page has no head")
+    return page.replace("</head>", f"{meta}</head>")
+
+
+def objects(dist: Path, sign_in: Mapping[str, str]) -> Iterator[Object]:
+    """What is put into the bucket, the page itself last."""
+    files = sorted(path for path in dist.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path.name == INDEX):
+        key = path.relative_to(dist).as_posix()
+        compressed = key.endswith(".gz")
+        key = key.removesuffix(".gz")
+        body = path.read_bytes()
+        if key == INDEX:
+            body = with_sign_in(body.decode(), sign_in).encode()
+        yield {
+            "Key": key,
+            "Body": body,
+            "ContentType": KINDS.get(Path(key).suffix, "application/octet-stream"),
+            "CacheControl": FOR_EVER if key.startswith(NAMED_BY_CONTENT) else ASK_AGAIN,
+            **({"ContentEncoding": "gzip"} if compressed else {}),
+        }
+
+
+def bring(clients: Clients, page: Page, dist: Path = DIST) -> int:
+    """Puts the files there, and has CloudFront forget the page before; answers how many they are."""
+    s3, count = clients("s3"), 0
+    for one in objects(dist, page.sign_in):
+        s3.put_object(Bucket=page.bucket, **one)
+        count += 1
+    clients("cloudfront").create_invalidation(
+        DistributionId=page.distribution,
+        InvalidationBatch={
+            "Paths": {"Quantity": 2, "Items": ["/", f"/{INDEX}"]},
+            "CallerReference": uuid.uuid4().hex,
+        },
+    )
+    return count

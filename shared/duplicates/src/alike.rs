@@ -1,0 +1,253 @@
+//! What two records have in common.
+
+use rapidfuzz::distance::indel;
+
+use crate::fields::Fields;
+
+/// What two values say about two records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Match {
+    Agree,
+    /// One of them is missing.
+    Unknown,
+    Differ,
+}
+
+impl Match {
+    pub(crate) fn agrees(self) -> bool {
+        self == Self::Agree
+    }
+
+    pub(crate) fn differs(self) -> bool {
+        self == Self::Differ
+    }
+
+    pub(crate) fn is_unknown(self) -> bool {
+        self == Self::Unknown
+    }
+
+    fn of(is_the_same: bool) -> Self {
+        if is_the_same { Self::Agree } else { Self::Differ }
+    }
+
+    fn text(one: &str, other: &str) -> Self {
+        if one.is_empty() || other.is_empty() { Self::Unknown } else { Self::of(one == other) }
+    }
+}
+
+/// How alike two titles are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Titles {
+    Missing,
+    Same,
+    /// One begins the other: a subtitle is left out.
+    Begins,
+    /// One ends the other.
+    Ends,
+    /// The share of letters that they have in common, in order.
+    Alike(f64),
+}
+
+impl Titles {
+    /// From 0 to 1; below 0 when one is missing.
+    pub(crate) fn similarity(self) -> f64 {
+        match self {
+            Self::Missing => -1.0,
+            Self::Same => 1.0,
+            Self::Begins => 0.97,
+            Self::Ends => 0.95,
+            Self::Alike(similarity) => similarity,
+        }
+    }
+}
+
+/// Two records, value by value.
+#[derive(Debug)]
+pub(crate) struct Alike {
+    pub(crate) titles: Titles,
+    /// The titles are the same but for a slip.
+    pub(crate) near: bool,
+    /// Both titles are long enough to say something by themselves.
+    pub(crate) long: bool,
+    pub(crate) author: Match,
+    pub(crate) journal: Match,
+    pub(crate) volume: Match,
+    pub(crate) issue: Match,
+    pub(crate) page: Match,
+    pub(crate) doi: Match,
+    pub(crate) pmid: Match,
+    pub(crate) summary: Match,
+    /// How many years they are apart; none when one is missing.
+    pub(crate) years: Option<u32>,
+}
+
+impl Alike {
+    pub(crate) fn new(a: &Fields, b: &Fields) -> Self {
+        let titles = titles(a, b);
+        let similarity = titles.similarity();
+        let summary = match (a.summary(), b.summary()) {
+            (Some(one), Some(other)) => Match::of(one == other),
+            _ => Match::Unknown,
+        };
+        Self {
+            titles,
+            near: similarity >= 0.95 || similarity >= 0.9 && !have_words_of_their_own(a, b),
+            long: a.is_long() && b.is_long(),
+            author: authors(a, b),
+            journal: journals(a, b),
+            volume: Match::text(a.volume(), b.volume()),
+            issue: Match::text(a.issue(), b.issue()),
+            page: Match::text(a.page(), b.page()),
+            doi: Match::text(a.doi(), b.doi()),
+            pmid: Match::text(a.pmid(), b.pmid()),
+            summary,
+            years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
+        }
+    }
+
+    /// Published in the same year or the next one, as far as is known: on the web first, then in print.
+    pub(crate) fn about_the_same_year(&self) -> bool {
+        self.years.is_none_or(|years| years <= 1)
+    }
+}
+
+/// The share of letters that two texts have in common, in order: 1 for the same ones.
+fn similarity(a: &str, b: &str) -> f64 {
+    if a.is_ascii() && b.is_ascii() {
+        indel::normalized_similarity(a.bytes(), b.bytes())
+    } else {
+        indel::normalized_similarity(a.chars(), b.chars())
+    }
+}
+
+fn titles(a: &Fields, b: &Fields) -> Titles {
+    let (one, other) = (a.letters(), b.letters());
+    if one.is_empty() || other.is_empty() {
+        return Titles::Missing;
+    }
+    if one == other {
+        return Titles::Same;
+    }
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let (words, letters) = (a.title().len().min(b.title().len()), short.chars().count());
+    if words >= 4 && letters >= 25 && long.starts_with(short) {
+        return Titles::Begins;
+    }
+    if words >= 5 && letters >= 35 && long.ends_with(short) {
+        return Titles::Ends;
+    }
+    Titles::Alike(similarity(one, other))
+}
+
+/// Whether each title has a word that nothing in the other one is like: men and women, vivo and vitro.
+fn have_words_of_their_own(a: &Fields, b: &Fields) -> bool {
+    fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
+        let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word));
+        own.map(String::as_str).collect()
+    }
+    fn begins_as(word: &str, other: &str) -> bool {
+        let start = other.char_indices().nth(5).map_or(other, |(at, _)| &other[..at]);
+        word.starts_with(start)
+    }
+    fn has_another(words: &[&str], others: &[&str]) -> bool {
+        words
+            .iter()
+            .any(|word| others.iter().all(|other| similarity(word, other) < 0.75 && !begins_as(word, other)))
+    }
+    let (one, other) = (own(a.title(), b.title()), own(b.title(), a.title()));
+    !one.is_empty() && !other.is_empty() && has_another(&one, &other) && has_another(&other, &one)
+}
+
+fn authors(a: &Fields, b: &Fields) -> Match {
+    let (one, other) = (a.first_author(), b.first_author());
+    if one.is_empty() || other.is_empty() {
+        return Match::Unknown;
+    }
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let letters = short.chars().count();
+    let is_part = letters >= 4 && (long.starts_with(short) || long.ends_with(short));
+    let is_alike = letters >= 5 && similarity(one, other) >= 0.8;
+    Match::of(
+        one == other || is_part || is_alike || {
+            let (few, many) = (a.families(), b.families());
+            let (few, many) = if few.len() <= many.len() { (few, many) } else { (many, few) };
+            let shared = few.iter().filter(|name| many.contains(name)).count();
+            shared >= 1 && 2 * shared >= few.len()
+        },
+    )
+}
+
+/// Databases abbreviate the names of journals, each in its own way.
+pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
+    if a.issns().iter().any(|issn| b.issns().contains(issn)) {
+        return Match::Agree;
+    }
+    let (one, other) = (a.journal(), b.journal());
+    if one.is_empty() || other.is_empty() {
+        return Match::Unknown;
+    }
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    Match::of(
+        one == other
+            || abbreviates(short, long)
+            // Of the same length, either may be the abbreviation.
+            || short.len() == long.len() && abbreviates(long, short)
+            || are_initials(short, long)
+            || similarity(&short.join(" "), &long.join(" ")) >= 0.8,
+    )
+}
+
+/// Whether each word of the shorter name stands for one of the longer, in order.
+fn abbreviates(short: &[String], long: &[String]) -> bool {
+    let mut left = short.iter().peekable();
+    for word in long {
+        if left.next_if(|abbreviation| stands_for(abbreviation, word)).is_none() && left.peek().is_none() {
+            break;
+        }
+    }
+    left.peek().is_none()
+}
+
+/// Whether a word is an abbreviation of another one: its beginning, its first and last letter, or some of its letters in
+/// order.
+fn stands_for(short: &str, word: &str) -> bool {
+    let mut letters = word.chars();
+    let mut is_among = |letter: char| letters.any(|other| other == letter);
+    short.starts_with(word)
+        || word.starts_with(short)
+        || short.chars().count() > 2
+            && short.chars().next() == word.chars().next()
+            && (short.chars().next_back() == word.chars().next_back() || short.chars().all(&mut is_among))
+}
+
+fn are_initials(short: &[String], long: &[String]) -> bool {
+    let [initials] = short else { return false };
+    let count = initials.chars().count();
+    let of_long: String = long.iter().filter_map(|word| word.chars().next()).take(count).collect();
+    count >= 3 && *initials == of_long
+}
+
+/// Whether two first pages are a slip of the pen apart: plain numbers of three digits and more, at most five apart or with
+/// two digits exchanged.
+pub(crate) fn are_nearby(a: &str, b: &str) -> bool {
+    let plain = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit()) && page.len() >= 3;
+    let (Ok(one), Ok(other)) = (a.parse::<u64>(), b.parse::<u64>()) else { return false };
+    let differing: Vec<(u8, u8)> = a.bytes().zip(b.bytes()).filter(|(one, other)| one != other).collect();
+    let exchanged = a.len() == b.len() && matches!(differing[..], [(p, q), (r, s)] if (p, q) == (s, r));
+    plain(a) && plain(b) && (one.abs_diff(other) <= 5 || exchanged)
+}
+
+/// Whether two titles have numbers that tell them apart.
+pub(crate) fn numbers_differ(a: &Fields, b: &Fields, titles: Titles, page: Match) -> bool {
+    match titles {
+        Titles::Missing | Titles::Same => false,
+        // A subtitle that is left out may have had a number, unless the place says otherwise.
+        Titles::Begins | Titles::Ends => {
+            let lacks = |one: &Fields, other: &Fields| {
+                one.numbers().iter().any(|number| !other.numbers().contains(number))
+            };
+            !page.agrees() && (lacks(a, b) || lacks(b, a))
+        }
+        Titles::Alike(_) => a.numbers() != b.numbers(),
+    }
+}

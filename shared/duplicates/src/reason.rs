@@ -1,0 +1,82 @@
+//! How sure it is that two records are the same work, and why, in words.
+
+use serde::{Deserialize, Serialize};
+
+/// How sure it is that two records are the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// They are alike, and something speaks against it, or too little for it. Nothing is grouped by it.
+    Possible,
+    /// One in some hundred of these is not.
+    Likely,
+    /// One in some thousand of these is not.
+    Certain,
+}
+
+impl std::fmt::Display for Tier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        })
+    }
+}
+
+/// Names of the reasons, and what each says after "they have".
+macro_rules! reasons {
+    ($($name:ident: $words:literal,)+) => {
+        /// What two records were found to be the same by: a line of the table. It is shown to people, and stored by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Reason {
+            $(#[doc = $words] $name,)+
+        }
+
+        impl Reason {
+            /// All of them, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+        }
+
+        impl std::fmt::Display for Reason {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self { $(Self::$name => $words,)+ })
+            }
+        }
+    };
+}
+
+reasons! {
+    Said: "somebody said that they are the same",
+    Pmid: "the same PMID",
+    DoiTitle: "the same DOI and title",
+    DoiTitlePage: "the same DOI, title and first page",
+    DoiAuthorPage: "the same DOI, first author and first page",
+    DoiTitleJournal: "the same DOI and title; the authors differ",
+    DoiTitleAuthor: "the same DOI, title and first author; the pages differ",
+    DoiUntitled: "the same DOI; one has no title",
+    DoiAuthorAlike: "the same DOI and first author, and titles or abstracts that are alike",
+    DoiAuthor: "the same DOI and first author; the titles differ",
+    TitlePage: "the same title and first page",
+    TitleYearAuthor: "the same title, year and first author",
+    TitleVolumeAuthor: "the same title, first author, journal and volume",
+    TitleAuthor: "the same title and first author, and nothing that differs",
+    TitleJournal: "the same title and journal",
+    PageVolumeAuthor: "the same page, volume and first author, and titles or abstracts that are alike",
+    PageJournalAuthor: "the same page, volume, journal and first author; the titles differ",
+    AbstractAuthor: "the same abstract and first author",
+    TitleJournalVolume: "the same title, journal, volume and year",
+    TitleNearbyPage: "the same title, first author, journal and volume, and pages that are nearly the same",
+    PageJournal: "the same pages, volume, journal and year",
+    Doi: "the same DOI",
+    PmidAlone: "the same PMID; titles and authors differ",
+    TitlePageElsewhere: "the same title and first page; the DOIs and the journals or volumes differ",
+    Title: "the same title",
+    AbstractElsewhere: "the same abstract and first author; they appeared in different places",
+    OtherPmid: "the same title or DOI; the PMIDs differ",
+    Notice: "the same title or DOI; one is a notice about the other",
+    Reply: "the same title or DOI; one is a reply to the other",
+    Numbers: "the same title or DOI; the numbers in the titles differ",
+    Versions: "the same title; the DOIs are of two versions",
+}

@@ -1,0 +1,185 @@
+//! Text as it is compared: without case, accents, markup and punctuation.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+
+/// Words that databases add, leave out and translate, in the languages that titles are mostly in.
+const STOP_WORDS: [&str; 48] = [
+    "a", "an", "the", "of", "and", "or", "in", "on", "for", "to", "with", "by", "from", "at", "as", "is",
+    "are", "be", "its", "their", "into", "via", "during", "after", "before", "versus", "vs", "und", "der",
+    "die", "das", "des", "de", "la", "le", "el", "los", "las", "du", "et", "en", "zur", "im", "les", "y",
+    "del", "di", "ein",
+];
+
+/// Longest tag that is taken for one, in characters between its brackets: `<sup>`, `<span class="…">`.
+const MOST_TAG: usize = 61;
+
+/// Lower case, compatibility forms decomposed, accents off, Greek letters and ligatures spelt out, and no tags.
+///
+/// Character references are decoded twice: databases that export what another one has exported encode them again.
+pub(crate) fn fold(text: &str) -> String {
+    let decoded = references::unescape(text);
+    let decoded = references::unescape(&decoded);
+    let mut folded = String::with_capacity(decoded.len());
+    let lower = without_tags(&decoded);
+    for c in lower.nfkd().flat_map(char::to_lowercase) {
+        if canonical_combining_class(c) == 0 {
+            match spelt_out(c) {
+                Some(name) => folded.push_str(name),
+                None => folded.push(c),
+            }
+        }
+    }
+    folded
+}
+
+/// Runs of letters and digits.
+pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
+    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Whether a word says nothing about what it is in.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(&word)
+}
+
+/// As many whole words as make no more than `most` letters. What is compared is bounded, whatever a file says.
+pub(crate) fn telling_words(folded: &str, most: usize) -> Vec<String> {
+    let mut letters = 0;
+    let telling = words(folded).filter(|word| !is_stop_word(word));
+    let bounded = telling.take_while(|word| {
+        letters += word.chars().count();
+        letters <= most
+    });
+    bounded.map(str::to_owned).collect()
+}
+
+/// The first number in a text, without leading zeros; empty when there is none.
+pub(crate) fn first_number(folded: &str) -> String {
+    let from = folded.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let digits = &from[..from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len())];
+    without_zeros(digits).to_owned()
+}
+
+/// Digits without the zeros in front; a lone zero stays.
+pub(crate) fn without_zeros(digits: &str) -> &str {
+    let bare = digits.trim_start_matches('0');
+    if bare.is_empty() { digits.get(..1).unwrap_or_default() } else { bare }
+}
+
+fn without_tags(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = tag(rest);
+        if end == 0 {
+            kept.push('<');
+        }
+        rest = &rest[end.max(1)..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// The length of the tag that a text begins with; 0 when that is none, such as in `p < 0.05`.
+fn tag(text: &str) -> usize {
+    let inner = text.strip_prefix('<').unwrap_or(text);
+    let name = inner.strip_prefix('/').unwrap_or(inner);
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return 0;
+    }
+    let end = name.char_indices().take(MOST_TAG + 1).find(|(_, c)| matches!(c, '<' | '>'));
+    match end {
+        Some((at, '>')) => text.len() - name.len() + at + 1,
+        _ => 0,
+    }
+}
+
+/// The name of a Greek letter, as a word of its own, and the letters of a ligature.
+fn spelt_out(c: char) -> Option<&'static str> {
+    Some(match c {
+        'α' => " alpha ",
+        'β' => " beta ",
+        'γ' => " gamma ",
+        'δ' => " delta ",
+        'ε' => " epsilon ",
+        'ζ' => " zeta ",
+        'η' => " eta ",
+        'θ' => " theta ",
+        'ι' => " iota ",
+        'κ' => " kappa ",
+        'λ' => " lambda ",
+        'μ' => " mu ",
+        'ν' => " nu ",
+        'ξ' => " xi ",
+        'π' => " pi ",
+        'ρ' => " rho ",
+        'σ' | 'ς' => " sigma ",
+        'τ' => " tau ",
+        'υ' => " upsilon ",
+        'φ' => " phi ",
+        'χ' => " chi ",
+        'ψ' => " psi ",
+        'ω' => " omega ",
+        'ß' => "ss",
+        'ø' => "o",
+        'æ' => "ae",
+        'œ' => "oe",
+        'ł' => "l",
+        'đ' => "d",
+        'ı' => "i",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded_words(text: &str) -> Vec<String> {
+        words(&fold(text)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn case_accents_markup_and_encoding_make_no_difference() {
+        for (one, other) in [
+            ("Überleben – EINE Studie.", "uberleben: eine studie"),
+            ("H<sub>2</sub>O &amp;amp; CO<span class=\"x\">2</span>", "h2o & co2"),
+            ("TNF-α and Δ9-THC", "TNF alpha and delta 9 THC"),
+            ("5 µm", "5 μm"),
+            ("Bøgh’s straße, İstanbul", "bogh's strasse istanbul"),
+            ("ﬁbrosis", "fibrosis"),
+        ] {
+            assert_eq!(folded_words(one), folded_words(other), "{one}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_tag_stays() {
+        for (text, words) in [
+            ("p < 0.05 and q > 1", &["p", "0", "05", "and", "q", "1"][..]),
+            ("a <b", &["a", "b"]),
+            ("<>", &[]),
+            ("x<é>y", &["x", "e", "y"]),
+        ] {
+            assert_eq!(folded_words(text), words, "{text}");
+        }
+        let long = format!("a<b{}>c", "x".repeat(200));
+        assert_eq!(folded_words(&long).len(), 3);
+    }
+
+    #[test]
+    fn numbers_are_the_first_digits_without_zeros() {
+        for (text, number) in [("Vol. 012(3)", "12"), ("none", ""), ("000", "0"), ("7", "7")] {
+            assert_eq!(first_number(text), number);
+        }
+    }
+
+    #[test]
+    fn telling_words_are_bounded() {
+        assert_eq!(telling_words("the effect of zinc in adults", 100), ["effect", "zinc", "adults"]);
+        assert_eq!(telling_words("effect zinc adults", 10), ["effect", "zinc"]);
+    }
+}

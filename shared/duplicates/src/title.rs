@@ -1,0 +1,240 @@
+//! What a title says besides its words: whether it announces something about another work, and which numbers tell it
+//! from its siblings.
+
+use crate::text::{fold, telling_words, words};
+
+/// Most letters of a title that are compared.
+const MOST_LETTERS: usize = 600;
+
+/// What a database's own note in brackets begins with: `[Erratum appears in …]`, `[German]`, `(see comment)`.
+const NOTES: [&str; 31] = [
+    "erratum",
+    "errata",
+    "comment",
+    "comments",
+    "summary for",
+    "republished",
+    "corrected",
+    "correction",
+    "retraction",
+    "update",
+    "reprint",
+    "in process",
+    "abstract",
+    "german",
+    "french",
+    "spanish",
+    "italian",
+    "russian",
+    "chinese",
+    "japanese",
+    "polish",
+    "portuguese",
+    "dutch",
+    "turkish",
+    "danish",
+    "swedish",
+    "czech",
+    "hungarian",
+    "norwegian",
+    "korean",
+    "persian",
+];
+
+/// A notice about an article has one of these among its first words.
+const NOTICES: [&str; 9] = [
+    "erratum",
+    "errata",
+    "correction",
+    "corrections",
+    "addendum",
+    "retraction",
+    "retracted",
+    "withdrawn",
+    "withdrawal",
+];
+
+/// What a reply to an article begins with.
+const REPLIES: [&[&str]; 15] = [
+    &["comment", "on"],
+    &["comment", "to"],
+    &["comments", "on"],
+    &["comments", "to"],
+    &["commentary"],
+    &["re"],
+    &["reply"],
+    &["response"],
+    &["in", "reply"],
+    &["author", "reply"],
+    &["authors", "reply"],
+    &["author", "response"],
+    &["authors", "response"],
+    &["letter", "to"],
+    &["discussion"],
+];
+/// More of them, which take two words to be told from titles of articles.
+const EDITORIAL_REPLIES: [&[&str]; 2] = [&["invited", "commentary"], &["editorial", "comment"]];
+
+/// Words after which a lone letter or a number word counts: `part B`, `phase one`.
+const PARTS: [&str; 16] = [
+    "part",
+    "phase",
+    "study",
+    "trial",
+    "type",
+    "section",
+    "chapter",
+    "volume",
+    "vol",
+    "no",
+    "number",
+    "stage",
+    "class",
+    "grade",
+    "amendment",
+    "update",
+];
+
+/// A title as it is compared.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Title {
+    /// Its words without stop words.
+    pub(crate) words: Vec<String>,
+    /// Whether it is of a notice about an article: an erratum, a retraction.
+    pub(crate) is_notice: bool,
+    /// Whether it is of a reply to an article: a comment, a letter.
+    pub(crate) is_reply: bool,
+}
+
+impl Title {
+    pub(crate) fn read(title: &str) -> Self {
+        let bare = fold(&without_notes(title));
+        // A title that is nothing but a note is a title.
+        let folded = if words(&bare).next().is_none() { fold(title) } else { bare };
+        let first: Vec<&str> = words(&folded).take(5).collect();
+        Self {
+            is_notice: is_notice(&first),
+            is_reply: REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| first.starts_with(reply)),
+            words: telling_words(&folded, MOST_LETTERS),
+        }
+    }
+}
+
+fn is_notice(first: &[&str]) -> bool {
+    let begins = |word: &&str| NOTICES.contains(word) || (word.starts_with("corrigend") && word.len() > 9);
+    first.iter().take(3).any(begins)
+        || first.windows(3).take(3).any(|words| words == ["expression", "of", "concern"])
+}
+
+fn without_notes(title: &str) -> String {
+    let mut kept = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some(at) = rest.find(['[', '(']) {
+        let (before, bracket) = rest.split_at(at);
+        kept.push_str(before);
+        let end = bracket.find([']', ')']).filter(|end| is_note(&bracket[1..*end]));
+        kept.push_str(if end.is_some() { " " } else { &bracket[..1] });
+        rest = &bracket[end.unwrap_or(0) + 1..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+fn is_note(inside: &str) -> bool {
+    let folded = fold(inside);
+    let text = words(&folded).take(4).collect::<Vec<_>>().join(" ");
+    let text = ["published ", "see "].iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(&text);
+    NOTES
+        .iter()
+        .any(|note| text.strip_prefix(note).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+}
+
+/// The numbers of a title, sorted: digits, roman numerals from ii, number words from two, and what follows `part` and the
+/// like. Part 1 and part 2 of a work have nearly the same title.
+pub(crate) fn numbers(words: &[String]) -> Vec<String> {
+    let mut previous = "";
+    let mut found = Vec::new();
+    for word in words.iter().map(String::as_str) {
+        let is_part = PARTS.contains(&previous);
+        let number = value(word);
+        let is_named = number.is_some_and(|_| is_part || !matches!(word, "i" | "v" | "x" | "one" | "first"));
+        let is_letter = matches!(previous, "part" | "section") && word.chars().count() == 1;
+        if word.bytes().all(|byte| byte.is_ascii_digit()) || is_named || is_letter {
+            found.push(number.map_or_else(|| word.to_owned(), |number| number.to_string()));
+        }
+        previous = word;
+    }
+    found.sort_unstable();
+    found
+}
+
+fn value(word: &str) -> Option<u8> {
+    Some(match word {
+        "i" | "one" | "first" => 1,
+        "ii" | "two" | "second" => 2,
+        "iii" | "three" | "third" => 3,
+        "iv" | "four" | "fourth" => 4,
+        "v" | "five" | "fifth" => 5,
+        "vi" | "six" | "sixth" => 6,
+        "vii" | "seven" | "seventh" => 7,
+        "viii" | "eight" | "eighth" => 8,
+        "ix" | "nine" | "ninth" => 9,
+        "x" | "ten" | "tenth" => 10,
+        "eleven" => 11,
+        "twelve" => 12,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_databases_notes_are_left_out_and_other_brackets_stay() {
+        for (title, words) in [
+            ("Zinc in adults [Erratum appears in Lancet 2010]", "zinc adults"),
+            ("Zink bei Erwachsenen. [German].", "zink bei erwachsenen"),
+            ("Zinc (see comment) in adults", "zinc adults"),
+            ("Zinc (abstracted) [the ZINC trial] (x", "zinc abstracted zinc trial x"),
+            ("[Zinc in adults]", "zinc adults"),
+            ("[Erratum]", "erratum"),
+            ("", ""),
+        ] {
+            assert_eq!(Title::read(title).words.join(" "), words);
+        }
+    }
+
+    #[test]
+    fn notices_and_replies_are_known_by_how_they_begin() {
+        for title in
+            ["Erratum: zinc", "Corrigendum to zinc", "Notice of retraction", "Expression of concern: zinc"]
+        {
+            assert!(Title::read(title).is_notice, "{title}");
+        }
+        for title in
+            ["Comment on: zinc", "Re: zinc", "Authors' reply", "Letter to the editor", "Invited commentary"]
+        {
+            assert!(Title::read(title).is_reply, "{title}");
+        }
+        for title in ["Zinc in adults after a retraction", "Recovery", "Responses to zinc", "Comment letters"]
+        {
+            let title = Title::read(title);
+            assert!(!title.is_notice && !title.is_reply, "{title:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_tell_parts_and_phases_apart() {
+        for (title, expected) in [
+            ("Zinc, part II: 12 months", "12 2"),
+            ("Zinc, part two", "2"),
+            ("Zinc, part B", "b"),
+            ("Phase one trial of vitamin D", "1"),
+            ("One trial of factor V", ""),
+            ("Update 3 of a review in six countries", "3 6"),
+        ] {
+            assert_eq!(numbers(&Title::read(title).words).join(" "), expected, "{title}");
+        }
+    }
+}

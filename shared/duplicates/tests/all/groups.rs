@@ -1,0 +1,128 @@
+//! Groups, and what people say of them.
+
+use std::collections::BTreeMap;
+
+use duplicates::{Content, Edge, Fields, Mark, Member, Reason, Said, Tier, Verdict, marks};
+
+use crate::records::record;
+
+const ZINC: &str = "t=Oral zinc for the prevention of common colds in children;a=Kurugol, Z";
+
+/// The marks of records, with what was said of some of them.
+fn marked(
+    records: &[&str],
+    said: &[(usize, usize, Verdict)],
+    keep: &[usize],
+) -> Vec<Option<(usize, Tier, Reason)>> {
+    let fields: Vec<Fields> = records.iter().map(|said| record(said)).collect();
+    let contents: BTreeMap<Content, Fields> =
+        fields.iter().map(|fields| (fields.content(), fields.clone())).collect();
+    let mut edges = Vec::new();
+    for one in &contents {
+        edges.extend(contents.iter().filter_map(|other| {
+            let shares = one.1.keys().iter().any(|key| other.1.keys().contains(key));
+            Edge::between((*one.0, one.1), (*other.0, other.1)).filter(|_| shares && one.0 < other.0)
+        }));
+    }
+    let members: Vec<Member> = fields
+        .iter()
+        .enumerate()
+        .map(|(place, fields)| Member { content: fields.content(), keep: keep.contains(&place) })
+        .collect();
+    let said: Vec<Said> =
+        said.iter().map(|(one, other, verdict)| Said { pair: (*one, *other), verdict: *verdict }).collect();
+    let told = |mark: Mark| (mark.of, mark.tier, mark.reason);
+    marks(&members, &contents, &edges, &said).into_iter().map(|mark| mark.map(told)).collect()
+}
+
+fn zinc(what: &str) -> String {
+    format!("{ZINC};{what}")
+}
+
+#[test]
+fn a_mark_names_the_first_of_those_that_are_surely_the_same_and_that_one_the_first_that_is_likely() {
+    let (one, other) = (zinc("y=2006"), zinc("y=2006;j=Acta Paediatrica;v=95;p=1175"));
+    let found = marked(&[&one, &other, &other], &[], &[]);
+    let surely = Some((1, Tier::Certain, Reason::TitlePage));
+    assert_eq!(found, [None, Some((0, Tier::Likely, Reason::TitleYearAuthor)), surely]);
+}
+
+#[test]
+fn copies_of_what_says_too_little_are_not_marked() {
+    assert_eq!(marked(&["t=Editorial"; 3], &[], &[]), [None; 3]);
+    let likely = Some((0, Tier::Likely, Reason::TitleYearAuthor));
+    assert_eq!(marked(&[&zinc("y=2006"); 3].map(|said| &**said), &[], &[]), [None, likely, likely]);
+}
+
+/// The second is like both others, which have different PubMed identifiers.
+#[test]
+fn nothing_brings_together_what_is_told_apart() {
+    let place = "y=2006;j=Acta Paediatrica;v=95;p=1175";
+    let [one, between, other] = ["m=1", "", "m=2"].map(|id| zinc(&format!("{place};{id}")));
+    let found = marked(&[&one, &between, &other], &[], &[]);
+    let marks: Vec<_> = found.iter().map(|mark| mark.map(|(of, tier, _)| (of, tier))).collect();
+    let joined = [Some((0, Tier::Certain)), Some((1, Tier::Certain))];
+    assert_eq!(marks[0], None);
+    // Which of the two it goes with follows from what the records say.
+    assert!(joined.contains(&marks[1]) || joined.contains(&marks[2]), "{marks:?}");
+    assert_ne!((marks[1], marks[2]), (joined[0], joined[1]));
+    assert!(found[2].is_some_and(|(_, tier, _)| tier == Tier::Possible) || found[1].is_none(), "{found:?}");
+}
+
+#[test]
+fn what_is_possible_is_said_and_not_grouped() {
+    let found = marked(&[&zinc("y=1990"), &zinc("y=2006")], &[], &[]);
+    assert_eq!(found, [None, Some((0, Tier::Possible, Reason::Title))]);
+}
+
+#[test]
+fn what_people_say_stands_above_the_table() {
+    let (same, different) = (Verdict::Same, Verdict::Different);
+    let copies = [
+        zinc("y=2006;j=Acta Paediatrica"),
+        zinc("y=2006;j=Acta Paediatrica"),
+        zinc("y=2006;j=Acta Paediatrica"),
+    ];
+    let copies = [&*copies[0], &*copies[1], &*copies[2]];
+    let surely = |of| Some((of, Tier::Certain, Reason::TitleYearAuthor));
+    assert_eq!(marked(&copies, &[], &[]), [None, surely(0), surely(0)]);
+    // The third is like both, and goes with one of them.
+    let found = marked(&copies, &[(0, 1, different)], &[]);
+    assert_eq!(found[..2], [None, None]);
+    assert!(found[2] == surely(0) || found[2] == surely(1), "{found:?}");
+    assert_eq!(marked(&copies, &[(0, 1, different), (0, 2, different), (1, 2, different)], &[]), [None; 3]);
+    // Whatever the records say.
+    let others = [&*zinc("m=1"), "t=Something else;m=2"];
+    let said = Some((0, Tier::Certain, Reason::Said));
+    assert_eq!(marked(&others, &[(0, 1, same)], &[]), [None, said]);
+    // And their copies go along.
+    let with_copies = [others[0], others[1], others[0], others[1]];
+    let marks = marked(&with_copies, &[(0, 1, same)], &[]);
+    assert_eq!(
+        marks.iter().map(|mark| mark.map(|(of, tier, _)| (of, tier))).collect::<Vec<_>>(),
+        [None, Some((0, Tier::Certain)), Some((0, Tier::Certain)), Some((0, Tier::Certain)),]
+    );
+}
+
+#[test]
+fn what_is_said_to_be_the_same_does_not_join_what_is_said_to_be_different() {
+    let records = ["t=A;m=1", "t=B;m=2", "t=C;m=3"];
+    let said = [(0, 1, Verdict::Same), (1, 2, Verdict::Same), (0, 2, Verdict::Different)];
+    let found = marked(&records, &said, &[]);
+    assert_eq!(found, [None, Some((0, Tier::Certain, Reason::Said)), None]);
+}
+
+#[test]
+fn the_one_to_keep_is_the_one_that_is_named() {
+    let copy = zinc("y=2006;j=Acta Paediatrica");
+    let surely = Some((2, Tier::Certain, Reason::TitleYearAuthor));
+    assert_eq!(marked(&[&copy, &copy, &copy], &[], &[2]), [surely, surely, None]);
+}
+
+/// Thousands of copies are one node.
+#[test]
+fn copies_take_no_time() {
+    let copy = zinc("y=2006;j=Acta Paediatrica");
+    let copies: Vec<&str> = std::iter::repeat_n(&*copy, 20_000).collect();
+    assert_eq!(marked(&copies, &[], &[]).into_iter().flatten().count(), 19_999);
+}

@@ -1,0 +1,163 @@
+//! What holds for any records.
+
+use std::collections::BTreeMap;
+
+use duplicates::{Content, Edge, Fields, Member, Reason, Said, Tier, Verdict, compare, marks};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::records::record;
+
+/// Records of few different values each, so that they often agree.
+fn any_record() -> impl Strategy<Value = String> {
+    let one_of = |values: &'static [&'static str]| select(values);
+    let titles = one_of(&[
+        "",
+        "Editorial",
+        "Oral zinc for the prevention of common colds in children",
+        "Oral zinc for the prevention of common cold in children: a trial",
+        "Oral zinc for the prevention of common colds in children, part 2",
+        "Reply: oral zinc for the prevention of common colds in children",
+        "Erratum: oral zinc for the prevention of common colds in children",
+        "Une etude de la vitamine chez les nourrissons de Lyon",
+    ]);
+    let authors = one_of(&["", "Kurugol, Z", "Kurugol Z+Akilli, M", "Smith, J", "Li, H"]);
+    let places = one_of(&[
+        "",
+        "y=2006",
+        "y=2007;j=Acta Paediatrica",
+        "y=2006;j=Acta Paediatr;v=95;i=10;p=1175-81",
+        "y=2006;j=Acta Paediatrica;v=95;p=1175",
+        "y=2006;j=Lancet;v=95;p=1175",
+        "y=2006;j=Acta Paediatrica;v=95;p=1157",
+    ]);
+    let ids =
+        one_of(&["", "d=10.1000/a", "d=10.1000/b", "m=1", "m=2", "d=10.1000/a;m=1", "d=10.1000/c.pub2"]);
+    let summaries = one_of(&["", "s=colds", "s=vitamins"]);
+    (titles, authors, places, ids, summaries)
+        .prop_map(|(t, a, place, ids, s)| format!("t={t};a={a};{place};{ids};{s}"))
+}
+
+/// A project: its studies, what the table says of those that share a key, and what people have said.
+struct Project {
+    members: Vec<Member>,
+    contents: BTreeMap<Content, Fields>,
+    edges: Vec<Edge>,
+}
+
+impl Project {
+    fn of(records: &[String]) -> Self {
+        let fields: Vec<Fields> = records.iter().map(|said| record(said)).collect();
+        let contents: BTreeMap<_, _> =
+            fields.iter().map(|fields| (fields.content(), fields.clone())).collect();
+        let mut edges = Vec::new();
+        for one in &contents {
+            for other in contents.range(one.0..) {
+                edges.extend(Edge::between((*one.0, one.1), (*other.0, other.1)));
+            }
+        }
+        let members = fields.iter().map(|fields| Member { content: fields.content(), keep: false }).collect();
+        Self { members, contents, edges }
+    }
+
+    /// The groups, as what everyone's first one is.
+    fn groups(&self, said: &[Said]) -> Vec<usize> {
+        let marks = marks(&self.members, &self.contents, &self.edges, said);
+        let grouped = |member: usize| marks[member].filter(|mark| mark.tier > Tier::Possible);
+        let first = |mut member: usize| {
+            while let Some(mark) = grouped(member) {
+                member = mark.of;
+            }
+            member
+        };
+        (0..self.members.len()).map(first).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_two_makes_no_difference(one in any_record(), other in any_record()) {
+        let (one, other) = (record(&one), record(&other));
+        prop_assert_eq!(compare(&one, &other), compare(&other, &one));
+    }
+
+    /// Copies of a record that is like another one are like each other, as surely.
+    #[test]
+    fn what_is_like_another_is_like_itself(one in any_record(), other in any_record()) {
+        let (one, other) = (record(&one), record(&other));
+        if let Some((tier, _)) = compare(&one, &other).filter(|(tier, _)| *tier > Tier::Possible) {
+            let itself = compare(&one, &one).map(|(tier, _)| tier);
+            prop_assert!(itself >= Some(tier), "{:?}", itself);
+        }
+    }
+
+    /// Pairs that are found are those that would be grouped: what shares no key is at most possible, or has a DOI that its
+    /// journal gave to others, too.
+    #[test]
+    fn what_is_certain_shares_a_key(one in any_record(), other in any_record()) {
+        let (one, other) = (record(&one), record(&other));
+        if let Some((Tier::Certain, reason)) = compare(&one, &other) {
+            let shares = one.keys().iter().any(|key| other.keys().contains(key));
+            prop_assert!(shares, "{}", reason);
+        }
+    }
+
+    #[test]
+    fn copies_have_the_same_content_and_keys(said in any_record()) {
+        let (one, copy) = (record(&said), record(&said.to_uppercase().replace("T=", "t=").replace("A=", "a=")
+            .replace("Y=", "y=").replace("J=", "j=").replace("V=", "v=").replace("I=", "i=").replace("P=", "p=")
+            .replace("D=", "d=").replace("M=", "m=").replace("S=", "s=")));
+        prop_assert_eq!(one.content(), copy.content());
+        prop_assert_eq!(one.keys(), copy.keys());
+    }
+
+    /// Whatever the order of records, of pairs and of what people have said, the groups have the same members.
+    #[test]
+    fn groups_do_not_depend_on_any_order(
+        records in prop::collection::vec(any_record(), 2..14),
+        verdicts in prop::collection::vec((0_usize..14, 0_usize..14, any::<bool>()), 0..4),
+        seed in any::<u64>(),
+    ) {
+        let count = records.len();
+        let said: Vec<Said> = verdicts
+            .into_iter()
+            .filter(|(one, other, _)| one % count < other % count)
+            .map(|(one, other, same)| Said {
+                pair: (one % count, other % count),
+                verdict: if same { Verdict::Same } else { Verdict::Different },
+            })
+            .collect();
+        // Contradictory verdicts of two records are settled where they are stored: there is one for each pair.
+        let said: Vec<Said> =
+            said.iter().map(|said| (said.pair, *said)).collect::<BTreeMap<_, _>>().into_values().collect();
+        let groups = Project::of(&records).groups(&said);
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|place| (*place as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+        let mut shuffled = Project::of(&order.iter().map(|place| records[*place].clone()).collect::<Vec<_>>());
+        shuffled.edges.reverse();
+        let moved = |place: usize| order.iter().position(|from| *from == place).unwrap();
+        let mut said_of_moved: Vec<Said> =
+            said.iter().map(|said| Said { pair: (moved(said.pair.0), moved(said.pair.1)), ..*said }).collect();
+        said_of_moved.reverse();
+        let others = shuffled.groups(&said_of_moved);
+        for one in 0..count {
+            for other in 0..one {
+                let together = groups[one] == groups[other];
+                prop_assert_eq!(others[moved(one)] == others[moved(other)], together, "{} and {}", one, other);
+            }
+        }
+    }
+
+    /// A mark leads to the one to keep, which is the earliest of its group, and says why.
+    #[test]
+    fn marks_lead_to_the_earliest(records in prop::collection::vec(any_record(), 2..14)) {
+        let project = Project::of(&records);
+        let groups = project.groups(&[]);
+        for (member, mark) in marks(&project.members, &project.contents, &project.edges, &[]).into_iter().enumerate() {
+            prop_assert!(groups[member] <= member);
+            let Some(mark) = mark else { continue };
+            prop_assert!(mark.of < member);
+            prop_assert!(mark.reason != Reason::Said);
+        }
+    }
+}

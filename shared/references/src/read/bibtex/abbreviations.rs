@@ -1,0 +1,101 @@
+//! The abbreviations that `@string` defines.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::entry;
+use crate::split::{Split, Step, bibtex::BibTex};
+
+/// Longest text of an abbreviation, in bytes; a longer one is not kept. The names of journals stay under 300.
+const MOST_TEXT: usize = 1024;
+/// Most bytes of definitions that are kept for a file. The list of the IEEE's journals has 60,000.
+const MOST_DEFINED: usize = 256 * 1024;
+/// Most bytes that abbreviations become in one entry. Others in it stay as they are written: an entry of a few bytes
+/// must not become one of megabytes.
+const MOST_IN_ENTRY: usize = 4096;
+
+/// The abbreviations defined so far. What exceeds its limits is not resolved.
+#[derive(Debug, Default)]
+pub(crate) struct Abbreviations {
+    texts: HashMap<String, String>,
+    /// Bytes of the definitions taken so far.
+    defined: usize,
+}
+
+/// How much more text abbreviations may become.
+#[derive(Debug)]
+pub(super) struct Budget(usize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(MOST_IN_ENTRY)
+    }
+}
+
+impl Abbreviations {
+    /// Takes definitions, as they stand in the file; whether they were kept.
+    pub(crate) fn add(&mut self, text: &str) -> bool {
+        self.defined += text.len();
+        if self.defined > MOST_DEFINED {
+            return false;
+        }
+        let mut splitter = BibTex::of_definitions();
+        let mut rest = text;
+        loop {
+            match splitter.step(rest.as_bytes(), true) {
+                Step::Header { row, consumed } => {
+                    if let Some(text) = rest.get(row) {
+                        self.define(text);
+                    }
+                    rest = rest.get(consumed..).unwrap_or_default();
+                }
+                Step::Skip { consumed } | Step::Found { consumed, .. } => {
+                    rest = rest.get(consumed..).unwrap_or_default();
+                }
+                _ => return true,
+            }
+        }
+    }
+
+    fn define(&mut self, text: &str) {
+        let Some(entry) = entry::parse(text, Some(self), |_| true) else { return };
+        let short = |(name, text): (Cow<'_, str>, Cow<'_, str>)| {
+            (text.len() <= MOST_TEXT).then(|| (name.into_owned(), text.into_owned()))
+        };
+        let defined: Vec<_> = entry.fields.into_iter().filter_map(short).collect();
+        self.texts.extend(defined);
+    }
+
+    /// What an abbreviation stands for, in any case.
+    pub(super) fn get(&self, name: &str, budget: &mut Budget) -> Option<&str> {
+        let text = match self.texts.get(name) {
+            Some(text) => text,
+            None => self.texts.get(&name.to_ascii_lowercase())?,
+        };
+        budget.0 = budget.0.checked_sub(text.len())?;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_may_use_earlier_ones_and_are_bounded() {
+        let mut known = Abbreviations::default();
+        assert!(known.add("@string{a = \"An \"}\n@STRING(b = a # {b}) junk @string{c = {\u{e9}}}"));
+        let get =
+            |known: &Abbreviations, name: &str| known.get(name, &mut Budget::default()).map(str::to_owned);
+        assert_eq!(get(&known, "B").as_deref(), Some("An b"));
+        assert_eq!(get(&known, "c").as_deref(), Some("é"));
+        assert!(known.add("@string{d = {dddddddddddddddd}}"));
+        for _ in 0..40 {
+            known.add("@string{d = d # d}");
+        }
+        assert!(get(&known, "d").is_some_and(|text| text.len() <= MOST_TEXT));
+        let mut budget = Budget::default();
+        let taken = (0..10_000).filter(|_| known.get("d", &mut budget).is_some()).count();
+        assert!(taken < 10, "{taken}");
+        assert!(!known.add(&"x".repeat(MOST_DEFINED)));
+    }
+}

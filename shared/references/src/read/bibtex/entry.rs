@@ -1,0 +1,244 @@
+//! The syntax of one BibTeX entry: its kind, its key, and the names and values of its fields.
+//!
+//! An entry whose braces or quotes do not match is read as far as it can be: a value that is not closed ends where a line
+//! begins the next field.
+
+use std::borrow::Cow;
+
+use super::abbreviations::{Abbreviations, Budget};
+
+/// An entry taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Entry<'a> {
+    pub(super) kind: &'a str,
+    pub(super) key: &'a str,
+    /// Names in lower case, and values without their braces or quotes, their parts joined.
+    pub(super) fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// What is left that belongs to no field.
+    pub(super) rest: Vec<&'a str>,
+    /// What is wrong with it, if anything.
+    pub(super) fault: Option<&'static str>,
+}
+
+const UNCLOSED: &str = "its braces or quotes do not match";
+
+/// Takes an entry apart. `is_field` tells names of fields from keys with an equals sign.
+pub(super) fn parse<'a>(
+    text: &'a str,
+    abbreviations: Option<&Abbreviations>,
+    is_field: fn(&str) -> bool,
+) -> Option<Entry<'a>> {
+    let open = text.find(['{', '('])?;
+    let mut entry = Entry { kind: text[..open].trim_start_matches('@').trim(), ..Entry::default() };
+    let body = text[open + 1..].trim_end();
+    let close = if text[open..].starts_with('{') { '}' } else { ')' };
+    let body = body.strip_suffix(close).unwrap_or_else(|| {
+        entry.fault = Some(UNCLOSED);
+        body
+    });
+    let mut rest = body;
+    (entry.key, rest) = key(rest, is_field);
+    let mut budget = Budget::default();
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let Some((before, after)) = rest.split_once('=') else { break };
+        let name = name(before);
+        let stray = before[..before.len() - name.len()].trim();
+        if !stray.is_empty() || name.trim().is_empty() {
+            entry.fault = Some(UNCLOSED);
+            entry.rest.push(stray);
+            // What looks like a name here may be text of a value that ended too early.
+            if name.trim().is_empty() || name.contains(['{', '}', '"']) {
+                let Some(next) = next_field(before.len(), rest) else { break };
+                entry.rest.push(rest[before.len()..next].trim());
+                rest = &rest[next..];
+                continue;
+            }
+        }
+        let (value, after, closed) = value(after, abbreviations, &mut budget);
+        if !closed {
+            entry.fault = Some(UNCLOSED);
+        }
+        entry.fields.push((lower(name.trim()), value));
+        rest = after;
+    }
+    entry.rest.push(rest.trim());
+    entry.rest.retain(|rest| !rest.is_empty());
+    Some(entry)
+}
+
+/// The key at the front, and the fields. Some programs leave it out, comma and all.
+fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
+    let end = body.find([',', '=', '\n', '{', '"']).unwrap_or(body.len());
+    let front = body[..end].trim();
+    if body[end..].starts_with('=') {
+        let quoted = body[end + 1..].trim_start().starts_with(['{', '"']);
+        if quoted || is_field(&front.to_ascii_lowercase()) {
+            return ("", body);
+        }
+    }
+    if body[end..].starts_with('\n') {
+        // A key whose comma was forgotten, or that stands on a line of its own.
+        let after = body[end..].trim_start();
+        return (front, after.strip_prefix(',').unwrap_or(after));
+    }
+    match body.split_once(',') {
+        Some((key, fields)) => (key.trim(), fields),
+        None => (body.trim(), ""),
+    }
+}
+
+/// The name in front of an equals sign: what follows the last line break, quote or brace before it.
+fn name(before: &str) -> &str {
+    let trimmed = before.trim_end();
+    let start = trimmed.rfind(['\n', '\r', '{', '}', '"', ',']).map_or(0, |at| at + 1);
+    &before[start..]
+}
+
+fn lower(name: &str) -> Cow<'_, str> {
+    let tidy = !name.bytes().any(|byte| byte.is_ascii_uppercase() || byte == b'\t') && !name.contains("  ");
+    if tidy {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase())
+}
+
+/// Where the next line begins a field, from `from` on.
+fn next_field(from: usize, text: &str) -> Option<usize> {
+    let breaks = text[from..].match_indices('\n').map(|(at, _)| from + at + 1);
+    breaks.into_iter().find(|&at| begins_field(&text[at..]))
+}
+
+/// Whether the text begins with `name = {`, `name = "` or `name = 5`.
+fn begins_field(text: &str) -> bool {
+    let text = text.trim_start_matches([' ', '\t', ',']);
+    let name =
+        text.bytes().take(40).take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte)).count();
+    let Some(value) = text[name..].trim_start_matches([' ', '\t']).strip_prefix('=') else { return false };
+    let value = value.trim_start_matches([' ', '\t']);
+    name > 0 && value.starts_with(|c: char| matches!(c, '{' | '"') || c.is_ascii_digit())
+}
+
+/// The value at the front, without its outer braces or quotes and with its parts joined; what follows it; and whether it
+/// was closed.
+pub(super) fn value<'a>(
+    text: &'a str,
+    abbreviations: Option<&Abbreviations>,
+    budget: &mut Budget,
+) -> (Cow<'a, str>, &'a str, bool) {
+    let mut joined = Cow::Borrowed("");
+    let (mut rest, mut closed) = (text, true);
+    loop {
+        let part = part(rest.trim_start());
+        closed &= part.closed;
+        let known = abbreviations.filter(|_| part.bare).and_then(|known| known.get(part.text, budget));
+        let text = known.map_or(Cow::Borrowed(part.text), |known| Cow::Owned(known.to_owned()));
+        if joined.is_empty() {
+            joined = text;
+        } else {
+            joined.to_mut().push_str(&text);
+        }
+        match part.after.trim_start().strip_prefix('#') {
+            Some(more) => rest = more,
+            None => return (joined, part.after, closed),
+        }
+    }
+}
+
+/// One part of a value: `{…}`, `"…"`, or a word.
+struct Part<'a> {
+    text: &'a str,
+    after: &'a str,
+    bare: bool,
+    closed: bool,
+}
+
+fn part(text: &str) -> Part<'_> {
+    if !text.starts_with(['"', '{']) {
+        let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
+        return Part { text: text[..end].trim(), after: &text[end..], bare: true, closed: true };
+    }
+    // By BibTeX's own rule a backslash protects no brace; the paths of files on Windows end in one.
+    let end = closing(text, true).or_else(|| closing(text, false));
+    if let Some(at) = end {
+        return Part { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
+    }
+    let end = next_field(1, text).unwrap_or(text.len());
+    let inner = text[1..end].trim_end();
+    let inner = inner.strip_suffix(',').unwrap_or(inner).trim_end();
+    Part { text: inner, after: &text[end..], bare: false, closed: false }
+}
+
+/// Where the brace or quote at the front is closed.
+fn closing(text: &str, escapes: bool) -> Option<usize> {
+    let quoted = text.starts_with('"');
+    let (mut depth, mut escaped) = (0_usize, false);
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if escapes => escaped = true,
+            b'"' if quoted && depth == 0 => return Some(at),
+            b'}' if !quoted && depth == 0 => return Some(at),
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> (String, Vec<(String, String)>, bool) {
+        let entry = parse(text, None, |name| name == "year").unwrap();
+        let fields = entry.fields.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned()));
+        (entry.key.to_owned(), fields.collect(), entry.fault.is_some())
+    }
+
+    fn names(text: &str) -> (String, Vec<String>, bool) {
+        let (key, fields, fault) = fields(text);
+        (key, fields.into_iter().map(|(name, _)| name).collect(), fault)
+    }
+
+    fn own(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn values_are_quoted_braced_or_bare_and_joined() {
+        let value = |text| {
+            let (value, after, closed) = value(text, None, &mut Budget::default());
+            (value.into_owned(), after.to_owned(), closed)
+        };
+        assert_eq!(value(r#" "a {"} b" # jan , c"#).0, "a {\"} bjan");
+        assert_eq!(value("{a {b}}, c"), ("a {b}".into(), ", c".into(), true));
+        assert_eq!(value(" 2020\n}").0, "2020");
+        assert_eq!(value("{a"), ("a".into(), String::new(), false));
+        assert_eq!(value(r"{C:\papers\}, year = 2").0, r"C:\papers\");
+    }
+
+    #[test]
+    fn a_key_may_be_anything_or_missing() {
+        assert_eq!(
+            names("@a{x:y=z+1, Early  Access Date = {1}}"),
+            ("x:y=z+1".into(), own(&["early access date"]), false)
+        );
+        assert_eq!(names("@a{\n title = {A, B}, year=1}"), (String::new(), own(&["title", "year"]), false));
+        assert_eq!(names("@a{year=2000, b={1}}"), (String::new(), own(&["year", "b"]), false));
+        assert_eq!(names("@a(k\n title = \"A\" year = 1)"), ("k".into(), own(&["title", "year"]), false));
+        assert_eq!(names("@a{k}"), ("k".into(), Vec::new(), false));
+    }
+
+    #[test]
+    fn what_is_not_closed_ends_before_the_next_field() {
+        let (key, fields, fault) = fields("@a{k, title = {A {B},\n author = {C},\n year = 1\n}");
+        assert_eq!((key.as_str(), fault), ("k", true));
+        assert_eq!(
+            fields,
+            [("title", "A {B}"), ("author", "C"), ("year", "1")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
+        assert_eq!(names("@a{k, title = {A} B}, c\n x = {1}}"), ("k".into(), own(&["title", "x"]), true));
+    }
+}

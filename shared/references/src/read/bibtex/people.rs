@@ -1,0 +1,150 @@
+//! The names of people in BibTeX files.
+
+use crate::read::{names, tidy};
+
+use super::plain;
+
+/// The names, separated by `and` in any case outside of braces.
+pub(super) fn of(text: &str) -> Vec<String> {
+    let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
+    for word in text.split_inclusive(char::is_whitespace) {
+        if depth == 0 && word.trim().eq_ignore_ascii_case("and") {
+            names.push(&text[start..at]);
+            start = at + word.len();
+        }
+        depth += word.matches('{').count();
+        depth = depth.saturating_sub(word.matches('}').count());
+        at += word.len();
+    }
+    names.push(&text[start..]);
+    names.into_iter().filter_map(person).collect()
+}
+
+/// `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
+fn person(name: &str) -> Option<String> {
+    let name = name.trim();
+    if let Some(group) = whole_group(name) {
+        return tidy::line(&plain(group));
+    }
+    if name.eq_ignore_ascii_case("others") {
+        return None;
+    }
+    let parts = outside_braces(name, |c| c == ',');
+    if let Some(named) = named_parts(&parts) {
+        return named;
+    }
+    let parts: Vec<String> = match parts.as_slice() {
+        [whole] => return family_last(whole),
+        parts => parts.iter().map(|part| tidy::line(&plain(part)).unwrap_or_default()).collect(),
+    };
+    match parts.as_slice() {
+        [family, suffix, given] if !given.is_empty() => Some(format!("{family}, {given}, {suffix}")),
+        _ => names::joined(&parts[0], parts[1..].join(", ").trim_end_matches([',', ' '])),
+    }
+}
+
+/// What is inside the braces, where they are around the whole name.
+fn whole_group(name: &str) -> Option<&str> {
+    let inner = name.strip_prefix('{')?.strip_suffix('}')?;
+    let mut depth = 0_usize;
+    for byte in inner.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    // `{\"U}` is a letter; a name in such braces alone is its own text anyway.
+    Some(inner)
+}
+
+/// The parts of a text between characters that are not in braces.
+fn outside_braces(text: &str, separates: fn(char) -> bool) -> Vec<&str> {
+    let mut depth = 0_usize;
+    text.split(|c| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && separates(c)
+    })
+    .collect()
+}
+
+/// The extended form of BibLaTeX: `family=Hakim, given=Tawfiq, prefix=al-, useprefix=true`.
+fn named_parts(parts: &[&str]) -> Option<Option<String>> {
+    let (mut family, mut given, mut prefix, mut suffix) = Default::default();
+    let mut with_family = true;
+    for part in parts {
+        let (name, value) = part.trim().trim_matches('"').split_once('=')?;
+        let value = tidy::line(&plain(value.trim().trim_matches('"'))).unwrap_or_default();
+        match name.trim().to_ascii_lowercase().as_str() {
+            "family" => family = value,
+            "given" => given = value,
+            "prefix" => prefix = value,
+            "suffix" => suffix = value,
+            "useprefix" => with_family = !value.eq_ignore_ascii_case("false"),
+            name if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') => {}
+            _ => return None,
+        }
+    }
+    let beside = |left: String, right: String| match left.chars().next_back() {
+        None => right,
+        Some('-' | '\'' | '’') => left + &right,
+        Some(_) if right.is_empty() => left,
+        Some(_) => format!("{left} {right}"),
+    };
+    if with_family {
+        family = beside(prefix, family);
+    } else {
+        given = beside(given, prefix);
+    }
+    if !suffix.is_empty() {
+        given = format!("{given}, {suffix}");
+    }
+    Some(names::joined(&family, &given))
+}
+
+/// Splits before the first particle in lower case, or else before the last word.
+fn family_last(name: &str) -> Option<String> {
+    let words: Vec<String> = outside_braces(name, |c| c.is_whitespace() || c == '~')
+        .into_iter()
+        .filter_map(|word| tidy::line(&plain(word)))
+        .collect();
+    let (last, before) = words.split_last()?;
+    let particle =
+        before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
+    let at = particle.unwrap_or(before.len());
+    let family = before[at..].iter().chain([last]).map(String::as_str).collect::<Vec<_>>().join(" ");
+    names::joined(&family, &before[..at].join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart_by_the_rules_of_bibtex() {
+        let text = r#"Doe, Jane and John van der Berg and {Study Group and Friends} AND Smith, Jr, J. and M{\"u}ller, J{\"o}rg and others"#;
+        assert_eq!(
+            of(text),
+            ["Doe, Jane", "van der Berg, John", "Study Group and Friends", "Smith, J., Jr", "Müller, Jörg"]
+        );
+    }
+
+    #[test]
+    fn braces_keep_words_together() {
+        assert_eq!(of(r"Jane {Mary Ann Roe}"), ["Mary Ann Roe, Jane"]);
+        assert_eq!(of(r"{{The {WHO} Group}} and {Berg, Ltd}"), ["The WHO Group", "Berg, Ltd"]);
+        assert_eq!(of("van Dyck, A and Plato"), ["van Dyck, A", "Plato"]);
+        assert_eq!(of(r"{A}lan {T}uring"), ["Turing, Alan"]);
+    }
+
+    #[test]
+    fn parts_may_be_named() {
+        assert_eq!(of("family=Gogh, given=Vincent, prefix=van, useprefix=true"), ["van Gogh, Vincent"]);
+        assert_eq!(of("given=Johann, prefix=von, family=Goethe, useprefix=false"), ["Goethe, Johann von"]);
+        assert_eq!(of("family={Roe, Ltd}, suffix=Jr, given=J"), ["Roe, Ltd, J, Jr"]);
+    }
+}

@@ -1,0 +1,140 @@
+//! Citations in one line: the journal, year, volume, issue and pages.
+
+use std::borrow::Cow;
+
+use super::{
+    dates,
+    draft::Draft,
+    field::{Field, Named},
+};
+
+/// The parts of a citation, as given; empty where there are none.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Citation<'a> {
+    pub(super) journal: &'a str,
+    pub(super) date: &'a str,
+    pub(super) volume: &'a str,
+    pub(super) issue: &'a str,
+    pub(super) pages: &'a str,
+}
+
+/// Takes a citation apart; whether it is one.
+pub(super) fn take(draft: &mut Draft<'_>, name: &'static str, text: &str) -> bool {
+    let Some(found) = parse(text) else { return false };
+    put(draft, name, &found);
+    true
+}
+
+/// Puts the parts into their fields, where the record says nothing else of them.
+pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_>) {
+    let parts = [
+        (Field::Journal, found.journal),
+        (Field::Date, found.date),
+        (Field::Volume, found.volume),
+        (Field::Issue, found.issue),
+        (Field::Pages, found.pages),
+    ];
+    for (field, text) in parts {
+        let named = Named { field, name, rank: u8::MAX };
+        draft.take_decoded(named, Cow::Owned(text.to_owned()));
+    }
+}
+
+/// The citation in a text, in the form of PubMed, Ovid or ProQuest.
+pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
+    of_pubmed(text).or_else(|| of_ovid(text)).or_else(|| of_proquest(text))
+}
+
+/// `J Tests. 2020 Mar;12(3):123-129.`
+pub(super) fn of_pubmed(text: &str) -> Option<Citation<'_>> {
+    let (at, _) = text.match_indices(". ").filter(|(at, _)| begins_with_year(&text[at + 2..])).last()?;
+    let journal = text[..at].trim();
+    let rest = &text[at + 2..];
+    let end = rest.find([';', ':', '.']).unwrap_or(rest.len());
+    let (date, rest) = rest.split_at(end);
+    let numbers = rest.strip_prefix(';').or_else(|| rest.strip_prefix(':').map(|_| rest)).unwrap_or_default();
+    let (volume, issue, pages) = numbers_of(numbers);
+    let pages = pages.split(". ").next().unwrap_or_default().trim_end_matches('.').trim();
+    Some(Citation { journal, date: date.trim(), volume, issue, pages })
+}
+
+/// `Journal of Tests. 12(3):123-9, 2020 Mar.`
+fn of_ovid(text: &str) -> Option<Citation<'_>> {
+    let at = text.match_indices(". ").map(|(at, _)| at).find(|at| {
+        let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim_start();
+        rest.starts_with(|c: char| c.is_ascii_digit())
+    })?;
+    let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim();
+    // The numbers end before the pages, or before the date where that comes first: `Vol.12(3), Mar 2020, pp. 123-129.`
+    let end =
+        rest.find([')', ':', ',']).map_or(rest.len(), |at| at + usize::from(rest[at..].starts_with(')')));
+    let (volume, issue, _) = numbers_of(&rest[..end]);
+    let (mut date, mut pages) = ("", "");
+    for part in rest[end..].split([',', ':']).map(|part| part.trim().trim_end_matches('.')) {
+        let numbers = part.trim_start_matches("pp.").trim_start_matches("pp ").trim();
+        if date.is_empty() && dates::year(part).is_some() && !part.contains(['-', '–']) {
+            date = part;
+        } else if pages.is_empty() && numbers.contains(|c: char| c.is_ascii_digit()) {
+            pages = numbers;
+        }
+    }
+    dates::year(date)?;
+    Some(Citation { journal: text[..at].trim(), date, volume, issue, pages })
+}
+
+/// `Journal of Tests 12.3 (Mar 2020): 123-129.`
+fn of_proquest(text: &str) -> Option<Citation<'_>> {
+    let (at, (date, rest)) = text.match_indices(" (").find_map(|(at, opening)| {
+        let (date, rest) = text[at + opening.len()..].split_once(')')?;
+        dates::year(date).map(|_| (at, (date, rest)))
+    })?;
+    let before = text[..at].trim_end();
+    let (journal, numbers) = match before.rsplit_once(' ') {
+        Some((journal, numbers)) if numbers.starts_with(|c: char| c.is_ascii_digit()) => (journal, numbers),
+        _ => (before, ""),
+    };
+    let (volume, issue) = numbers.split_once('.').unwrap_or((numbers, ""));
+    let pages = rest.trim_start_matches(':').trim().trim_end_matches('.').trim();
+    Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
+}
+
+/// Volume, issue and what follows the colon: `12(3):123-9`.
+fn numbers_of(text: &str) -> (&str, &str, &str) {
+    let (numbers, rest) = text.split_once(':').unwrap_or((text, ""));
+    let (volume, issue) = numbers.split_once('(').unwrap_or((numbers, ""));
+    let issue = issue.split(')').next().unwrap_or_default();
+    (volume.trim().trim_end_matches('.'), issue.trim(), rest.trim())
+}
+
+fn begins_with_year(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    digits == 4
+        && dates::year(&text[..4]).is_some()
+        && text[4..].bytes().next().is_none_or(|byte| matches!(byte, b' ' | b';' | b':' | b'.' | b'-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_are_taken_apart() {
+        let whole = |journal, date| Citation { journal, date, volume: "12", issue: "3", pages: "123-9" };
+        assert_eq!(parse("J Tests. 2020 Mar;12(3):123-9. doi: x"), Some(whole("J Tests", "2020 Mar")));
+        assert_eq!(
+            parse("Journal of Tests. 12(3):123-9, 2020 Mar."),
+            Some(whole("Journal of Tests", "2020 Mar"))
+        );
+        assert_eq!(
+            parse("Journal of Tests 12.3 (Mar 2020): 123-9."),
+            Some(whole("Journal of Tests", "Mar 2020"))
+        );
+        let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
+        assert_eq!(parse("J Tests. 2020."), Some(bare));
+        assert_eq!(parse("Journal of Tests"), None);
+        assert_eq!(
+            parse("Sex. 2000 people"),
+            Some(Citation { journal: "Sex", date: "2000 people", ..Citation::default() })
+        );
+    }
+}

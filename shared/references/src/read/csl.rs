@@ -1,0 +1,116 @@
+//! One item of CSL-JSON, which citation processors read and reference managers write.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use serde_json::{Map, Value};
+
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, Index, Named, Rule},
+    names, tidy,
+};
+
+/// The variables and their fields.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["title", "title-short", "shortTitle"] },
+    Rule { field: Field::Author, names: &["author"] },
+    Rule { field: Field::Editor, names: &["editor", "collection-editor", "translator"] },
+    Rule { field: Field::Date, names: &["issued", "published", "published-print", "published-online"] },
+    Rule {
+        field: Field::Journal,
+        names: &["container-title", "container-title-short", "short-container-title", "journalAbbreviation"],
+    },
+    Rule { field: Field::Series, names: &["collection-title", "event-title"] },
+    Rule { field: Field::Volume, names: &["volume"] },
+    Rule { field: Field::Issue, names: &["issue"] },
+    Rule { field: Field::Pages, names: &["page", "article-number"] },
+    Rule { field: Field::Doi, names: &["DOI"] },
+    Rule { field: Field::Pmid, names: &["PMID"] },
+    Rule { field: Field::Abstract, names: &["abstract"] },
+    Rule { field: Field::Keyword, names: &["keyword", "subject"] },
+    Rule { field: Field::Url, names: &["URL"] },
+    Rule { field: Field::Type, names: &["type"] },
+    Rule { field: Field::LeftOut, names: &["reference"] },
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
+    let item: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| format!("its JSON is broken: {error}"))?;
+    let mut draft = Draft::default();
+    for (name, value) in &item {
+        match INDEX.find(name) {
+            Some(named) => take(&mut draft, named, value),
+            None => each(value, |value| draft.extra.push(name, &shown(value))),
+        }
+    }
+    Ok(draft)
+}
+
+/// The value, or those in a list.
+fn each(value: &Value, mut take: impl FnMut(&Value)) {
+    match value {
+        Value::Array(values) => values.iter().for_each(take),
+        Value::Null => {}
+        value => take(value),
+    }
+}
+
+fn take(draft: &mut Draft<'_>, named: Named, value: &Value) {
+    match named.field {
+        Field::Author | Field::Editor => each(value, |value| {
+            if let Some(name) = person(value) {
+                draft.author(named.field, name);
+            }
+        }),
+        Field::Keyword => each(value, |value| {
+            let keywords = shown(value);
+            let separator = if keywords.contains(';') { ';' } else { ',' };
+            keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
+        }),
+        Field::Date => draft.take_decoded(named, Cow::Owned(date(value))),
+        _ => each(value, |value| {
+            draft.take_decoded(named, Cow::Owned(entities::decode(&shown(value)).into_owned()));
+        }),
+    }
+}
+
+/// A value as text.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
+    }
+}
+
+/// `{"date-parts": [[2020, 3, 5]]}`, or a date in words.
+fn date(value: &Value) -> String {
+    let parts = value.get("date-parts").and_then(|parts| parts.get(0)).and_then(Value::as_array);
+    if let Some(parts) = parts {
+        return parts.iter().map(shown).collect::<Vec<_>>().join("-");
+    }
+    let words = ["raw", "literal"].iter().find_map(|name| value.get(*name));
+    shown(words.unwrap_or(value))
+}
+
+/// A person in parts, or a group.
+fn person(value: &Value) -> Option<String> {
+    if let Value::String(name) = value {
+        return names::one(name);
+    }
+    let part = |name: &str| value.get(name).map(shown).and_then(|part| tidy::line(&part));
+    if let Some(whole) = part("literal").or_else(|| part("name")) {
+        return Some(whole);
+    }
+    let beside = |first: Option<String>, second: Option<String>| match (first, second) {
+        (Some(first), Some(second)) => Some(format!("{first} {second}")),
+        (first, second) => first.or(second),
+    };
+    let family = beside(part("non-dropping-particle"), part("family")).unwrap_or_default();
+    let given = beside(part("given"), part("dropping-particle")).unwrap_or_default();
+    let given = part("suffix").map_or(given.clone(), |suffix| format!("{given}, {suffix}"));
+    names::joined(&family, &given)
+}

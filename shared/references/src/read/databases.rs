@@ -1,0 +1,133 @@
+//! One record of the texts that Ovid, Cochrane and ProQuest write for people to read.
+
+use std::sync::LazyLock;
+
+use super::{
+    draft::Draft,
+    field::{Field, Index, Named, Rule},
+    labels,
+};
+
+/// The names above Ovid's values, and the tags that stand there when they are chosen.
+pub(super) const OVID: &[Rule] = &[
+    Rule { field: Field::Title, names: &["Title", "Chapter Title", "TI"] },
+    Rule { field: Field::Book, names: &["Book Title"] },
+    Rule { field: Field::Author, names: &["Authors", "Author", "Authors Full Name", "AU"] },
+    Rule { field: Field::Editor, names: &["Editors", "Editor", "Book Editors"] },
+    Rule {
+        field: Field::Date,
+        names: &["Year of Publication", "Publication Year", "Date of Publication", "YR"],
+    },
+    Rule { field: Field::Citation, names: &["Source", "SO"] },
+    Rule { field: Field::Journal, names: &["Journal Name", "Journal Title", "Full Source"] },
+    Rule { field: Field::Volume, names: &["Volume", "VO"] },
+    Rule { field: Field::Issue, names: &["Issue", "Issue/Part", "IP"] },
+    Rule { field: Field::Pages, names: &["Page", "Pages", "PG"] },
+    Rule { field: Field::Doi, names: &["Digital Object Identifier", "DOI", "DO"] },
+    Rule { field: Field::Accession, names: &["Unique Identifier", "Accession Number", "UI", "AN"] },
+    Rule { field: Field::Pmid, names: &["PMID", "PubMed ID", "PM"] },
+    Rule { field: Field::Database, names: &["Database", "DB"] },
+    Rule { field: Field::Abstract, names: &["Abstract", "AB"] },
+    Rule {
+        field: Field::Keyword,
+        names: &[
+            "Keyword Heading",
+            "MeSH Subject Headings",
+            "Subject Headings",
+            "Key Concepts",
+            "Keywords",
+            "MH",
+            "KW",
+        ],
+    },
+    Rule { field: Field::Url, names: &["Link to the Ovid Full Text or citation", "URL", "UR"] },
+    Rule { field: Field::Type, names: &["Publication Type", "PT"] },
+];
+
+/// The tags before Cochrane's values.
+pub(super) const COCHRANE: &[Rule] = &[
+    Rule { field: Field::Title, names: &["TI"] },
+    Rule { field: Field::Author, names: &["AU"] },
+    Rule { field: Field::Date, names: &["YR"] },
+    Rule { field: Field::Journal, names: &["SO"] },
+    Rule { field: Field::Volume, names: &["VL"] },
+    Rule { field: Field::Issue, names: &["NO"] },
+    Rule { field: Field::Pages, names: &["PG"] },
+    Rule { field: Field::Doi, names: &["DOI"] },
+    Rule { field: Field::Pmid, names: &["PM"] },
+    Rule { field: Field::Abstract, names: &["AB"] },
+    Rule { field: Field::Keyword, names: &["KY", "KW"] },
+    Rule { field: Field::Url, names: &["US"] },
+    Rule { field: Field::Type, names: &["PT"] },
+];
+
+/// The names before ProQuest's values. The first paragraph is the title.
+pub(super) const PROQUEST: &[Rule] = &[
+    Rule { field: Field::Title, names: &["Title"] },
+    Rule { field: Field::Author, names: &["Author", "Authors"] },
+    Rule { field: Field::Editor, names: &["Editor"] },
+    Rule { field: Field::Date, names: &["Publication year", "Publication date"] },
+    Rule { field: Field::Citation, names: &["Publication info"] },
+    Rule { field: Field::Journal, names: &["Publication title", "Source title"] },
+    Rule { field: Field::Volume, names: &["Volume"] },
+    Rule { field: Field::Issue, names: &["Issue"] },
+    Rule { field: Field::Pages, names: &["Pages", "Pagination", "First page"] },
+    Rule { field: Field::Doi, names: &["DOI", "Digital Object Identifier"] },
+    Rule { field: Field::Pmid, names: &["PMID", "PubMed ID"] },
+    Rule { field: Field::Abstract, names: &["Abstract", "Abstract (summary)"] },
+    Rule {
+        field: Field::Keyword,
+        names: &["Identifier / keyword", "Subject", "MeSH subject", "Subject heading"],
+    },
+    Rule { field: Field::Url, names: &["Document URL", "URL", "Links"] },
+    Rule { field: Field::Type, names: &["Document type", "Source type"] },
+];
+
+static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(OVID));
+static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(COCHRANE));
+static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(PROQUEST));
+
+/// Ovid's names stand alone on their lines, and the values below them are indented.
+fn ovid_label(line: &str) -> Option<(&str, usize)> {
+    (!line.starts_with([' ', '\t'])).then(|| (line.trim_end(), line.len()))
+}
+
+/// Cochrane's tags are capitals before a colon.
+fn cochrane_label(line: &str) -> Option<(&str, usize)> {
+    let (tag, _) = line.split_once(": ").or_else(|| line.trim_end().split_once(':'))?;
+    let capitals = (2..=3).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_uppercase());
+    capitals.then_some((tag, tag.len() + 1))
+}
+
+/// ProQuest's names stand before a colon at the beginning of a paragraph; only those that are known are names.
+fn proquest_label(line: &str) -> Option<(&str, usize)> {
+    let (name, _) = line.split_once(':')?;
+    PROQUEST_INDEX.find(name).map(|_| (name, name.len() + 1))
+}
+
+pub(super) fn ovid(text: &str) -> Draft<'_> {
+    labels::read(text, ovid_label, &OVID_INDEX)
+}
+
+pub(super) fn cochrane(text: &str) -> Draft<'_> {
+    let mut draft = Draft::default();
+    for (name, value) in labels::values(text, cochrane_label) {
+        // The database stands before the number: `PM: PUBMED 123`.
+        let number = value.strip_prefix("PUBMED ").filter(|_| name == "PM").unwrap_or(value);
+        labels::take(&mut draft, &COCHRANE_INDEX, name, number);
+    }
+    draft
+}
+
+pub(super) fn proquest(text: &str) -> Draft<'_> {
+    let text = text.trim_end().trim_end_matches('_');
+    let body = text.split_once('\n').map_or("", |(_, body)| body).trim_start();
+    let end = ["\n\n", "\r\n\r\n"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
+    let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
+    let mut draft = Draft::default();
+    draft.take(Named { field: Field::Title, name: "Title", rank: 0 }, title);
+    for (name, value) in labels::values(rest, proquest_label) {
+        labels::take(&mut draft, &PROQUEST_INDEX, name, value);
+    }
+    draft
+}

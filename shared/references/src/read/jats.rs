@@ -1,0 +1,154 @@
+//! One `<article>` of JATS, the XML of PubMed Central and of publishers. Only what is said of the article is read, not its
+//! text and its references.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use super::{
+    draft::Draft,
+    elements::{Visit, attribute, walk},
+    field::{Field, Index, Named, Rule},
+    person::Person,
+    tidy,
+};
+
+/// The elements and their fields.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["title-group/article-title"] },
+    Rule { field: Field::FamilyName, names: &["name/surname"] },
+    Rule { field: Field::GivenName, names: &["name/given-names"] },
+    Rule { field: Field::NameSuffix, names: &["name/suffix"] },
+    Rule { field: Field::Group, names: &["collab"] },
+    Rule { field: Field::Date, names: &["pub-date/year"] },
+    Rule { field: Field::MonthDay, names: &["pub-date/month", "pub-date/day"] },
+    Rule { field: Field::Journal, names: &["journal-title", "abbrev-journal-title"] },
+    Rule { field: Field::Volume, names: &["article-meta/volume"] },
+    Rule { field: Field::Issue, names: &["article-meta/issue"] },
+    Rule { field: Field::FirstPage, names: &["article-meta/fpage", "article-meta/elocation-id"] },
+    Rule { field: Field::LastPage, names: &["article-meta/lpage"] },
+    Rule { field: Field::Doi, names: &["article-meta/article-id"] },
+    Rule { field: Field::Abstract, names: &["abstract"] },
+    Rule { field: Field::Keyword, names: &["kwd"] },
+    Rule {
+        field: Field::LeftOut,
+        names: &[
+            "body",
+            "back",
+            "sub-article",
+            "response",
+            "floats-group",
+            "related-article",
+            "permissions",
+            "history",
+            "trans-abstract",
+            "trans-title-group",
+            "counts",
+            "contrib-id",
+        ],
+    },
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+/// Kinds of abstract that are no summary of the article.
+const OTHER_ABSTRACTS: [&str; 6] = ["graphical", "teaser", "toc", "key-points", "web-summary", "precis"];
+
+pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
+    walk(text, Jats::default()).map(|read| read.draft)
+}
+
+#[derive(Default)]
+struct Jats<'a> {
+    draft: Draft<'a>,
+    person: Person,
+    editor: bool,
+    /// Year, month and day of the date that is being read.
+    date: [String; 3],
+}
+
+impl<'a> Jats<'a> {
+    /// Articles have several identifiers, each with its kind.
+    fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
+        match attribute(attributes, "pub-id-type").as_deref() {
+            Some("doi") => self.draft.take_decoded(named, text),
+            Some("pmid") => self.draft.take_decoded(Named { field: Field::Pmid, ..named }, text),
+            kind => self.draft.extra.push(kind.unwrap_or(named.name), &text),
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Jats<'a> {
+    const DRESS: &'static [&'static str] = &[
+        "italic",
+        "bold",
+        "sub",
+        "sup",
+        "sc",
+        "underline",
+        "monospace",
+        "xref",
+        "ext-link",
+        "named-content",
+    ];
+    const PARTS: &'static [&'static str] = &["p", "title", "sec", "break"];
+
+    fn index(&self) -> &'static Index {
+        &INDEX
+    }
+
+    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+        match named.field {
+            Field::FamilyName | Field::GivenName | Field::NameSuffix => self.person.take(named.field, &text),
+            Field::Group => {
+                let field = if self.editor { Field::Editor } else { Field::Group };
+                if let Some(name) = tidy::line(&text) {
+                    self.draft.author(field, name);
+                }
+            }
+            Field::Date => self.date[0] = text.into_owned(),
+            Field::MonthDay => self.date[1 + usize::from(named.rank)] = text.into_owned(),
+            Field::Doi => self.identifier(named, attributes, text),
+            Field::Keyword => self.draft.keyword(named.rank, &text),
+            Field::Abstract => match attribute(attributes, "abstract-type") {
+                Some(kind) if OTHER_ABSTRACTS.contains(&kind.as_ref()) => self.draft.extra.push(&kind, &text),
+                _ => self.draft.take_decoded(named, text),
+            },
+            _ => self.draft.take_decoded(named, text),
+        }
+    }
+
+    fn other(&mut self, name: &'a str, text: &str) {
+        self.draft.extra.push(name, text);
+    }
+
+    fn start(&mut self, name: &'a str, attributes: &'a str) {
+        match name {
+            "contrib" => {
+                let kind = attribute(attributes, "contrib-type");
+                self.editor = kind.is_some_and(|kind| kind.contains("editor"));
+            }
+            "article" => {
+                if let Some(kind) = attribute(attributes, "article-type") {
+                    self.draft
+                        .take_decoded(Named { field: Field::Type, name: "article-type", rank: 0 }, kind);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &'a str) {
+        match name {
+            "contrib" => {
+                if let Some(name) = self.person.finish() {
+                    self.draft.author(if self.editor { Field::Editor } else { Field::Author }, name);
+                }
+            }
+            "pub-date" => {
+                let date = std::mem::take(&mut self.date).join("-");
+                self.draft
+                    .take_decoded(Named { field: Field::Date, name: "pub-date", rank: 0 }, Cow::Owned(date));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Values under labels that begin lines, for formats whose labels differ and whose values do not.
+
+use super::{
+    draft::Draft,
+    entities,
+    field::{Field, Index, Named},
+    names,
+    ris::on_one_line,
+    tidy,
+};
+use crate::split::lines;
+
+/// The label at the beginning of a line, and where its value begins.
+pub(super) type Label = fn(&str) -> Option<(&str, usize)>;
+
+/// The labels of a record and their values, each of which goes on to the next line with a label.
+pub(super) fn values(text: &str, label: Label) -> Vec<(&str, &str)> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut found: Vec<(&str, usize, usize)> = Vec::new();
+    for line in lines::spans(text) {
+        if let Some((name, value)) = label(&text[line.clone()]) {
+            if let Some(last) = found.last_mut() {
+                last.2 = line.start;
+            }
+            found.push((name, line.start + value, text.len()));
+        }
+    }
+    found.into_iter().map(|(name, start, end)| (name, text[start..end].trim())).collect()
+}
+
+/// A record that is nothing but such values.
+pub(super) fn read<'a>(text: &'a str, label: Label, index: &Index) -> Draft<'a> {
+    let mut draft = Draft::default();
+    for (name, value) in values(text, label) {
+        take(&mut draft, index, name, value);
+    }
+    draft
+}
+
+/// Takes a value.
+pub(super) fn take<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value: &'a str) {
+    let Some(named) = index.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
+    match named.field {
+        // What the journal, year, volume, issue and pages are, in one line.
+        Field::Citation => {
+            let citation = tidy::line(&entities::decode(value)).unwrap_or_default();
+            if !super::citation::take(draft, named.name, &citation) {
+                draft.extra.push(name, &citation);
+            }
+        }
+        _ => take_lines(draft, named, value),
+    }
+}
+
+/// Takes a value of a tag: of people and keywords each line is one, or several between semicolons, and a wrapped abstract is
+/// one paragraph.
+pub(super) fn take_lines<'a>(draft: &mut Draft<'a>, named: Named, value: &'a str) {
+    match named.field {
+        Field::Author | Field::Editor => {
+            for name in value.split(['\n', '\r']).flat_map(names::of_value) {
+                draft.author(named.field, name);
+            }
+        }
+        Field::Keyword => {
+            let keywords = entities::decode(value);
+            keywords.split(['\n', '\r', ';']).for_each(|keyword| draft.keyword(named.rank, keyword));
+        }
+        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
+        _ => draft.take(named, value),
+    }
+}

@@ -1,0 +1,28 @@
+//! One person whose name is in elements of its own.
+
+use super::{field::Field, names, tidy};
+
+/// The parts of a name that is being read: family, given, initials, suffix.
+#[derive(Debug, Default)]
+pub(super) struct Person([String; 4]);
+
+impl Person {
+    /// Takes a part of the name.
+    pub(super) fn take(&mut self, field: Field, text: &str) {
+        let at = match field {
+            Field::FamilyName => 0,
+            Field::GivenName => 1,
+            Field::Initials => 2,
+            _ => 3,
+        };
+        self.0[at] = tidy::line(text).unwrap_or_default();
+    }
+
+    /// The name as `Family, Given, Suffix`, once all parts are read; none when there are none.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        let [family, given, initials, suffix] = std::mem::take(&mut self.0);
+        let given = if given.is_empty() { initials } else { given };
+        let given = if suffix.is_empty() { given } else { format!("{given}, {suffix}") };
+        names::joined(&family, &given)
+    }
+}

@@ -1,0 +1,118 @@
+//! One record of the texts that PubMed writes for people to read: its summaries, and its abstracts.
+
+use std::borrow::Cow;
+
+use super::{
+    citation,
+    draft::Draft,
+    field::{Field, Named},
+    names, tidy,
+};
+
+/// What begins paragraphs that are not of the abstract.
+const REMARKS: [&str; 14] = [
+    "Author information",
+    "Collaborators",
+    "Comment in",
+    "Comment on",
+    "Conflict of interest",
+    "Copyright",
+    "DOI:",
+    "Erratum in",
+    "PMCID:",
+    "PMID:",
+    "Plain Language Summary",
+    "Republished",
+    "Update in",
+    "©",
+];
+
+pub(super) fn read(text: &str) -> Draft<'_> {
+    let text = text.trim_start_matches('\u{feff}');
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let body = text.get(digits + 1..).unwrap_or_default();
+    let mut draft = Draft::default();
+    for (field, label) in [(Field::Pmid, "PMID: "), (Field::Doi, "doi: "), (Field::Doi, "DOI: ")] {
+        for (at, _) in body.match_indices(label).take(2) {
+            let value = body[at + label.len()..].split_whitespace().next().unwrap_or_default();
+            put(&mut draft, field, value.trim_end_matches(['.', ';']));
+        }
+    }
+    if text[digits..].starts_with(':') {
+        summary(&mut draft, body);
+    } else {
+        whole(&mut draft, body);
+    }
+    draft
+}
+
+fn put(draft: &mut Draft<'_>, field: Field, text: &str) {
+    let named = Named { field, name: "text", rank: 0 };
+    draft.take_decoded(named, Cow::Owned(tidy::line(text).unwrap_or_default()));
+}
+
+fn authors(draft: &mut Draft<'_>, list: &str) {
+    for name in names::of_cell(list.trim_end_matches('.')).into_iter().filter(|name| name != "et al") {
+        draft.author(Field::Author, name);
+    }
+}
+
+/// `Smith J, Doe A. Title. J Tests. 2020;1(2):3-4. doi: 10.5555/a. PMID: 1.`
+fn summary(draft: &mut Draft<'_>, body: &str) {
+    let Some(line) = tidy::line(body) else { return };
+    let end = [" doi: ", " PMID: "].iter().filter_map(|label| line.find(label)).min().unwrap_or(line.len());
+    let cited = &line[..end];
+    let Some(found) = citation::of_pubmed(cited) else { return put(draft, Field::Title, cited) };
+    // The journal is the last sentence before the year.
+    let before = found.journal;
+    let at = [". ", "? ", "! ", "] "].iter().filter_map(|end| before.rfind(end)).max();
+    let (front, journal) = at.map_or(("", before), |at| (&before[..=at], before[at + 2..].trim()));
+    citation::put(draft, "text", &citation::Citation { journal, ..found });
+    let (list, title) = front.split_once(". ").unwrap_or(("", front));
+    let is_list = list.split(", ").all(|name| names::one(name).is_some_and(|name| name.contains(", ")));
+    if is_list && !list.is_empty() {
+        authors(draft, list);
+        put(draft, Field::Title, title);
+    } else {
+        put(draft, Field::Title, front);
+    }
+}
+
+/// The citation, the title, the authors and the abstract, in paragraphs.
+fn whole(draft: &mut Draft<'_>, body: &str) {
+    let body = body.replace("\r\n", "\n");
+    let mut paragraphs = body.split("\n\n").filter_map(tidy::line);
+    let Some(cited) = paragraphs.next() else { return };
+    let end = cited.find(" doi: ").unwrap_or(cited.len());
+    if let Some(found) = citation::of_pubmed(cited[..end].split(" Epub ").next().unwrap_or_default()) {
+        citation::put(draft, "text", &found);
+    }
+    put(draft, Field::Title, &paragraphs.next().unwrap_or_default());
+    let mut first = true;
+    for paragraph in paragraphs {
+        if REMARKS.iter().any(|remark| paragraph.starts_with(remark)) {
+            draft.extra.push("text", &paragraph);
+        } else if std::mem::take(&mut first) {
+            authors(draft, &without_marks(&paragraph));
+        } else {
+            put(draft, Field::Abstract, &paragraph);
+        }
+    }
+}
+
+/// Names without the numbers of affiliations behind them: `Smith J(1)(2), Doe A(1).`
+fn without_marks(list: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(list.len()), list);
+    while let Some((before, after)) = rest.split_once('(') {
+        out.push_str(before);
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        rest = match after[digits..].strip_prefix(')') {
+            Some(after) if digits > 0 => after,
+            _ => {
+                out.push('(');
+                after
+            }
+        };
+    }
+    out + rest
+}

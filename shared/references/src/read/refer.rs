@@ -1,0 +1,38 @@
+//! One record of EndNote's tagged format.
+
+use std::sync::LazyLock;
+
+use super::{
+    draft::Draft,
+    field::{Field, Index, Rule},
+    labels,
+};
+use crate::split::refer::tag;
+
+/// The tags and their fields.
+pub(super) const RULES: &[Rule] = &[
+    Rule { field: Field::Title, names: &["%T", "%!"] },
+    Rule { field: Field::Book, names: &["%B"] },
+    Rule { field: Field::Author, names: &["%A"] },
+    Rule { field: Field::Editor, names: &["%E", "%Y", "%H", "%?"] },
+    Rule { field: Field::Date, names: &["%D"] },
+    Rule { field: Field::MonthDay, names: &["%8"] },
+    Rule { field: Field::Journal, names: &["%J"] },
+    Rule { field: Field::Series, names: &["%S"] },
+    Rule { field: Field::Volume, names: &["%V"] },
+    Rule { field: Field::Issue, names: &["%N"] },
+    Rule { field: Field::Pages, names: &["%P"] },
+    Rule { field: Field::Doi, names: &["%R"] },
+    Rule { field: Field::Accession, names: &["%M"] },
+    Rule { field: Field::Database, names: &["%W", "%~"] },
+    Rule { field: Field::Abstract, names: &["%X"] },
+    Rule { field: Field::Keyword, names: &["%K"] },
+    Rule { field: Field::Url, names: &["%U"] },
+    Rule { field: Field::Type, names: &["%0", "%9"] },
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+
+pub(super) fn read(text: &str) -> Draft<'_> {
+    labels::read(text, tag, &INDEX)
+}

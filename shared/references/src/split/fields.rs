@@ -1,0 +1,117 @@
+//! Where records begin and end in a table that has a row for each field, as Embase writes.
+//!
+//! The first cell of a row is the name of a field, and the others are its values. A record ends at a blank row, and where the
+//! name that it began with comes again.
+
+use super::{Split, Step, csv::Csv};
+use crate::Delimiter;
+
+/// Splits tables with a row for each field.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    rows: Csv,
+    limit: usize,
+    /// Where the row begins that is looked at.
+    at: usize,
+    open: Option<Open>,
+}
+
+/// A record whose end is not known yet.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Where it begins, and the end of the name that it begins with.
+    start: usize,
+    name: usize,
+    last: usize,
+    fault: Option<&'static str>,
+}
+
+impl Fields {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { rows: Csv::of_rows(Delimiter::Comma, limit), limit, at: 0, open: None }
+    }
+
+    fn found(&mut self, open: Open) -> Step {
+        let consumed = std::mem::take(&mut self.at);
+        self.open = None;
+        Step::Found { record: open.start..open.last, consumed, ahead: 0, fault: open.fault }
+    }
+}
+
+/// Where the first cell ends.
+fn name_end(row: &[u8]) -> usize {
+    memchr::memchr(b',', row).unwrap_or(row.len())
+}
+
+/// The rows of a record.
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
+    let mut splitter = Csv::of_rows(Delimiter::Comma, usize::MAX);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            match splitter.step(rest.as_bytes(), true) {
+                Step::Skip { consumed } => rest = rest.get(consumed..)?,
+                Step::Found { record, consumed, .. } => {
+                    let row = rest.get(record)?;
+                    rest = rest.get(consumed..)?;
+                    return Some(row);
+                }
+                _ => return None,
+            }
+        }
+    })
+}
+
+impl Split for Fields {
+    fn step(&mut self, tail: &[u8], end: bool) -> Step {
+        loop {
+            if let Some(open) = self.open.filter(|open| self.at - open.start > self.limit) {
+                return Step::TooLarge { start: open.start };
+            }
+            let row = self.rows.step(&tail[self.at..], end);
+            match (row, self.open) {
+                (Step::Found { record, consumed, fault, .. }, Some(mut open)) => {
+                    let row = &tail[self.at..self.at + record.end];
+                    if row[..name_end(row)] == tail[open.start..open.name] {
+                        return self.found(open);
+                    }
+                    open.last = self.at + record.end;
+                    open.fault = open.fault.or(fault);
+                    self.open = Some(open);
+                    self.at += consumed;
+                }
+                (Step::Found { record, consumed, fault, .. }, None) => {
+                    let start = self.at;
+                    let name = start + name_end(&tail[start..start + record.end]);
+                    self.open = Some(Open { start, name, last: start + record.end, fault });
+                    self.at += consumed;
+                }
+                (Step::Skip { consumed }, Some(open)) => {
+                    self.at += consumed;
+                    return self.found(open);
+                }
+                (Step::Skip { consumed }, None) => {
+                    self.at += consumed;
+                    return Step::Skip { consumed: std::mem::take(&mut self.at) };
+                }
+                (Step::More, Some(open)) if end => return self.found(open),
+                (Step::TooLarge { start }, _) => return Step::TooLarge { start: self.at + start },
+                _ => return Step::More,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    #[test]
+    fn a_record_ends_at_a_blank_row_or_at_the_name_it_began_with() {
+        let text = "\"TITLE\",\"a\nb\"\n\"DOI\",1\n\n\n\"TITLE\",c\n\"TITLE\",d\nYEAR,2\n";
+        let records = ["\"TITLE\",\"a\nb\"\n\"DOI\",1", "\"TITLE\",c", "\"TITLE\",d\nYEAR,2"];
+        assert_eq!(cut(&mut Fields::new(1000), text), records);
+        assert_eq!(rows(records[0]).collect::<Vec<_>>(), ["\"TITLE\",\"a\nb\"", "\"DOI\",1"]);
+    }
+}

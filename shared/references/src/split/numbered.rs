@@ -1,0 +1,98 @@
+//! Where records begin and end in texts that number them: those of Ovid, Cochrane, ProQuest and PubMed.
+
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Open, Rules, Tagged},
+};
+
+/// How many bytes decide whether a line begins a record.
+const PREFIX: usize = MARK_LENGTH + 40;
+/// Most digits of a record's number.
+const MOST_DIGITS: usize = 9;
+/// How many underscores make a line between ProQuest's records.
+const RULE: &[u8] = b"__________";
+
+/// What follows the number at the front, and the number of blank lines that PubMed has between records.
+fn after_number(line: &[u8]) -> Option<&[u8]> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (1..=MOST_DIGITS).contains(&digits).then(|| &line[digits..])
+}
+
+/// The part of a line that decides.
+fn front(line: &[u8]) -> &[u8] {
+    let line = &line[..line.len().min(PREFIX)];
+    unmarked(line)
+}
+
+/// `<12>`: a record of Ovid.
+pub(crate) fn is_ovid(line: &[u8]) -> bool {
+    let rest = front(line).strip_prefix(b"<").and_then(after_number).and_then(|rest| rest.strip_prefix(b">"));
+    rest.is_some_and(|rest| rest.trim_ascii().is_empty())
+}
+
+/// `Record #1 of 20`: a record of Cochrane.
+pub(crate) fn is_cochrane(line: &[u8]) -> bool {
+    front(line).strip_prefix(b"Record #").and_then(after_number).is_some_and(|rest| rest.starts_with(b" of "))
+}
+
+/// `Document 1 of 20`: a record of ProQuest.
+pub(crate) fn is_proquest(line: &[u8]) -> bool {
+    let rest = front(line).strip_prefix(b"Document ").and_then(after_number);
+    let total = rest.and_then(|rest| rest.strip_prefix(b" of ")).and_then(after_number);
+    total.is_some_and(|rest| rest.trim_ascii().is_empty())
+}
+
+/// `1: ` or `1. `: perhaps a record of PubMed.
+pub(crate) fn is_pubmed(line: &[u8]) -> bool {
+    after_number(front(line)).is_some_and(|rest| rest.starts_with(b": ") || rest.starts_with(b". "))
+}
+
+fn splitter(kind: fn(&[u8]) -> Kind, begins_next: fn(&Open, Kind) -> bool, limit: usize) -> Tagged {
+    Tagged::new(Rules { kind, prefix: PREFIX, begins_next }, limit)
+}
+
+fn typed(is_type: bool) -> Kind {
+    if is_type { Kind::Type } else { Kind::Other }
+}
+
+/// Splits texts of Ovid.
+pub(crate) fn ovid(limit: usize) -> Tagged {
+    splitter(|line| typed(is_ovid(line)), |_, kind| kind == Kind::Type, limit)
+}
+
+/// Splits texts of Cochrane.
+pub(crate) fn cochrane(limit: usize) -> Tagged {
+    splitter(|line| typed(is_cochrane(line)), |_, kind| kind == Kind::Type, limit)
+}
+
+/// Splits texts of ProQuest. A line of underscores ends a record.
+pub(crate) fn proquest(limit: usize) -> Tagged {
+    let kind = |line: &[u8]| if front(line).starts_with(RULE) { Kind::End } else { typed(is_proquest(line)) };
+    splitter(kind, |_, kind| kind == Kind::Type, limit)
+}
+
+/// Splits texts of PubMed. Two blank lines are between records; paragraphs of an abstract may begin with a number too.
+pub(crate) fn pubmed(limit: usize) -> Tagged {
+    let begins_next = |open: &Open, kind| kind == Kind::Type && open.blanks > 1;
+    splitter(|line| typed(is_pubmed(line)), begins_next, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    #[test]
+    fn records_begin_at_their_numbers() {
+        assert_eq!(cut(&mut ovid(100), "<1>\nTitle\n  a <2> b\n<2>\nTitle\n  <c>\n").len(), 2);
+        assert_eq!(cut(&mut cochrane(100), "\nRecord #1 of 2\nTI: a\n\nRecord #2 of 2\nTI: b\n").len(), 2);
+        let text = "____________\nReport\n____________\nDocument 1 of 2\na\n____________\nDocument 2 of 2\nb\n\
+            ____________\nBibliography\n";
+        assert_eq!(
+            cut(&mut proquest(100), text),
+            ["Document 1 of 2\na\n____________", "Document 2 of 2\nb\n____________"]
+        );
+        assert_eq!(cut(&mut pubmed(100), "1. J. 2020.\n\nT\n\n2. is no record\n\n\n2. J. 2021.\n").len(), 2);
+        assert_eq!(cut(&mut pubmed(100), "1: a\nb\n\n\n2: c\n"), ["1: a\nb", "2: c"]);
+    }
+}

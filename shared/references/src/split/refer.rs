@@ -1,0 +1,59 @@
+//! Where the records of EndNote's tagged files (`.enw`, the format of refer) begin and end.
+//!
+//! A line begins with `%` and one character. A record begins at `%0`, or at any tag behind a blank line: blank lines
+//! separate records, and not every program writes `%0`.
+
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Open, Rules, Tagged},
+};
+
+/// How many bytes decide whether a line begins a record.
+const TAG_PREFIX: usize = MARK_LENGTH + 3;
+
+/// The tag of a line with its percent sign, and where its value begins.
+pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
+    let &[b'%', name, ref rest @ ..] = line.as_bytes() else { return None };
+    let ends = rest.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'));
+    (name.is_ascii_graphic() && name != b'%' && ends).then(|| (&line[..2], line.len().min(3)))
+}
+
+fn kind(line: &[u8]) -> Kind {
+    let line = unmarked(line);
+    match std::str::from_utf8(line.get(..3).unwrap_or(line)).ok().and_then(tag) {
+        Some(("%0", _)) => Kind::Type,
+        Some(_) => Kind::UntypedStart,
+        None => Kind::Other,
+    }
+}
+
+fn begins_next(open: &Open, kind: Kind) -> bool {
+    match kind {
+        Kind::Type => true,
+        Kind::UntypedStart => open.blanks > 0,
+        Kind::Tag | Kind::End | Kind::Other => false,
+    }
+}
+
+/// Whether a line begins a record.
+pub(crate) fn is_type_line(line: &[u8]) -> bool {
+    kind(line) == Kind::Type
+}
+
+/// Splits EndNote's tagged files.
+pub(crate) fn splitter(limit: usize) -> Tagged {
+    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    #[test]
+    fn records_begin_at_their_type_or_behind_a_blank_line() {
+        let text = "%0 Book\n%T a\nmore\n%0 Book\n%T b\n\n%A c\n%T d\n% no tag\n\n 50% of e\n";
+        let records = ["%0 Book\n%T a\nmore", "%0 Book\n%T b", "%A c\n%T d\n% no tag\n\n 50% of e"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+    }
+}

@@ -1,0 +1,89 @@
+//! Where the records of RefWorks' tagged files begin and end: a record begins at `RT` and ends at the next one.
+
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{Kind, Rules, Tagged},
+};
+
+/// How many bytes decide whether a line begins a record: the tag and the first word of the longest kind of work.
+const TAG_PREFIX: usize = MARK_LENGTH + 16;
+
+/// How the kinds of work begin, which tell the format from prose.
+const KINDS: [&[u8]; 26] = [
+    b"Abstract",
+    b"Artwork",
+    b"Bill",
+    b"Book",
+    b"Case",
+    b"Computer",
+    b"Conference",
+    b"Dissertation",
+    b"Generic",
+    b"Grant",
+    b"Hearing",
+    b"Journal",
+    b"Laws",
+    b"Magazine",
+    b"Map",
+    b"Monograph",
+    b"Motion",
+    b"Music",
+    b"Newspaper",
+    b"Online",
+    b"Patent",
+    b"Personal",
+    b"Report",
+    b"Thesis",
+    b"Unpublished",
+    b"Web",
+];
+
+/// The tags, of two characters each. In prose they are words.
+#[rustfmt::skip]
+const TAGS: [&str; 46] = [
+    "RT", "SR", "ID", "A1", "A2", "A3", "A4", "A5", "A6", "T1", "T2", "T3", "JF", "JO", "YR", "FD", "VO", "IS", "SP",
+    "OP", "K1", "AB", "NO", "ED", "PB", "PP", "SN", "AV", "AD", "AN", "LA", "CL", "SF", "OT", "LK", "DO", "CN", "DB",
+    "DS", "IP", "RD", "ST", "UL", "SL", "LL", "WT",
+];
+
+/// The tag of a line, and where its value begins.
+pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
+    let name = line.get(..2).filter(|name| TAGS.contains(name))?;
+    matches!(line.as_bytes().get(2), None | Some(b' ')).then(|| (name, line.len().min(3)))
+}
+
+fn kind(line: &[u8]) -> Kind {
+    let line = &line[..line.len().min(TAG_PREFIX)];
+    let work = unmarked(line).strip_prefix(b"RT ").map(<[u8]>::trim_ascii_start);
+    if work.is_some_and(|work| KINDS.iter().any(|kind| work.starts_with(kind))) {
+        Kind::Type
+    } else {
+        Kind::Other
+    }
+}
+
+/// Whether a line begins a record.
+pub(crate) fn is_type_line(line: &[u8]) -> bool {
+    kind(line) == Kind::Type
+}
+
+/// Splits RefWorks' tagged files.
+pub(crate) fn splitter(limit: usize) -> Tagged {
+    let begins_next = |_: &_, kind| kind == Kind::Type;
+    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    #[test]
+    fn a_record_begins_at_its_kind_of_work() {
+        let text = "RT Journal Article\nT1 a\nAB b\n\nRT was measured\n\nRT Dissertation/Thesis\nT1 c\n";
+        let records = ["RT Journal Article\nT1 a\nAB b\n\nRT was measured", "RT Dissertation/Thesis\nT1 c"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+        assert_eq!(tag("T1 a"), Some(("T1", 3)));
+        assert_eq!(tag("In vivo"), None);
+    }
+}

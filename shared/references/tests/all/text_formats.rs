@@ -1,0 +1,192 @@
+//! What the formats that databases write as text come to.
+
+use references::{Format, Reference};
+
+use crate::{read, references};
+
+/// What all the formats say of the same two records.
+fn check(text: &str, format: Format, says_all: bool) -> Vec<Reference> {
+    let (_, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.format, report.quarantined), (format, 0));
+    let found = references(text);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let first = &found[0];
+    assert_eq!(first.title.trim_end_matches('.'), "Tests of readers: a trial");
+    assert_eq!(found[1].title.trim_end_matches('.'), "Second");
+    assert_eq!((first.journal.as_deref(), first.year), (Some("J Tests"), Some(2020)));
+    assert_eq!((first.volume.as_deref(), first.issue.as_deref()), (Some("12"), Some("3")));
+    assert_eq!(first.pages.as_deref(), Some("123-129"));
+    let families: Vec<&str> = first.authors.iter().filter_map(|name| name.split(',').next()).collect();
+    assert_eq!(families, ["Roe", "van der Doe"]);
+    if says_all {
+        assert_eq!(first.doi.as_deref(), Some("10.5555/t.1"));
+        assert_eq!(first.r#abstract.as_deref(), Some("AIM: To test. RESULT: It works."));
+    }
+    found
+}
+
+#[test]
+fn endnote_tagged_files_are_read() {
+    let text = "%0 Journal Article\n%A Roe, R A\n%A van der Doe, Jane\n%D 2020\n%T Tests of readers: a trial\n%J J Tests\n\
+        %V 12\n%N 3\n%P 123-129\n%R 10.5555/T.1\n%M 42\n%W NLM\n%K one\ntwo\n%X AIM: To test.\nRESULT: It works.\n%@ 0000-0019\n\n\
+        %A Poe, E\n%T Second\n%B Book\n%E Ed, I\n";
+    let found = check(text, Format::Refer, true);
+    assert_eq!(
+        (found[0].pmid.as_deref(), found[0].keywords.as_slice()),
+        (Some("42"), ["one", "two"].map(String::from).as_slice())
+    );
+    assert_eq!(
+        (found[0].r#type.as_deref(), found[0].extra["%@"].as_slice()),
+        (Some("Journal Article"), ["0000-0019".to_owned()].as_slice())
+    );
+    assert_eq!(
+        (found[1].journal.as_deref(), found[1].authors.as_slice()),
+        (Some("Book"), ["Poe, E".to_owned()].as_slice())
+    );
+}
+
+#[test]
+fn refworks_files_are_read() {
+    let text = "RT Journal Article\nSR Electronic(1)\nID 7\nA1 Roe,R. A.\nA1 van der Doe,Jane\nT1 Tests of readers: a trial\nJF J Tests\n\
+        YR 2020\nFD Mar 5\nVO 12\nIS 3\nSP 123\nOP 129\nK1 one\nK1 two\nDO 10.5555/t.1\nAB AIM: To test. RESULT: It works.\n\n\
+        RT Book, Whole\nA1 Poe,E.\nT1 Second\n";
+    let found = check(text, Format::RefWorks, true);
+    assert_eq!((found[0].date.as_deref(), found[0].authors[0].as_str()), (Some("2020-03-05"), "Roe, R. A."));
+    assert_eq!(found[1].r#type.as_deref(), Some("Book, Whole"));
+}
+
+#[test]
+fn ovid_texts_are_read() {
+    let text = "<1>\nUnique Identifier\n  42\nTitle\n  Tests of readers:\n  a trial.\nSource\n  J Tests. 12(3):123-129, 2020 Mar.\nAuthors\n  \
+        Roe RA\n  van der Doe J\nAbstract\n  AIM: To test.\n  RESULT: It works.\nDigital Object Identifier\n  https://dx.doi.org/10.5555/t.1\n\n\
+        <2>\nTitle\n  Second\nSource\n  Unheard of\n";
+    let found = check(text, Format::Ovid, true);
+    assert_eq!(found[0].extra["Unique Identifier"], ["42"]);
+    assert_eq!(found[1].extra["Source"], ["Unheard of"]);
+}
+
+#[test]
+fn the_medlars_form_is_read() {
+    let text = "UI  - 42\nAU  - Roe RA\nAU  - van der Doe J\nTI  - Tests of readers: a trial\nTA  - J Tests\nYR  - 2020\nVI  - 12\nIP  - 3\n\
+        PG  - 123-129\nDO  - 10.5555/t.1\nDB  - Ovid MEDLINE(R)\nAB  - AIM: To test. RESULT:\n      It works.\n\nUI  - 43\nTI  - Second\n";
+    let found = check(text, Format::Nbib, true);
+    assert_eq!((found[0].pmid.as_deref(), found[1].pmid.as_deref()), (Some("42"), None));
+}
+
+#[test]
+fn cochrane_texts_are_read() {
+    let text = "Search Name: tests\n\nRecord #1 of 2\nID: CN-1\nAU: Roe, RA\nAU: van der Doe, J\nTI: Tests of readers: a trial\nSO: J Tests\n\
+        YR: 2020\nVL: 12\nNO: 3\nPG: 123-129\nPM: PUBMED 42\nDOI: 10.5555/t.1\nAB: AIM: To test.\nRESULT: It works.\nUS: https://example.org\n\n\n\
+        Record #2 of 2\nID: CN-2\nTI: Second\n";
+    let found = check(text, Format::Cochrane, true);
+    assert_eq!((found[0].pmid.as_deref(), found[0].extra["ID"][0].as_str()), (Some("42"), "CN-1"));
+}
+
+#[test]
+fn proquest_texts_are_read() {
+    let text = "____________________\n\nReport Information from ProQuest\n____________________\n\nDocument 1 of 2\n\nTests of readers: \
+        a trial\n\nAuthor: Roe, R A; van der Doe, Jane\n\nPublication info: J Tests 12.3 (Mar 2020): 123-129.\n\nAbstract: AIM: To \
+        test. RESULT: It works.\n\nDOI: 10.5555/t.1\n\nLanguage of publication: English\n____________________\n\nDocument 2 of 2\n\nSecond\n\n\
+        Author: Poe, E\n____________________\n\nBibliography\n";
+    check(text, Format::ProQuest, true);
+}
+
+#[test]
+fn pubmed_summaries_are_read() {
+    let text = "1: Roe RA, van der Doe J. Tests of readers: a trial. J Tests. 2020\nMar;12(3):123-129. doi: 10.5555/t.1. Epub 2019 \
+        Dec 1. PMID: 42; PMCID: PMC7.\n\n\n2: Second. J Tests. 2021. PMID: 43.\n";
+    let found = check(text, Format::PubMedText, false);
+    assert_eq!((found[0].pmid.as_deref(), found[0].doi.as_deref()), (Some("42"), Some("10.5555/t.1")));
+    assert_eq!((found[0].date.as_deref(), found[1].pmid.as_deref()), (Some("2020-03"), Some("43")));
+}
+
+#[test]
+fn pubmed_abstracts_are_read() {
+    let text = "1. J Tests. 2020 Mar 5;12(3):123-129. doi: 10.5555/t.1. Epub 2019 Dec 1.\n\nTests of readers:\na trial.\n\nRoe RA(1)(2), van \
+        der Doe J(1).\n\nAuthor information:\n(1)Somewhere.\n(2)Elsewhere.\n\nAIM: To test. RESULT: It\nworks.\n\nCopyright 2020.\n\nDOI: 10.5555/t.1\n\
+        PMID: 42 [Indexed for MEDLINE]\n\n\n2. J Tests. 2021;1:2.\n\nSecond.\n\nPoe E.\n\nPMID: 43\n";
+    let found = check(text, Format::PubMedText, true);
+    assert_eq!((found[0].pmid.as_deref(), found[0].date.as_deref()), (Some("42"), Some("2020-03-05")));
+    assert_eq!(
+        (found[1].pmid.as_deref(), found[1].authors.as_slice()),
+        (Some("43"), ["Poe, E".to_owned()].as_slice())
+    );
+}
+
+#[test]
+fn endnote_tab_delimited_files_are_tables() {
+    let text = "*Journal Article\nAuthor\tYear\tTitle\tSecondary Title\tDOI\nRoe, R A//van der Doe, Jane\t2020\tTests\tJ Tests\t10.5555/t.1\n";
+    let found = &references(text)[0];
+    assert_eq!(found.authors, ["Roe, R A", "van der Doe, Jane"]);
+    assert_eq!((found.journal.as_deref(), found.doi.as_deref()), (Some("J Tests"), Some("10.5555/t.1")));
+}
+
+#[test]
+fn csl_json_is_read() {
+    let text = r#"[{"id": "a", "type": "article-journal", "title": "Tests of readers: a trial", "container-title": ["J Tests"],
+        "author": [{"family": "Roe", "given": "R A", "suffix": "Jr"}, {"family": "Doe", "non-dropping-particle": "van der", "given": "Jane"}],
+        "issued": {"date-parts": [["2020", 3, 5]]}, "volume": 12, "issue": "3", "page": "123-129", "DOI": "10.5555/T.1", "PMID": "42",
+        "abstract": "AIM: To test. RESULT: It works.", "keyword": "one, two", "ISSN": ["0000-0019"], "custom": {"a": 1}},
+        {"title": "Second", "author": [{"literal": "The Group"}], "issued": {"raw": "2019"}}, {"title": }]"#;
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined), (3, 1));
+    assert!(
+        matches!(&outcomes[2], references::Outcome::Quarantined(bad) if bad.reason.starts_with("its JSON is broken"))
+    );
+    let found = check(&text.replace(", {\"title\": }", ""), Format::CslJson, true);
+    assert_eq!(
+        (found[0].authors[0].as_str(), found[0].date.as_deref()),
+        ("Roe, R A, Jr", Some("2020-03-05"))
+    );
+    assert_eq!((found[0].pmid.as_deref(), found[0].keywords.len()), (Some("42"), 2));
+    assert_eq!(
+        (found[0].extra["ISSN"][0].as_str(), found[0].extra["custom"][0].as_str()),
+        ("0000-0019", "{\"a\":1}")
+    );
+    assert_eq!((found[1].year, found[1].authors[0].as_str()), (Some(2019), "The Group"));
+}
+
+#[test]
+fn europe_pmc_results_are_read() {
+    let text = "<?xml version=\"1.0\"?><responseWrapper><hitCount>2</hitCount><resultList><result><id>42</id><pmid>42</pmid>\
+        <doi>10.5555/t.1</doi><title>Tests of readers: a trial.</title><authorString>Roe RA, van der Doe J.</authorString><authorList>\
+        <author><fullName>Roe RA</fullName><firstName>R A</firstName><lastName>Roe</lastName></author><author><fullName>van der Doe \
+        J</fullName><lastName>van der Doe</lastName><initials>J</initials></author></authorList><journalInfo><issue>3</issue><volume>12\
+        </volume><journal><title>J Tests</title></journal></journalInfo><pubYear>2020</pubYear><pageInfo>123-129</pageInfo>\
+        <abstractText>AIM: To test. RESULT: It works.</abstractText><pubTypeList><pubType>research-article</pubType></pubTypeList></result>\
+        <result><title>Second</title><authorString>Poe E, Roe R.</authorString><journalTitle>J</journalTitle></result></resultList>\
+        </responseWrapper>";
+    let found = check(text, Format::EuropePmcXml, true);
+    assert_eq!((found[0].pmid.as_deref(), found[0].authors[1].as_str()), (Some("42"), "van der Doe, J"));
+    assert_eq!(found[1].authors, ["Poe, E", "Roe, R"]);
+}
+
+#[test]
+fn jats_articles_are_read_without_their_text() {
+    let article = |inner: &str| {
+        format!(
+            "<article article-type=\"research-article\"><front>{inner}</front><body><p>Text</p></body></article>"
+        )
+    };
+    let first = article(
+        "<journal-meta><journal-title-group><journal-title>J Tests</journal-title></journal-title-group></journal-meta><article-meta>\
+        <article-id pub-id-type=\"pmid\">42</article-id><article-id pub-id-type=\"doi\">10.5555/t.1</article-id><title-group>\
+        <article-title>Tests of <italic>readers</italic>: a trial</article-title></title-group><contrib-group><contrib \
+        contrib-type=\"author\"><name><surname>Roe</surname><given-names>R A</given-names></name></contrib><contrib \
+        contrib-type=\"author\"><name><surname>van der Doe</surname><given-names>Jane</given-names></name></contrib><contrib \
+        contrib-type=\"editor\"><name><surname>Ed</surname></name></contrib></contrib-group><pub-date><day>5</day><month>3</month>\
+        <year>2020</year></pub-date><volume>12</volume><issue>3</issue><fpage>123</fpage><lpage>129</lpage><abstract><p>AIM: To \
+        test. RESULT: It works.</p></abstract><abstract abstract-type=\"teaser\"><p>New!</p></abstract></article-meta>",
+    );
+    let second = article(
+        "<article-meta><title-group><article-title>Second</article-title></title-group></article-meta>",
+    );
+    let found = check(&format!("<pmc-articleset>{first}{second}</pmc-articleset>"), Format::JatsXml, true);
+    assert_eq!((found[0].pmid.as_deref(), found[0].date.as_deref()), (Some("42"), Some("2020-03-05")));
+    assert_eq!(
+        (found[0].r#type.as_deref(), found[0].extra["teaser"][0].as_str()),
+        (Some("research-article"), "New!")
+    );
+    let alone = format!("<!DOCTYPE article PUBLIC \"-//NLM//DTD JATS\" \"x.dtd\">{second}");
+    assert_eq!(references(&alone)[0].title, "Second");
+}

@@ -1,0 +1,146 @@
+//! What [`KeepExports`] promises.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::{self, StreamExt};
+use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
+use messages::{Host, StoreError};
+
+use crate::{Checked, sample};
+
+/// Follows a link as a reviewer's browser does.
+#[async_trait]
+pub trait Download: Send + Sync {
+    /// What is at the link.
+    ///
+    /// # Errors
+    /// When it does not answer with that.
+    async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// What is under test.
+pub struct Ports<'a> {
+    /// Keeps exports.
+    pub keep: &'a dyn KeepExports,
+    /// Follows the links.
+    pub download: &'a dyn Download,
+    /// Looks through the bucket that they are in.
+    pub find: &'a dyn FindObjects,
+    /// Ids and time.
+    pub host: &'a dyn Host,
+}
+
+/// Checks every promise.
+///
+/// # Errors
+/// When a port fails.
+pub async fn all(ports: &Ports<'_>) -> Checked {
+    an_export_is_downloaded_as_it_was_made(ports).await?;
+    an_export_that_breaks_off_is_not_there(ports).await?;
+    an_export_that_is_made_again_takes_the_place_of_the_first(ports).await?;
+    exports_are_found_below_their_search_and_can_be_removed(ports).await
+}
+
+impl Ports<'_> {
+    fn key(&self) -> ExportKey {
+        ExportKey {
+            project: ProjectId::from_uuid(self.host.fresh_id()),
+            search: sample::partition(self.host),
+            export: ExportId::from_uuid(self.host.fresh_id()),
+        }
+    }
+
+    async fn keep(
+        &self,
+        key: &ExportKey,
+        pieces: Vec<Result<Vec<u8>, StoreError>>,
+    ) -> Result<u64, StoreError> {
+        self.keep.keep(key, stream::iter(pieces).boxed()).await
+    }
+
+    /// The export and its size; none if it is not there.
+    async fn linked(
+        &self,
+        key: &ExportKey,
+    ) -> Result<Option<Linked>, Box<dyn std::error::Error + Send + Sync>> {
+        let before = self.host.now();
+        let valid_for = Duration::from_secs(60);
+        let Some(link) = self.keep.link(key, "studies.jsonl", valid_for).await? else { return Ok(None) };
+        assert!(link.expires_at > before, "{}", link.expires_at);
+        Ok(Some((self.download.download(&link.url).await?, link.size_bytes)))
+    }
+}
+
+type Linked = (Vec<u8>, u64);
+
+/// Whatever its size.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_export_is_downloaded_as_it_was_made(ports: &Ports<'_>) -> Checked {
+    for (pieces, of) in [(0, 0), (1, 5), (3, 1_000), (70, 256 * 1024), (2, 8 << 20), (1, 17 << 20)] {
+        let key = ports.key();
+        assert_eq!(ports.linked(&key).await?, None, "nobody has made it");
+        let piece = |n: usize| (0..of).map(|at| u8::try_from((n * 31 + at) % 251).unwrap_or(0)).collect();
+        let pieces: Vec<Vec<u8>> = (0..pieces).map(piece).collect();
+        let whole = pieces.concat();
+        let size = ports.keep(&key, pieces.into_iter().map(Ok).collect()).await?;
+        assert_eq!(size, whole.len() as u64);
+        let linked = ports.linked(&key).await?;
+        assert!(linked == Some((whole, size)), "other bytes, of {size}");
+    }
+    Ok(())
+}
+
+/// Not even its beginning, however much of it was sent.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_export_that_breaks_off_is_not_there(ports: &Ports<'_>) -> Checked {
+    for after in [0, 10, 9 << 20] {
+        let key = ports.key();
+        let broken = Err(StoreError::unavailable("reading studies", "the store is away"));
+        let kept = ports.keep(&key, vec![Ok(vec![b'x'; after]), broken]).await;
+        let is_it =
+            |error: &StoreError| error.is_retryable() && error.to_string().contains("reading studies");
+        assert!(kept.as_ref().is_err_and(is_it), "{kept:?}");
+        assert_eq!(ports.linked(&key).await?, None, "after {after} bytes");
+    }
+    Ok(())
+}
+
+/// As it is when the message that asks for it comes twice.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &Ports<'_>) -> Checked {
+    let key = ports.key();
+    for bytes in [&b"first"[..], b"the second"] {
+        ports.keep(&key, vec![Ok(bytes.to_vec())]).await?;
+        assert_eq!(ports.linked(&key).await?, Some((bytes.to_vec(), bytes.len() as u64)));
+    }
+    Ok(())
+}
+
+/// So they go with it.
+///
+/// # Errors
+/// When a port fails.
+pub async fn exports_are_found_below_their_search_and_can_be_removed(ports: &Ports<'_>) -> Checked {
+    let (key, other) = (ports.key(), ports.key());
+    let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
+    for key in [key, second, other] {
+        ports.keep(&key, vec![Ok(b"{}\n".to_vec())]).await?;
+    }
+    let found = ports.find.find(&ExportKey::folder(key.project, key.search)).await?;
+    let mut keys: Vec<String> = found.into_iter().map(|object| object.key).collect();
+    keys.sort_unstable();
+    let mut expected = [key.to_string(), second.to_string()];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    ports.find.remove(&key.to_string()).await?;
+    let there = [ports.linked(&key).await?, ports.linked(&second).await?, ports.linked(&other).await?];
+    assert_eq!(there.map(|linked| linked.is_some()), [false, true, true]);
+    Ok(())
+}

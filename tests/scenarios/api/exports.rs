@@ -1,0 +1,166 @@
+//! Exports that are made as objects of their own, where an answer has no room for them.
+
+use std::time::Duration;
+
+use axum::Router;
+use functions::start_upload::Caller;
+use functions::start_upload::http::{Answers, router_for};
+use imports::queues::PARSE;
+use imports::{ExportKey, FindObjects, ProjectId, SearchId};
+use messages::{Disposition, Host, ReceiveMessages};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use testing::sample::search::study;
+use uuid::Uuid;
+
+use super::{api, ask, get, path_of, post, refusal, stored};
+use crate::world::{World, deliveries};
+
+/// The API as a Lambda function answers it.
+fn on_lambda(world: &World) -> Router {
+    router_for(world.functions.start_upload.clone(), Answers::Whole, |_| Caller::Everywhere)
+}
+
+/// Asks for an export; answers where to look for it.
+async fn asked(api: &Router, search: SearchId) -> String {
+    let (status, headers, view) = post(api, &format!("{}/exports", path_of(search)), &json!({})).await;
+    assert_eq!((status.as_u16(), &view["state"], &view["url"]), (202, &json!("being_made"), &Value::Null));
+    assert_eq!(headers["retry-after"], "2");
+    let location = headers["location"].to_str().unwrap().to_owned();
+    let id = view["export_id"].as_str().unwrap();
+    assert_eq!(location, format!("{}/exports/{id}", path_of(search)));
+    location
+}
+
+fn downloaded(view: &Value) -> Vec<u8> {
+    let url = view["url"].as_str().unwrap().strip_prefix("file://").unwrap();
+    let bytes = std::fs::read(&*percent_decode_str(url).decode_utf8().unwrap()).unwrap();
+    assert_eq!(view["size_bytes"], bytes.len());
+    bytes
+}
+
+async fn kept(world: &World, search: SearchId) -> usize {
+    let folder = ExportKey::folder(ProjectId::from_uuid(Uuid::nil()), search);
+    world.store().find(&folder).await.unwrap().len()
+}
+
+#[tokio::test]
+async fn an_export_is_made_once_it_is_asked_for_and_is_what_is_streamed_elsewhere() {
+    let world = World::new();
+    let search = stored(&world, study, 2_500).await;
+    let on_lambda = on_lambda(&world);
+    let location = asked(&on_lambda, search).await;
+    let awaited = get(&on_lambda, &location).await;
+    assert_eq!((&awaited["state"], &awaited["url"]), (&json!("being_made"), &Value::Null));
+    world.run().await;
+    let view = get(&on_lambda, &location).await;
+    assert_eq!(view["state"], "ready");
+    let expires_at: jiff::Timestamp = view["expires_at"].as_str().unwrap().parse().unwrap();
+    assert_eq!(world.host.now().until(expires_at).unwrap().get_seconds(), 15 * 60);
+    let (_, _, streamed) = ask(&api(&world), &format!("{}/export", path_of(search)), None).await;
+    assert_eq!(downloaded(&view), streamed);
+    assert_eq!(streamed.iter().filter(|byte| **byte == b'\n').count(), 2_500);
+}
+
+/// Whether the second one comes while the first is made, or after it.
+#[tokio::test]
+async fn a_command_that_comes_twice_makes_one_export() {
+    let world = World::new();
+    let search = stored(&world, study, 10).await;
+    let location = asked(&on_lambda(&world), search).await;
+    let batch = world.take(&PARSE).await;
+    let function = world.functions.behind(&PARSE);
+    let (body, copy) = (deliveries(&batch), deliveries(&batch));
+    let (first, second) = tokio::join!(function.consume(&body, None), function.consume(&copy, None));
+    assert_eq!((first, second), (vec![Disposition::Acknowledge], vec![Disposition::Acknowledge]));
+    assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
+    assert_eq!(kept(&world, search).await, 1);
+    assert!(!downloaded(&get(&on_lambda(&world), &location).await).is_empty());
+}
+
+#[tokio::test]
+async fn an_export_that_takes_too_long_leaves_nothing_and_is_tried_again() {
+    let world = World::new();
+    let search = stored(&world, study, 10).await;
+    let location = asked(&on_lambda(&world), search).await;
+    let batch = world.take(&PARSE).await;
+    let function = world.functions.behind(&PARSE);
+    let answers = function.consume(&deliveries(&batch), Some(world.host.now())).await;
+    assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
+    assert_eq!(kept(&world, search).await, 0);
+    assert_eq!(get(&on_lambda(&world), &location).await["state"], "being_made");
+    function.consume(&deliveries(&batch), None).await;
+    assert_eq!(get(&on_lambda(&world), &location).await["state"], "ready");
+}
+
+/// What nobody could make is a failure that operators see, and whoever has asked does not wait for ever.
+#[tokio::test]
+async fn an_export_that_is_given_up_is_not_there_after_an_hour() {
+    let world = World::new();
+    let search = stored(&world, study, 10).await;
+    let location = asked(&on_lambda(&world), search).await;
+    let given_up = Disposition::DeadLetter { reason: "the store is away".to_owned() };
+    for received in world.take(&PARSE).await {
+        world.store().answer(&PARSE, &received.receipt, &given_up).await.unwrap();
+    }
+    world.run().await;
+    let failures = get(&on_lambda(&world), "/admin/failures?state=closed").await;
+    assert_eq!(failures["items"][0]["message"], "MakeExport", "{failures}");
+    world.host.advance(Duration::from_secs(59 * 60));
+    assert_eq!(get(&on_lambda(&world), &location).await["state"], "being_made");
+    world.pass(Duration::from_secs(120)).await;
+    let (status, why) = refusal(&on_lambda(&world), &location).await;
+    assert_eq!((status, why.contains("it was not made")), (404, true), "{why}");
+    let made_up = location.replace(&location[location.len() - 36..], &Uuid::from_u128(7).to_string());
+    assert_eq!(refusal(&on_lambda(&world), &made_up).await.0, 404);
+    assert_eq!(refusal(&on_lambda(&world), &format!("{location}x")).await.0, 400);
+}
+
+#[tokio::test]
+async fn exports_go_with_their_search() {
+    for made_before in [true, false] {
+        let world = World::new();
+        let search = stored(&world, study, 10).await;
+        let location = asked(&on_lambda(&world), search).await;
+        let commands = world.take(&PARSE).await;
+        if made_before {
+            world.deliver(&PARSE, &commands).await;
+            assert_eq!(kept(&world, search).await, 1);
+        }
+        world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+        assert_eq!(refusal(&on_lambda(&world), &location).await.0, 404, "nobody may see it any more");
+        world.run().await;
+        if !made_before {
+            world.deliver(&PARSE, &commands).await;
+        }
+        assert_eq!(kept(&world, search).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_search_has_so_many_exports_and_no_more() {
+    let world = World::new();
+    let search = stored(&world, study, 1).await;
+    let (api, path) = (on_lambda(&world), format!("{}/exports", path_of(search)));
+    for _ in 0..20 {
+        asked(&api, search).await;
+        world.run().await;
+    }
+    let (status, _, problem) = post(&api, &path, &json!({})).await;
+    assert_eq!(status.as_u16(), 429, "{problem}");
+    for (body, expected) in [(json!({ "format": "csv" }), 400), (json!({ "x": 1 }), 400), (json!("x"), 400)] {
+        assert_eq!(post(&api, &path, &body).await.0.as_u16(), expected, "{body}");
+    }
+}
+
+/// Where answers are streamed there is nothing to wait for.
+#[tokio::test]
+async fn what_can_be_streamed_is_ready_at_once() {
+    let world = World::new();
+    let search = stored(&world, study, 10).await;
+    let (status, _, view) = post(&api(&world), &format!("{}/exports", path_of(search)), &json!({})).await;
+    assert_eq!((status.as_u16(), &view["state"], &view["export_id"]), (200, &json!("ready"), &Value::Null));
+    let (status, _, body) = ask(&api(&world), view["url"].as_str().unwrap(), None).await;
+    assert_eq!((status.as_u16(), body.split(|byte| *byte == b'\n').count()), (200, 11));
+    assert_eq!(world.take(&PARSE).await.len(), 0);
+}

@@ -1,0 +1,176 @@
+//! Where the records of files come from, and what a review reports of them.
+
+use axum::Router;
+use imports::{ProjectId, SearchId};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{api, get, imported, path_of, post, refusal};
+use crate::world::World;
+
+fn prisma() -> String {
+    format!("/projects/{}/prisma", Uuid::nil())
+}
+
+/// The sources of a search's files: database, platform, date, and whether they are guessed.
+async fn sources(api: &Router, path: &str) -> Vec<[Value; 4]> {
+    let files = get(api, path).await["files"].clone();
+    let source = |file: &Value| {
+        ["database", "platform", "searched_on", "is_guessed"].map(|key| file["source"][key].clone())
+    };
+    files.as_array().unwrap().iter().map(source).collect()
+}
+
+/// Says it of files by their ids.
+async fn say(api: &Router, path: &str, files: &Value) -> (u16, Value) {
+    let file = |(id, source): (&String, &Value)| json!({ "file_id": id, "source": source });
+    let files: Vec<Value> = files.as_object().unwrap().iter().map(file).collect();
+    let (status, _, answer) = post(api, &format!("{path}/sources"), &json!({ "files": files })).await;
+    (status.as_u16(), answer)
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_file_stands_and_what_is_not_is_guessed() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    let record = "TY  - JOUR\nTI  - A\nDB  - psyh\nDP  - EBSCOhost\nER  - \n";
+    for index in 0..2 {
+        world.upload(&announced, index, record).await;
+    }
+    let (api, path) = (api(&world), path_of(announced.search_id));
+    let ids = [0, 1].map(|n| announced.files[n].file_id.to_string());
+    // Before anything is read.
+    let medline = json!({ "database": "MEDLINE", "platform": "Ovid", "searched_on": "2026-05-17" });
+    assert_eq!(say(&api, &path, &json!({ &ids[0]: medline })).await.0, 204);
+    world.run().await;
+    let given = [json!("MEDLINE"), json!("Ovid"), json!("2026-05-17"), json!(false)];
+    let guessed = [json!("APA PsycInfo"), json!("EBSCOhost"), Value::Null, json!(true)];
+    assert_eq!(sources(&api, &path).await, [given.clone(), guessed.clone()]);
+    // Of the other one, later; the first stays.
+    assert_eq!(say(&api, &path, &json!({ &ids[1]: { "database": "Embase" } })).await.0, 204);
+    let embase = [json!("Embase"), Value::Null, Value::Null, json!(false)];
+    assert_eq!(sources(&api, &path).await, [given.clone(), embase]);
+    assert_eq!(say(&api, &path, &json!({ &ids[1]: null })).await.0, 204);
+    assert_eq!(sources(&api, &path).await, [given, guessed]);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let (world, announced, path) = imported().await;
+    let (api, id) = (api(&world), announced.files[0].file_id.to_string());
+    let before = sources(&api, &path).await;
+    for (files, status, why) in [
+        (json!({ Uuid::from_u128(9).to_string(): {} }), 422, "has no file"),
+        (json!({ &id: { "database": " " } }), 422, "the database is 1 to 255"),
+        (json!({ &id: { "platform": "a\u{7}" } }), 422, "the platform is 1 to 255"),
+        (json!({ &id: { "database": "x".repeat(256) } }), 422, "the database is 1 to 255"),
+        (json!({ &id: { "searched_on": "yesterday" } }), 400, "not what sources are"),
+        (json!({ &id: { "name": "MEDLINE" } }), 400, "unknown field"),
+        (json!({ "x": {} }), 400, "not what sources are"),
+    ] {
+        let (answered, problem) = say(&api, &path, &files).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(answered == status && detail.contains(why), "{files}: {answered} {detail}");
+    }
+    assert_eq!(sources(&api, &path).await, before);
+    let unknown = path_of(testing::sample::partition(&*world.host));
+    assert_eq!(say(&api, &unknown, &json!({})).await.0, 404);
+}
+
+#[tokio::test]
+async fn of_two_who_say_something_at_once_both_are_heard() {
+    let (world, announced, path) = imported().await;
+    let (api, ids) = (api(&world), [0, 1].map(|n| announced.files[n].file_id.to_string()));
+    let [first, second] =
+        [("A", &ids[0]), ("B", &ids[1])].map(|(name, id)| json!({ id: { "database": name } }));
+    let (one, other) = tokio::join!(say(&api, &path, &first), say(&api, &path, &second));
+    assert_eq!((one.0, other.0), (204, 204));
+    let names: Vec<Value> = sources(&api, &path).await.into_iter().map(|[name, ..]| name).collect();
+    assert_eq!(names, ["A", "B"]);
+}
+
+/// Each record once: studies or unread; each study once: a duplicate or left.
+#[track_caller]
+fn closes(flow: &Value) {
+    let number = |of: &Value, key: &str| of[key].as_u64().unwrap();
+    let lines = flow["sources"].as_array().unwrap();
+    for sums in lines.iter().map(|line| &line["found"]).chain([&flow["total"]]) {
+        assert_eq!(number(sums, "records"), number(sums, "unread") + number(sums, "studies"), "{flow}");
+        assert_eq!(number(sums, "studies"), number(sums, "duplicates") + number(sums, "left"), "{flow}");
+    }
+    for key in ["files", "records", "unread", "studies", "duplicates", "left"] {
+        let all: u64 = lines.iter().map(|line| number(&line["found"], key)).sum();
+        assert_eq!(all, number(&flow["total"], key), "{key}: {flow}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_review_reports_accounts_for_every_record() {
+    let (world, announced, path) = imported().await;
+    let api = api(&world);
+    let names = [("MEDLINE", 0), ("Embase", 1)];
+    for (name, index) in names {
+        let id = announced.files[index].file_id.to_string();
+        assert_eq!(say(&api, &path, &json!({ id: { "database": name } })).await.0, 204);
+    }
+    world.announce(&["later.ris"]).await;
+    let flow = get(&api, &prisma()).await;
+    closes(&flow);
+    let total =
+        ["files", "records", "unread", "studies", "duplicates", "left"].map(|key| flow["total"][key].clone());
+    assert_eq!(total, [2, 5, 1, 4, 1, 3].map(|number| json!(number)));
+    assert_eq!((&flow["searches"], &flow["open_searches"]), (&json!(1), &json!(1)));
+    let lines = flow["sources"].as_array().unwrap();
+    let told = lines.iter().map(|line| (&line["source"]["database"], &line["found"]["duplicates"]));
+    assert_eq!(told.collect::<Vec<_>>(), [(&json!("Embase"), &json!(1)), (&json!("MEDLINE"), &json!(0))]);
+    let other = ProjectId::from_uuid(Uuid::from_u128(9));
+    assert_eq!(get(&api, &format!("/projects/{other}/prisma")).await["total"]["records"], 0);
+    assert_eq!(refusal(&api, "/projects/x/prisma").await.0, 400);
+}
+
+/// A record that was mended was identified once, where its file was found.
+#[tokio::test]
+async fn a_mended_record_counts_once_and_where_it_was_found() {
+    let (world, announced, path) = imported().await;
+    let (api, id) = (api(&world), announced.files[0].file_id.to_string());
+    assert_eq!(say(&api, &path, &json!({ &id: { "database": "MEDLINE" } })).await.0, 204);
+    let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
+    let replacement = json!({ "name": "mended.ris", "size_bytes": 100 });
+    let asked = json!({ "files": [{ "file_id": id, "replacement": replacement, "records": [3] }] });
+    let before = get(&api, &prisma()).await;
+    let (status, _, repair) = post(&api, &format!("{path}/repair"), &asked).await;
+    assert_eq!(status.as_u16(), 201, "{repair}");
+    assert_eq!(
+        get(&api, &prisma()).await["total"]["unread"],
+        before["total"]["unread"],
+        "it is not read yet"
+    );
+    let search = SearchId::from_uuid(repair["search_id"].as_str().unwrap().parse().unwrap());
+    let form = serde_json::from_value(repair["files"][0]["upload"].clone()).unwrap();
+    world.upload_with(&form, 1, mended).await;
+    world.run().await;
+    let flow = get(&api, &prisma()).await;
+    closes(&flow);
+    assert_eq!((&flow["total"]["records"], &flow["total"]["unread"]), (&json!(5), &json!(0)), "{flow}");
+    let medline =
+        flow["sources"].as_array().unwrap().iter().find(|line| line["source"]["database"] == "MEDLINE");
+    assert_eq!(medline.unwrap()["found"]["records"], 3, "the mended one among them: {flow}");
+    assert_eq!(sources(&api, &path_of(search)).await[0][0], "MEDLINE");
+}
+
+/// What was said of a search goes with it.
+#[tokio::test]
+async fn a_deleted_search_is_not_reported() {
+    let (world, announced, path) = imported().await;
+    let api = api(&world);
+    let id = announced.files[0].file_id.to_string();
+    assert_eq!(say(&api, &path, &json!({ id: { "database": "MEDLINE" } })).await.0, 204);
+    let everywhere = functions::start_upload::Caller::Everywhere;
+    world.functions.start_upload.delete(&everywhere, announced.search_id).await.unwrap();
+    world.run().await;
+    let flow = get(&api, &prisma()).await;
+    assert_eq!((&flow["total"]["records"], &flow["sources"]), (&json!(0), &json!([])));
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let kept = "SELECT count(*) FROM record WHERE body LIKE '%MEDLINE%'";
+    assert_eq!(database.query_row(kept, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+}
