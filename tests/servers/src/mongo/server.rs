@@ -134,6 +134,18 @@ impl OwnServer {
         self.signal("-CONT")
     }
 
+    /// Lets it answer as a primary although it has heard of another one, or no longer. Without this, it learns of a
+    /// successor from heartbeats within milliseconds of going on, before or after a read that waits for it.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn ignore_successors(&self, ignore: bool) -> Result<(), Failure> {
+        let mode = if ignore { "alwaysOn" } else { "off" };
+        let step_down = doc! { "configureFailPoint": "blockHeartbeatStepdown", "mode": mode };
+        self.admin().await?.run_command(step_down).await?;
+        Ok(())
+    }
+
     fn signal(&self, signal: &str) -> Result<(), Failure> {
         let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status()?;
         if status.success() { Ok(()) } else { Err(StartError(format!("kill {signal}: {status}")).into()) }

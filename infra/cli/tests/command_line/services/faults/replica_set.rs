@@ -20,7 +20,7 @@ const MEANWHILE: usize = 3;
 const READERS: usize = 8;
 
 /// A stopped primary knows nothing of its successor. When it goes on it still answers majority reads, from before its
-/// successor's writes, until it has learned of it; and what it was asked to write is undone. One worker here sees
+/// successor's writes, until it has learned of it, which is kept from it until some have read; and what it was asked to write is undone. One worker here sees
 /// nothing but the primary, as behind a broken network; another one works with whichever server is primary.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Tested {
@@ -38,6 +38,7 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
             let _confined = Worker::start(&confined, 1);
             have_ended(&environment, round * BETWEEN).await?;
             let marker = Arc::new(Marker::new(&set, old, round).await?);
+            set.member(old).ignore_successors(true).await?;
             set.member(old).pause()?;
             set.primary_beside(old).await?;
             // The calls of the other worker hang, too.
@@ -47,6 +48,7 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
             let reads = tokio::spawn(async move { marker.stale_reads().await });
             set.member(old).resume()?;
             stale += reads.await?;
+            set.member(old).ignore_successors(false).await?;
             set.is_secondary(old).await?;
         }
         have_ended(&environment, SEARCHES).await?;
