@@ -1,168 +1,319 @@
-//! Marking the duplicates of a search, as far as its files are read.
+//! Marking the duplicates of a project, as its files are read, removed, or spoken of.
 //!
-//! Each file that was read to its end is remembered first, and then everything is looked at that is remembered. Of two
-//! files that end at the same time at least one therefore sees the other, the last one sees all of them, and marks only
-//! ever become surer ones, or those of earlier studies: whatever the order, the marks in the end are the same. A file that is
-//! refused is never remembered, so no mark names a study that is not there.
+//! Whoever changes what a project holds stores that first, counts it as a revision, and then looks at all studies that it may
+//! concern: those of the file, those alike them, and whatever is the same as these. What each is marked with follows from
+//! what is there then ([`imports::duplicates::marks`]). Of two who change something at the same time at least the one with the
+//! later revision sees both changes, and its marks stay; so the marks in the end are those of everything, whatever the order. A
+//! file that is refused never counts as read, so no mark names a study that is not there.
 //!
-//! What studies have in common is looked at share by share, so memory is bounded; and between two shares it may be left
-//! to the next invocation.
+//! Memory is bounded: some studies at a time are compared, with at most [`MOST_OF_A_KEY`] that have a key in common with each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use imports::messages::StartParsing;
-use imports::{Duplicate, Identity, Mark, Matcher, ParsedFile, SearchId, Share, StudyId, Tier};
+use imports::duplicates::{Compared, Content, DECISIONS, Edge, Fields, Reason, Tier, compare, marks};
+use imports::{
+    CompareStudies, Decisions, FileId, Identity, Mark, ParsedFile, ProjectId, ReadStudies, Relative,
+    Revision, SearchId, StudyAt,
+};
 use messages::StoreError;
+use outbox::{Key, ReadRecords};
+use serde::Deserialize;
 
-use super::ParseReferences;
-use super::file::Time;
+/// How many studies are compared together.
+const TOGETHER: usize = 250;
 
-/// How many studies are looked at together, and how many marks are stored together.
-const PAGE: usize = 1_000;
+/// How many studies with a key in common are looked at: the first that were stored. Copies of a record are found by any of
+/// these. What thousands have in common that are not copies, such as the DOI of a supplement, tells nothing.
+pub const MOST_OF_A_KEY: usize = 50;
 
-/// How many earlier studies are read together, to be compared with those of a page.
-const COMPARED: usize = 4_000;
+/// The most studies that are marked together. Far more are the same as one of [`TOGETHER`] only in files that are made for it.
+const MOST_MARKED: usize = 5_000;
 
-/// A study, by its file's position and its record.
-type Place = (u32, u64);
+/// How many keys are looked up, and how many studies are read or marked, in one call.
+const IN_A_CALL: usize = 1_000;
 
-impl ParseReferences {
-    /// Remembers that a file was read to its end, and marks the duplicates among all such files of its search, in these
-    /// shares. Returns those that the time was not enough for.
-    pub(crate) async fn finish(
+/// Whose marks may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Studies have come. One that is like no other, and has no mark, needs none.
+    Grown,
+    /// Studies go, or something was said: a mark may have to go, even one that somebody is about to store.
+    Other,
+}
+
+/// Marks the duplicates of projects.
+#[derive(Clone)]
+pub struct Duplicates {
+    /// Reads what studies are recognised by.
+    pub stored: Arc<dyn ReadStudies>,
+    /// Finds them, and marks them.
+    pub compare: Arc<dyn CompareStudies>,
+    /// Reads what people have said of them.
+    pub records: Arc<dyn ReadRecords>,
+}
+
+impl Duplicates {
+    /// Marks the duplicates among the studies of a file that was read to its end, and those that they make, from after a
+    /// record on. Returns up to which record the time was enough, if it was not enough for all.
+    ///
+    /// # Errors
+    /// When a store does not answer; some marks may be stored. It may be repeated.
+    pub async fn grown(
         &self,
-        search_id: SearchId,
-        command: &StartParsing,
-        mut shares: Vec<Share>,
-        time: &Time<'_>,
-    ) -> Result<Vec<Share>, StoreError> {
-        let file = ParsedFile {
-            search_id,
-            file_id: command.file_id,
-            position: command.position,
-            name: command.file_name.clone(),
-            object: command.object.clone(),
-        };
-        self.studies.finish(&file).await?;
-        let files = self.stored.parsed(search_id).await?;
-        // What another release has left may have become all of it, several times over.
-        if shares.contains(&Share::ALL) {
-            shares = vec![Share::ALL];
+        project: ProjectId,
+        file: (SearchId, FileId),
+        after: u64,
+        is_over: impl Fn() -> bool,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut comparing = self.comparing(project, None).await?;
+        let (search_id, file_id) = file;
+        if !comparing.lists(StudyAt { search_id, file_id, record: 0 }).await? {
+            // It was removed meanwhile.
+            return Ok(None);
         }
-        while let Some(share) = shares.pop() {
-            shares.extend(self.mark(search_id, &files, share).await?);
-            if time.is_over() {
-                break;
-            }
-        }
-        Ok(shares)
+        comparing.file(file, after, Change::Grown, is_over).await
     }
 
-    /// Marks the duplicates in a share; returns what of it was too much.
+    /// Marks the studies anew that are alike those of a file which is not there any more, while these are still stored.
+    /// Returns whether the time was enough.
+    ///
+    /// # Errors
+    /// As [`Duplicates::grown`].
+    pub async fn shrunk(
+        &self,
+        project: ProjectId,
+        file: (SearchId, FileId),
+        is_over: impl Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let mut comparing = self.comparing(project, Some(file)).await?;
+        Ok(comparing.file(file, 0, Change::Other, is_over).await?.is_none())
+    }
+
+    /// Marks the studies anew of which somebody has said something.
+    ///
+    /// # Errors
+    /// As [`Duplicates::grown`].
+    pub async fn decided(&self, project: ProjectId, studies: &[StudyAt]) -> Result<(), StoreError> {
+        let mut comparing = self.comparing(project, None).await?;
+        let mut there = BTreeSet::new();
+        for at in studies {
+            if comparing.lists(*at).await? {
+                there.insert(*at);
+            }
+        }
+        let seeds = comparing.read(&there).await?;
+        comparing.settle(seeds, Change::Other).await
+    }
+
+    async fn comparing(
+        &self,
+        project: ProjectId,
+        leaving: Option<(SearchId, FileId)>,
+    ) -> Result<Comparing<'_>, StoreError> {
+        // First: whatever is read from now on has all changes up to this one.
+        let revision = self.compare.revise(project).await?;
+        let said = self.records.record(&Key::new(DECISIONS, project.to_string())).await?;
+        let decisions = said.map(|said| Decisions::deserialize(&said.body)).transpose();
+        let decisions = decisions.map_err(|error| {
+            StoreError::unusable(format!("reading what was said of the studies of project {project}"), error)
+        })?;
+        let (decisions, files, tiers) = (decisions.unwrap_or_default(), BTreeMap::new(), HashMap::new());
+        Ok(Comparing { of: self, project, revision, decisions, leaving, files, tiers })
+    }
+}
+
+/// Comparing studies of a project, as it is at a revision.
+struct Comparing<'a> {
+    of: &'a Duplicates,
+    project: ProjectId,
+    revision: Revision,
+    decisions: Decisions,
+    /// A file whose studies are compared, and are not there any more.
+    leaving: Option<(SearchId, FileId)>,
+    /// The files of each search that were read to their end.
+    files: BTreeMap<SearchId, Vec<ParsedFile>>,
+    /// What the table says of two contents, the lesser one first.
+    tiers: HashMap<(Content, Content), Option<(Tier, Reason)>>,
+}
+
+/// A study, and what it is recognised by.
+type Known = BTreeMap<StudyAt, (Identity, Content)>;
+
+impl Comparing<'_> {
+    /// Compares the studies of a file, from a record on; up to which, if the time was not enough for all.
+    async fn file(
+        &mut self,
+        (search_id, file_id): (SearchId, FileId),
+        mut after: u64,
+        change: Change,
+        is_over: impl Fn() -> bool,
+    ) -> Result<Option<u64>, StoreError> {
+        loop {
+            let page = self.of.stored.identities(search_id, file_id, after, TOGETHER).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            after = last.record;
+            let at = |record| StudyAt { search_id, file_id, record };
+            let seeds = page.into_iter().map(|study| known(at(study.record), study)).collect();
+            self.settle(seeds, change).await?;
+            if is_over() {
+                return Ok(Some(after));
+            }
+        }
+    }
+
+    /// Marks studies, and all that are the same as these, or as those that are alike these.
+    async fn settle(&mut self, seeds: Known, change: Change) -> Result<(), StoreError> {
+        let mut settled: BTreeSet<StudyAt> = BTreeSet::new();
+        let mut edges: BTreeSet<Edge> = BTreeSet::new();
+        let mut frontier: BTreeSet<StudyAt> = seeds.keys().copied().collect();
+        let mut known = seeds;
+        let mut is_first = true;
+        while !frontier.is_empty() && settled.len() < MOST_MARKED {
+            let found = self.relatives(&frontier, &known).await?;
+            let unknown =
+                found.iter().map(|(_, other)| *other).filter(|at| !known.contains_key(at)).collect();
+            let read = self.read(&unknown).await?;
+            let mut next = BTreeSet::new();
+            for (at, other) in found {
+                let (Some(one), Some((identity, content))) =
+                    (known.get(&at), read.get(&other).or_else(|| known.get(&other)))
+                else {
+                    continue;
+                };
+                let said = self.decisions.verdict(at, other);
+                let compared = tier(&mut self.tiers, (one.1, &one.0.fields), (*content, &identity.fields));
+                if compared.is_none() && said.is_none() {
+                    continue;
+                }
+                if let Some((tier, reason)) = compared
+                    && one.1 != *content
+                {
+                    edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
+                }
+                // What is only possibly the same may name one of the seeds in its mark; it has no part in what follows.
+                if is_first || compared.is_some_and(|(tier, _)| tier > Tier::Possible) || said.is_some() {
+                    next.insert(other);
+                }
+                if let Some(new) = read.get(&other) {
+                    known.entry(other).or_insert_with(|| new.clone());
+                }
+            }
+            settled.append(&mut frontier);
+            frontier = next.into_iter().filter(|at| !settled.contains(at)).collect();
+            is_first = false;
+        }
+        self.mark(&settled, &known, &edges, change).await
+    }
+
+    /// Stores what follows for those whose relatives are all known.
     async fn mark(
         &self,
-        search_id: SearchId,
-        files: &[ParsedFile],
-        share: Share,
-    ) -> Result<Vec<Share>, StoreError> {
-        let (mut matcher, mut left) = (Matcher::of(share), Vec::new());
-        for file in files {
-            let mut after = 0;
-            loop {
-                let page = self.stored.identities(search_id, file.file_id, after, PAGE).await?;
-                let Some(last) = page.last() else { break };
-                after = last.record;
-                self.mark_page(files, file, &page, &mut matcher).await?;
-                left.extend(matcher.confine());
-            }
-        }
-        Ok(left)
-    }
-
-    /// Marks those of a page that repeat an earlier study.
-    async fn mark_page(
-        &self,
-        files: &[ParsedFile],
-        file: &ParsedFile,
-        page: &[Identity],
-        matcher: &mut Matcher,
+        settled: &BTreeSet<StudyAt>,
+        known: &Known,
+        edges: &BTreeSet<Edge>,
+        change: Change,
     ) -> Result<(), StoreError> {
-        let mut page = Page { file, studies: page, marks: BTreeMap::new() };
-        let mut pairs: Vec<(&Identity, Place)> = Vec::new();
-        for study in page.studies {
-            pairs.extend(matcher.look(file.position, study).into_iter().map(|earlier| (study, earlier)));
-            if pairs.len() >= COMPARED {
-                self.compare(files, &mut page, &std::mem::take(&mut pairs)).await?;
-            }
-        }
-        self.compare(files, &mut page, &pairs).await?;
-        let marks = page.marks.into_iter().map(|(record, duplicate)| Mark {
-            search_id: file.search_id,
-            file_id: file.file_id,
-            record,
-            duplicate,
+        let there = known.iter().filter_map(|(at, (identity, content))| {
+            let file = self.listed(*at)?;
+            Some(Compared { file, identity, content: *content })
         });
-        self.studies.mark(&marks.collect::<Vec<_>>()).await
-    }
-
-    /// Compares studies of a page with earlier ones.
-    async fn compare(
-        &self,
-        files: &[ParsedFile],
-        page: &mut Page<'_>,
-        pairs: &[(&Identity, Place)],
-    ) -> Result<(), StoreError> {
-        let here = page.file.position;
-        let first = page.studies.first().map_or(0, |study| study.record);
-        let known: BTreeMap<u64, &Identity> =
-            page.studies.iter().map(|study| (study.record, study)).collect();
-        let is_known = |(position, record): &Place| *position == here && *record >= first;
-        let earlier: BTreeSet<Place> =
-            pairs.iter().map(|(_, earlier)| *earlier).filter(|earlier| !is_known(earlier)).collect();
-        let mut read: BTreeMap<Place, Identity> = BTreeMap::new();
-        for original in files {
-            let records = earlier.range((original.position, 0)..=(original.position, u64::MAX));
-            let records: Vec<u64> = records.map(|(_, record)| *record).collect();
-            for records in records.chunks(PAGE) {
-                let found = self.stored.identities_of(original.search_id, original.file_id, records).await?;
-                read.extend(found.into_iter().map(|study| ((original.position, study.record), study)));
-            }
-        }
-        for (study, place) in pairs {
-            let other = if is_known(place) { known.get(&place.1).copied() } else { read.get(place) };
-            let original = files.iter().find(|file| file.position == place.0);
-            if let Some((other, original)) = other.zip(original) {
-                page.note(study, other, original);
-            }
+        let there: Vec<_> = there.collect();
+        let edges: Vec<Edge> = edges.iter().copied().collect();
+        let is_news = |(at, duplicate): &(StudyAt, Option<_>)| {
+            let is_marked = known.get(at).is_some_and(|(identity, _)| identity.is_marked);
+            settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::Other)
+        };
+        let found = marks(&there, &edges, &self.decisions).into_iter().filter(is_news);
+        let marks: Vec<Mark> = found.map(|(at, duplicate)| Mark { at, duplicate }).collect();
+        for marks in marks.chunks(IN_A_CALL) {
+            self.of.compare.mark(self.revision, marks).await?;
         }
         Ok(())
     }
-}
 
-/// Some studies of a file, and their marks so far.
-struct Page<'a> {
-    file: &'a ParsedFile,
-    studies: &'a [Identity],
-    marks: BTreeMap<u64, Duplicate>,
-}
-
-impl Page<'_> {
-    /// Marks a study if it repeats an earlier one of this file, and has no mark that stands above that.
-    fn note(&mut self, study: &Identity, earlier: &Identity, original: &ParsedFile) {
-        let ParsedFile { search_id, file_id, position, .. } = *original;
-        let record = earlier.record;
-        let known = self.marks.get(&study.record);
-        // Where thousands are the same, one comparison is enough for each.
-        if known.is_some_and(|mark| {
-            mark.tier == Tier::Certain && (mark.position, mark.record) <= (position, record)
-        }) {
-            return;
+    /// The studies that may be the same as some of these, each with the one that it may be the same as.
+    async fn relatives(
+        &mut self,
+        of: &BTreeSet<StudyAt>,
+        known: &Known,
+    ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
+        let mut having: BTreeMap<u64, Vec<StudyAt>> = BTreeMap::new();
+        for at in of {
+            let Some((identity, _)) = known.get(at) else { continue };
+            for key in identity.fields.keys() {
+                having.entry(key).or_default().push(*at);
+            }
         }
-        let Some((tier, reason)) = study.repeats(&earlier.fields) else { return };
-        let of = StudyId::of(search_id, file_id, record);
-        let new = Duplicate { of, file_id, position, record, tier, reason };
-        if known.is_none_or(|mark| new.rank() < mark.rank()) {
-            self.marks.insert(study.record, new);
+        let keys: Vec<u64> = having.keys().copied().collect();
+        let mut found = BTreeSet::new();
+        for keys in keys.chunks(IN_A_CALL) {
+            for Relative { key, at } in self.of.compare.sharing(self.project, keys, MOST_OF_A_KEY).await? {
+                if !self.is_there(at).await? {
+                    continue;
+                }
+                let others = having.get(&key).into_iter().flatten().filter(|other| **other != at);
+                found.extend(others.map(|other| (*other, at)));
+            }
         }
+        for at in of {
+            for partner in self.decisions.same_as(*at).to_vec() {
+                if self.is_there(partner).await? {
+                    found.insert((*at, partner));
+                }
+            }
+        }
+        Ok(found)
     }
+
+    /// Reads what studies are recognised by.
+    async fn read(&self, studies: &BTreeSet<StudyAt>) -> Result<Known, StoreError> {
+        let mut by_file: BTreeMap<(SearchId, FileId), Vec<u64>> = BTreeMap::new();
+        for StudyAt { search_id, file_id, record } in studies {
+            by_file.entry((*search_id, *file_id)).or_default().push(*record);
+        }
+        let mut read = Known::new();
+        for ((search_id, file_id), records) in by_file {
+            for records in records.chunks(IN_A_CALL) {
+                let found = self.of.stored.identities_of(search_id, file_id, records).await?;
+                let at = |record| StudyAt { search_id, file_id, record };
+                read.extend(found.into_iter().map(|study| known(at(study.record), study)));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Whether a study is to be compared: its file was read to its end, or is leaving.
+    async fn is_there(&mut self, at: StudyAt) -> Result<bool, StoreError> {
+        Ok(self.leaving == Some((at.search_id, at.file_id)) || self.lists(at).await?)
+    }
+
+    /// Whether the file of a study was read to its end.
+    async fn lists(&mut self, at: StudyAt) -> Result<bool, StoreError> {
+        if !self.files.contains_key(&at.search_id) {
+            let files = self.of.stored.parsed(at.search_id).await?;
+            self.files.insert(at.search_id, files);
+        }
+        Ok(self.listed(at).is_some())
+    }
+
+    /// The file of a study, if it was read to its end.
+    fn listed(&self, at: StudyAt) -> Option<&ParsedFile> {
+        self.files.get(&at.search_id)?.iter().find(|file| file.file_id == at.file_id)
+    }
+}
+
+fn known(at: StudyAt, identity: Identity) -> (StudyAt, (Identity, Content)) {
+    let content = identity.fields.content();
+    (at, (identity, content))
+}
+
+/// What the table says of two, as far as it says anything.
+fn tier(
+    told: &mut HashMap<(Content, Content), Option<(Tier, Reason)>>,
+    one: (Content, &Fields),
+    other: (Content, &Fields),
+) -> Option<(Tier, Reason)> {
+    let (lesser, greater) = if one.0 <= other.0 { (one, other) } else { (other, one) };
+    *told.entry((lesser.0, greater.0)).or_insert_with(|| compare(lesser.1, greater.1))
 }

@@ -33,8 +33,8 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, Fenced, FileId, FindObjects, KeepExports, ParseCommand, Place, Ports, ReadObject, ReadStudies,
-    Reading, ReportProgress, SearchEvent, SearchId, Share, TrackReading, WriteStudies,
+    Counts, Fenced, FileId, FindObjects, KeepExports, ParseCommand, ParsedFile, Place, Ports, ReadObject,
+    ReadStudies, Reading, ReportProgress, SearchEvent, SearchId, TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -43,6 +43,7 @@ use outbox::WriteViews;
 use references::{Limits, READER_VERSION, Report};
 use saga::{Function, KeepHistory, Missing, Service, Source};
 
+pub use self::duplicates::{Duplicates, MOST_OF_A_KEY};
 use self::file::{Attempt, FileError, Time};
 
 /// The function's name, in logs and in the messages it sends.
@@ -89,6 +90,8 @@ pub struct ParseReferences {
     pub admit_untokened: bool,
     /// Stores the studies.
     pub studies: Arc<dyn WriteStudies>,
+    /// Marks those that are there twice.
+    pub duplicates: Duplicates,
     /// Writes what readers see.
     pub views: Arc<dyn WriteViews>,
     /// What was decided about messages; none without a database.
@@ -157,6 +160,11 @@ impl ParseReferences {
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
+            duplicates: Duplicates {
+                stored: Arc::clone(&library.read_studies),
+                compare: Arc::clone(&library.compare_studies),
+                records: Arc::clone(&ports.engine.stores()?.records),
+            },
             views: Arc::clone(&ports.engine.stores()?.write_views),
             history: ports.engine.history.clone(),
             stored: Arc::clone(&library.read_studies),
@@ -187,9 +195,9 @@ impl ParseReferences {
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
         match place {
-            Some(Place::End { counts, unmarked }) => {
-                let marking = (counts.clone(), unmarked.clone());
-                return self.complete(message, command, held, marking, reporter, time).await;
+            Some(Place::End { counts, compared, .. }) => {
+                let end = (counts.clone(), *compared);
+                return self.complete(message, command, held, end, reporter, time).await;
             }
             Some(Place::Refused { reason, reply }) => return refused(command, reason.clone(), *reply),
             Some(Place::Within(_)) | None => {}
@@ -204,10 +212,9 @@ impl ParseReferences {
                 return Ok(Done::again(format!("the time is nearly over; {records} records are stored")));
             }
             Ok(Attempt::Whole(report)) => {
-                let (counts, unmarked) = (counts(&report), vec![Share::ALL]);
-                let end = Place::End { counts: counts.clone(), unmarked: unmarked.clone() };
-                self.reading.reach(held, &end).await?;
-                return self.complete(message, command, held, (counts, unmarked), reporter, time).await;
+                let counts = counts(&report);
+                self.reading.reach(held, &Place::end(counts.clone())).await?;
+                return self.complete(message, command, held, (counts, 0), reporter, time).await;
             }
             Err(FileError::Store(error)) => return Err(error.into()),
             Err(error) => chain(&error),
@@ -229,20 +236,32 @@ impl ParseReferences {
         refused(command, reason, reply)
     }
 
-    /// Marks the duplicates of a file that was read to its end, and answers.
+    /// Remembers that a file was read to its end, marks the duplicates among its studies, after those that were compared
+    /// before, and answers.
     async fn complete(
         &self,
         message: &Message,
         command: &StartParsing,
         held: &Fenced,
-        (counts, unmarked): (Counts, Vec<Share>),
+        (counts, compared): (Counts, u64),
         reporter: &Reporter,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        let unmarked = self.finish(message.partition, command, unmarked, time).await?;
-        if !unmarked.is_empty() {
-            let end = Place::End { counts, unmarked };
-            self.reading.reach(held, &end).await?;
+        let StartParsing { project_id, file_id, position, .. } = *command;
+        let search_id = message.partition;
+        let file = ParsedFile {
+            search_id,
+            file_id,
+            position,
+            name: command.file_name.clone(),
+            object: command.object.clone(),
+            announced_at: command.announced_at,
+        };
+        self.studies.finish(&file).await?;
+        let is_over = || time.is_over();
+        let reached = self.duplicates.grown(project_id, (search_id, file_id), compared, is_over).await?;
+        if let Some(compared) = reached {
+            self.reading.reach(held, &Place::compared(counts, compared)).await?;
             return Ok(Done::again("the time is nearly over; not all duplicates are marked"));
         }
         reporter.measure(STUDIES, counts.studies);
@@ -294,6 +313,10 @@ impl Handler for ParseReferences {
             (message, ParseCommand::MakeExport(command)) => {
                 let time = Time { host: &*reporter.host, deadline };
                 return self.export(message.partition, command, &time).await;
+            }
+            (_, ParseCommand::CompareStudies(command)) => {
+                self.duplicates.decided(command.project_id, &command.studies).await?;
+                return Ok(Done::because(format!("compared {} studies", command.studies.len())));
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);

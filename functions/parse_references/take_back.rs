@@ -25,6 +25,12 @@ impl ParseReferences {
             if time.is_over() {
                 return Ok(Done::again("the time is nearly over; not all files are taken back"));
             }
+            // First nobody finds its studies any more, then nothing names them, and then they go.
+            self.studies.withdraw(search, *file, &refused).await?;
+            let is_over = || time.is_over();
+            if !self.duplicates.shrunk(command.project_id, (search, *file), is_over).await? {
+                return Ok(Done::again("the time is nearly over; not all files are taken back"));
+            }
             self.studies.remove(search, *file, &refused).await?;
         }
         if !command.forget {

@@ -101,6 +101,10 @@ impl Handler for ReportFaults {
                 self.record(asked, None).await?;
                 return Ok(Done::because("what was to be taken back is still there"));
             }
+            ParseCommand::CompareStudies(_) => {
+                self.record(asked, None).await?;
+                return Ok(Done::because("the studies are marked as they were before"));
+            }
             ParseCommand::MakeExport(_) => {
                 let closed = "whoever has asked for the export asks again";
                 self.record(asked, Some(closed)).await?;

@@ -3,6 +3,7 @@
 use axum::http::Extensions;
 use lambda_http::request::RequestContext;
 
+use super::caller::name;
 use super::{Caller, Operator, Whoever};
 
 /// Who made a request that `lambda_http` has read: `claim` names the claim of their token that lists their projects;
@@ -11,5 +12,6 @@ pub fn caller(claim: Option<&str>, scope: &str, request: &Extensions) -> Whoever
     let authorizer = request.get::<RequestContext>().and_then(RequestContext::authorizer);
     let token = authorizer.and_then(|authorizer| authorizer.jwt.as_ref());
     let claims = token.map(|token| &token.claims);
-    Whoever { caller: Caller::of(claim, claims), operator: Operator::of(claim, scope, claims) }
+    let (caller, operator) = (Caller::of(claim, claims), Operator::of(claim, scope, claims));
+    Whoever { caller, operator, name: name(claims) }
 }

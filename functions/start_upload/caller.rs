@@ -72,13 +72,17 @@ impl Operator {
     pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
         let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
         let scopes = claims.get("scope").map_or("", String::as_str);
-        let name = claims.get("sub").cloned().unwrap_or_else(|| Self::unnamed().name);
-        scopes.split_whitespace().any(|granted| granted == scope).then_some(Self { name })
+        scopes.split_whitespace().any(|granted| granted == scope).then(|| Self { name: name(Some(claims)) })
     }
 
     fn unnamed() -> Self {
-        Self { name: "somebody".to_owned() }
+        Self { name: name(None) }
     }
+}
+
+/// Who that is by the claims of a token.
+pub(super) fn name(claims: Option<&HashMap<String, String>>) -> String {
+    claims.and_then(|claims| claims.get("sub")).map_or_else(|| "somebody".to_owned(), Clone::clone)
 }
 
 /// Whoever made a request.
@@ -88,13 +92,15 @@ pub struct Whoever {
     pub caller: Caller,
     /// Whether they may operate the deployment.
     pub operator: Option<Operator>,
+    /// Who that is, for the record of what they say.
+    pub name: String,
 }
 
 impl From<Caller> for Whoever {
     /// Somebody whom another door has let in everywhere may operate what is behind it too.
     fn from(caller: Caller) -> Self {
         let operator = (caller == Caller::Everywhere).then(Operator::unnamed);
-        Self { caller, operator }
+        Self { caller, operator, name: name(None) }
     }
 }
 

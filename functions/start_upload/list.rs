@@ -1,6 +1,6 @@
 //! Looking at searches.
 
-use imports::{FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
+use imports::{FileId, Job, JobState, Marked, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use messages::{Noted, Observation, StoreError};
 use outbox::{Cursor, Page};
@@ -158,18 +158,18 @@ impl StartUpload {
         Ok(found.filter(|study| study.record == record))
     }
 
-    /// How many studies of each file that was read are duplicates.
+    /// How many studies of each file that was read are marked.
     ///
     /// # Errors
     /// When the store does not answer.
-    pub async fn duplicates(&self, job: &Job) -> Result<Vec<(FileId, u64)>, StoreError> {
-        let mut duplicates = Vec::new();
+    pub async fn marked(&self, job: &Job) -> Result<Vec<(FileId, Marked)>, StoreError> {
+        let mut marked = Vec::new();
         for file in &job.files {
             if matches!(file.outcome, Some(Outcome::Completed(_))) {
-                duplicates.push((file.file_id, self.studies.duplicates(job.search_id, file.file_id).await?));
+                marked.push((file.file_id, self.studies.marked(job.search_id, file.file_id).await?));
             }
         }
-        Ok(duplicates)
+        Ok(marked)
     }
 }
 

@@ -12,8 +12,8 @@ use functions::start_upload::Announced;
 use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, Fenced, FileId, JobState, Mark, Outcome, ParsedFile, Place, Progress, Quarantined,
-    ReadStudies, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    Duplicate, Fenced, FileId, JobState, Outcome, ParsedFile, Place, Progress, Quarantined, ReadStudies,
+    Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
@@ -67,8 +67,8 @@ impl WriteStudies for Recording {
         self.store.finish(file).await
     }
 
-    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
-        self.store.mark(marks).await
+    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        self.store.withdraw(search, file, refused).await
     }
 }
 
@@ -468,7 +468,7 @@ async fn marks(world: &World, announced: &Announced) -> Vec<Option<(u64, Reason)
     let (first, second) = (announced.files[0].file_id, announced.files[1].file_id);
     let studies = world.studies(announced.search_id).await;
     assert!(studies.iter().filter(|study| study.file_id == first).all(|study| study.duplicate.is_none()));
-    let count = world.store().duplicates(announced.search_id, second).await.unwrap();
+    let count = world.store().marked(announced.search_id, second).await.unwrap().duplicates();
     assert_eq!(count, 3);
     let marked = studies.iter().filter(|study| study.file_id == second).map(|study| {
         let Duplicate { file_id, record, reason, .. } = study.duplicate?;

@@ -52,6 +52,23 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
     }
 }
 
+/// Who asks, for the record of what they say.
+#[derive(Clone)]
+pub(super) struct Person(pub(super) String);
+
+/// The same, of a request.
+pub(super) struct AskedPerson(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for AskedPerson {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let person = parts.extensions.get::<Person>().cloned();
+        // Where no layer has said who asks, nobody may enter a project.
+        person.map(|Person(name)| Self(name)).ok_or_else(Problem::no_such_project)
+    }
+}
+
 /// A search, and who asks about it: whose project it is in, only the search itself says.
 pub(super) struct AskedSearch {
     pub(super) caller: Caller,

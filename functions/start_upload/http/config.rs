@@ -9,7 +9,8 @@ use references::Format;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::results::{MAX_PAGE as MAX_RECORDS_PAGE, MAX_PAIRS};
+use super::duplicates::MAX_PAIRS;
+use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Answers, Api};
 use crate::start_upload::MAX_RAW_BYTES;

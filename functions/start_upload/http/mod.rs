@@ -5,6 +5,7 @@ mod aliases;
 mod asked;
 mod changes;
 mod config;
+mod duplicates;
 mod etag;
 mod export;
 mod health;
@@ -38,6 +39,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::asked::Person;
 pub(crate) use self::export::study_lines;
 pub(crate) use self::paging::RecordPlace;
 use self::problem::Problem;
@@ -115,8 +117,9 @@ where
     W: Into<Whoever>,
 {
     let identified = move |mut request: Request| {
-        let Whoever { caller, operator } = identify(request.extensions()).into();
+        let Whoever { caller, operator, name } = identify(request.extensions()).into();
         request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(Person(name));
         if let Some(operator) = operator {
             request.extensions_mut().insert(operator);
         }
@@ -165,7 +168,9 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(results::show_study))
         .routes(routes!(results::list_unread))
         .routes(routes!(results::show_unread))
-        .routes(routes!(results::list_duplicates))
+        .routes(routes!(duplicates::list_duplicates))
+        .routes(routes!(duplicates::list_all_duplicates))
+        .routes(routes!(duplicates::decide, duplicates::list_decisions))
         .routes(routes!(export::export_studies))
         .routes(routes!(export::make_export))
         .routes(routes!(export::show_export))

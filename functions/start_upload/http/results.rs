@@ -1,5 +1,4 @@
-//! What was found in the files of a search, in pages and one by one: studies, duplicates, and records that could not be
-//! read.
+//! What was found in the files of a search, in pages and one by one: studies, and records that could not be read.
 
 use std::sync::Arc;
 
@@ -16,10 +15,8 @@ use uuid::Uuid;
 use super::asked::{AskedRecord, AskedSearch};
 use super::paging::{self, List, RecordPlace};
 use super::problem::{Problem, Refused};
-use super::shelves::{Pairs, Studies, Unread};
-use super::study::{
-    PageBody, PairList, StudyDetail, StudyList, StudyView, UnreadDetail, UnreadList, UnreadView,
-};
+use super::shelves::{Studies, Unread};
+use super::study::{PageBody, StudyDetail, StudyList, StudyView, UnreadDetail, UnreadList, UnreadView};
 use super::walk::{self, Most, Shelf};
 use super::{Answer, Api};
 use crate::start_upload::Stored;
@@ -27,11 +24,8 @@ use crate::start_upload::Stored;
 /// How many studies, or unreadable records, a page has by default, and at most.
 const PAGE: usize = 100;
 pub(super) const MAX_PAGE: usize = 1_000;
-/// The same for duplicates, each of which takes a read of its own.
-const PAIRS: usize = 50;
-pub(super) const MAX_PAIRS: usize = 200;
 /// The most JSON of a page, in bytes: answers of a Lambda function have room for 6 MB.
-const PAGE_BYTES: usize = 4 << 20;
+pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
 
@@ -42,7 +36,7 @@ pub(super) fn read<T>(query: Asked<T>) -> Result<T, Problem> {
 }
 
 /// A page of a list, as a client asks for it.
-async fn answer(
+pub(super) async fn answer(
     shelf: &impl Shelf,
     files: &[ParsedFile],
     list: List,
@@ -207,38 +201,4 @@ pub(super) async fn show_unread(
     let known = api.function.repairs(&stored.job).await?;
     let unread = UnreadView::of(position, unread, &known);
     Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())
-}
-
-/// Which page of the duplicates to return.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct DuplicatesQuery {
-    /// How many duplicates, from 1 to 200; 50.
-    limit: Option<usize>,
-    /// Where the page before ended: its `next`.
-    after: Option<String>,
-}
-
-/// The studies that repeat an earlier one of the search, each beside that one, in the order of files and records.
-#[utoipa::path(
-    get,
-    path = "/projects/{project}/searches/{search}/duplicates",
-    params(
-        ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
-        DuplicatesQuery,
-    ),
-    responses((status = 200, description = "Some of them", body = PairList), Refused),
-)]
-pub(super) async fn list_duplicates(
-    State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    query: Asked<DuplicatesQuery>,
-) -> Answer {
-    let query = read(query)?;
-    let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
-    let files = files(asked.stored(&api.function).await?, None)?;
-    let shelf = Pairs { function: &api.function, search: asked.search };
-    let list = List { of: "duplicates", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }

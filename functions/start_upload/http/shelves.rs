@@ -1,7 +1,7 @@
 //! What is listed of a search's files.
 
 use async_trait::async_trait;
-use imports::{ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study};
+use imports::{Duplicate, ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study, Tier};
 use messages::StoreError;
 use serde_json::value::RawValue;
 
@@ -13,7 +13,7 @@ use crate::start_upload::{Known, StartUpload, Text};
 pub(super) struct Studies<'a> {
     pub(super) stored: &'a dyn ReadStudies,
     pub(super) search: SearchId,
-    /// Only those that are marked, or only the others; all of them otherwise.
+    /// Only those that are taken for duplicates, or only the others; all of them otherwise.
     pub(super) marked: Option<bool>,
     pub(super) text: Option<Text>,
     /// Whether there is room for everything that a study may say.
@@ -30,7 +30,7 @@ impl Studies<'_> {
                 .chain(others)
                 .any(|in_it| text.is_in(in_it))
         };
-        self.marked.is_none_or(|marked| marked == study.duplicate.is_some())
+        self.marked.is_none_or(|marked| marked == study.duplicate.is_some_and(|mark| mark.is_same()))
             && self.text.as_ref().is_none_or(has)
     }
 }
@@ -43,7 +43,8 @@ impl Shelf for Studies<'_> {
         // Where most of them are left out, more have to be looked at than are wanted.
         let leaves_out = self.text.is_some() || self.marked == Some(false);
         let limit = if leaves_out { READ_RECORDS } else { limit };
-        let selection = Selection { marked: self.marked == Some(true), after, limit, bytes: READ_BYTES };
+        let marked = (self.marked == Some(true)).then_some(Tier::Likely);
+        let selection = Selection { marked, after, limit, bytes: READ_BYTES };
         self.stored.select(self.search, file.file_id, selection).await
     }
 
@@ -64,13 +65,8 @@ impl Shelf for Studies<'_> {
 pub(super) struct Pairs<'a> {
     pub(super) function: &'a StartUpload,
     pub(super) search: SearchId,
-}
-
-impl Pairs<'_> {
-    fn studies(&self) -> Studies<'_> {
-        let stored = &*self.function.studies;
-        Studies { stored, search: self.search, marked: Some(true), text: None, unbounded: false }
-    }
+    /// Only those that are at least as sure.
+    pub(super) least: Tier,
 }
 
 #[async_trait]
@@ -78,7 +74,8 @@ impl Shelf for Pairs<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        self.studies().read(file, after, limit).await
+        let selection = Selection { marked: Some(self.least), after, limit, bytes: READ_BYTES };
+        self.function.studies.select(self.search, file.file_id, selection).await
     }
 
     fn record(study: &Study) -> u64 {
@@ -88,7 +85,8 @@ impl Shelf for Pairs<'_> {
     /// One by one, since two may be as large as records are.
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
         let Some(duplicate) = study.duplicate else { return Ok(None) };
-        let original = self.function.study(self.search, duplicate.file_id, duplicate.record).await?;
+        let Duplicate { search_id, file_id, record, .. } = duplicate;
+        let original = self.function.study(search_id, file_id, record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
         let study = StudyView::of(file.position, study).bounded()?;
         shown(&PairView { study, original: original.transpose()? }).map(Some)

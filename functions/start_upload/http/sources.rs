@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use imports::Marked;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -55,15 +56,41 @@ struct SumsView {
     unread: u64,
     /// Records that were read.
     studies: u64,
-    /// Studies that repeat an earlier one.
+    /// Studies that repeat an earlier one of the project, in whichever source that was found.
     duplicates: u64,
+    /// How that is known.
+    duplicates_by: ByView,
+    /// Studies that possibly repeat an earlier one: they are left until somebody says that they do.
+    possible_duplicates: u64,
     /// Studies that are left for screening.
     left: u64,
 }
 
+/// How it is known that studies repeat earlier ones.
+#[derive(Serialize, ToSchema)]
+struct ByView {
+    /// By rules of which one in some thousand cases is wrong.
+    certain: u64,
+    /// By rules of which one in some hundred cases is wrong.
+    likely: u64,
+    /// Somebody has said so.
+    said: u64,
+}
+
 impl From<Sums> for SumsView {
-    fn from(Sums { files, records, unread, studies, duplicates, left }: Sums) -> Self {
-        Self { files, records, unread, studies, duplicates, left }
+    fn from(Sums { files, records, unread, studies, duplicates, marked, left }: Sums) -> Self {
+        let Marked { certain, likely, said, possible } = marked;
+        let duplicates_by = ByView { certain, likely, said };
+        Self {
+            files,
+            records,
+            unread,
+            studies,
+            duplicates,
+            duplicates_by,
+            possible_duplicates: possible,
+            left,
+        }
     }
 }
 

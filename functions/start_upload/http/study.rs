@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use imports::{Duplicate, Quarantined, Reason, SearchId, Study, Tier};
+use imports::{Duplicate, Quarantined, Reason, Study, Tier};
 use messages::StoreError;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -88,7 +88,7 @@ pub(super) struct BytesView {
     end: u64,
 }
 
-/// The mark of a study that repeats an earlier one.
+/// The mark of a study that repeats an earlier one of its project, or possibly does.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DuplicateView {
     /// The `id` of the study that it repeats.
@@ -251,11 +251,10 @@ impl From<Range<u64>> for BytesView {
 }
 
 impl DuplicateView {
-    /// The mark of a study of a search.
-    fn of(search: SearchId, duplicate: Duplicate) -> Self {
+    fn of(duplicate: Duplicate) -> Self {
         Self {
             of: id(duplicate.position, duplicate.record),
-            search_id: search.as_uuid(),
+            search_id: duplicate.search_id.as_uuid(),
             file_id: duplicate.file_id.as_uuid(),
             tier: match duplicate.tier {
                 Tier::Certain => TierView::Certain,
@@ -309,7 +308,7 @@ impl StudyView {
             url: reference.url,
             r#type: reference.r#type,
             extra: reference.extra,
-            duplicate: study.duplicate.map(|duplicate| DuplicateView::of(study.search_id, duplicate)),
+            duplicate: study.duplicate.map(|duplicate| DuplicateView::of(duplicate)),
             shortened: false,
         }
     }

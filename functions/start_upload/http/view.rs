@@ -91,9 +91,9 @@ struct TotalsView {
     studies: u64,
     /// Records that could not be read.
     unread: u64,
-    /// Studies that repeat no earlier one.
+    /// Studies that repeat no earlier one of the project.
     unique: u64,
-    /// Studies that repeat an earlier one of the search.
+    /// Studies that repeat an earlier one of the project.
     duplicates: u64,
 }
 
@@ -205,7 +205,7 @@ enum OutcomeView {
         studies: u64,
         /// Records that could not be read.
         quarantined: u64,
-        /// Studies that repeat an earlier one of the search; only where a search is asked for by itself.
+        /// Studies that repeat an earlier one of the project; only where a search is asked for by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         duplicates: Option<u64>,
     },
@@ -264,12 +264,13 @@ impl Details {
         progress: Vec<(FileId, Progress)>,
     ) -> Result<Self, StoreError> {
         let known = function.repairs(job).await?;
-        let mut duplicates = function.duplicates(job).await?;
+        let mut marked = function.marked(job).await?;
         if known.original == job.search_id {
             for repair in known.jobs.values() {
-                duplicates.extend(function.duplicates(repair).await?);
+                marked.extend(function.marked(repair).await?);
             }
         }
+        let duplicates = marked.into_iter().map(|(file, marked)| (file, marked.duplicates())).collect();
         let sources = function.sources(job, &known.repairs).await?;
         Ok(Self { progress, duplicates, known, sources })
     }

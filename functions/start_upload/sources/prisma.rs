@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, JobState, Outcome, ProjectId};
+use imports::{FileId, Job, JobState, Marked, Outcome, ProjectId};
 use messages::StoreError;
 
 use super::Source;
@@ -34,8 +34,10 @@ pub struct Sums {
     pub unread: u64,
     /// Records that were read.
     pub studies: u64,
-    /// Studies that repeat an earlier one.
+    /// Studies that repeat an earlier one of the project: all that are `marked`, but those that are only possible.
     pub duplicates: u64,
+    /// How it is known that they do, and how many possibly do.
+    pub marked: Marked,
     /// Studies that are left for screening.
     pub left: u64,
 }
@@ -73,6 +75,7 @@ impl Sums {
         self.unread += other.unread;
         self.studies += other.studies;
         self.duplicates += other.duplicates;
+        self.marked = self.marked.with(other.marked);
         self.left += other.left;
     }
 }
@@ -114,7 +117,7 @@ async fn add(
     flow.searches += u64::from(job.state == JobState::Completed);
     let known = function.repairs(job).await?;
     let fate = |file| known.fate(file);
-    let duplicates: BTreeMap<FileId, u64> = function.duplicates(job).await?.into_iter().collect();
+    let marked: BTreeMap<FileId, Marked> = function.marked(job).await?.into_iter().collect();
     let mut sources = function.sources(job, &known.repairs).await?;
     for file in &job.files {
         let this = FileOf { search_id: job.search_id, file_id: file.file_id };
@@ -129,13 +132,15 @@ async fn add(
         });
         let mended: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
         let mended = mended.min(counts.quarantined);
-        let repeated = duplicates.get(&file.file_id).copied().unwrap_or_default().min(counts.studies);
+        let marked = marked.get(&file.file_id).copied().unwrap_or_default();
+        let repeated = marked.duplicates().min(counts.studies);
         let sums = Sums {
             files: 1,
             records: counts.records - mended,
             unread: counts.quarantined - mended,
             studies: counts.studies,
             duplicates: repeated,
+            marked,
             left: counts.studies - repeated,
         };
         let known = sources.remove(&file.file_id).unwrap_or_default();

@@ -87,7 +87,7 @@ impl Report {
         let names = job.as_ref().map(Job::file_names).unwrap_or_default();
         for (file, name) in job.iter().flat_map(|job| &job.files).zip(names) {
             let duplicates = match file.outcome {
-                Some(Outcome::Completed(_)) => studies.duplicates(search, file.file_id).await?,
+                Some(Outcome::Completed(_)) => studies.marked(search, file.file_id).await?.duplicates(),
                 Some(Outcome::Failed { .. }) | None => 0,
             };
             files.push(FileReport { duplicates, ..FileReport::of(file, name) });

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use functions::start_upload::sources::{Flow, Line, NewSource, NewSources, Said, Source, Sums};
 use functions::start_upload::{Caller, StartUpload};
-use imports::{FileId, Job};
+use imports::{FileId, Job, Marked};
 use local::output;
 use serde::Serialize;
 use serde_json::json;
@@ -111,7 +111,19 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
 }
 
 fn as_json(flow: &Flow) -> serde_json::Value {
-    let sums = |Sums { files, records, unread, studies, duplicates, left }: Sums| json!({ "files": files, "records": records, "unread": unread, "studies": studies, "duplicates": duplicates, "left": left });
+    let sums = |Sums { files, records, unread, studies, duplicates, marked, left }: Sums| {
+        let Marked { certain, likely, said, possible } = marked;
+        json!({
+            "files": files,
+            "records": records,
+            "unread": unread,
+            "studies": studies,
+            "duplicates": duplicates,
+            "duplicates_by": { "certain": certain, "likely": likely, "said": said },
+            "possible_duplicates": possible,
+            "left": left,
+        })
+    };
     let line =
         |line: &Line| json!({ "source": line.source, "guessed": line.is_guessed, "found": sums(line.sums) });
     json!({
@@ -179,7 +191,8 @@ mod tests {
     fn a_review_is_told_in_a_sentence() {
         let source =
             Source { database: Some("MEDLINE".into()), platform: Some("Ovid".into()), ..Source::default() };
-        let sums = Sums { files: 1, records: 12, unread: 2, studies: 10, duplicates: 3, left: 7 };
+        let marked = Marked { certain: 2, likely: 1, ..Marked::default() };
+        let sums = Sums { files: 1, records: 12, unread: 2, studies: 10, duplicates: 3, marked, left: 7 };
         let line = Line {
             source: Source { searched_on: "2026-05-01".parse().ok(), ..source },
             is_guessed: false,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{Duplicate, FileId, Job, JobFile, Outcome, ReadStudies, Study, Tier};
+use imports::{Duplicate, FileId, Job, JobFile, Outcome, SearchId, Study, Tier};
 use local::output;
 use serde_json::{Value, json};
 
@@ -17,23 +17,33 @@ const PAGE: usize = 1_000;
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let mut names = Names::default();
+    names.add(&job);
     // What a file under way has stored so far may yet be taken back.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
-        list(workspace.library()?.read_studies.as_ref(), &job, file, args.output.json).await?;
+        list(&workspace, &mut names, (&job, file), args.output.json).await?;
     }
     Ok(true)
 }
 
-async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: bool) -> anyhow::Result<()> {
-    let names = Names::of_files(job);
+async fn list(
+    workspace: &Workspace,
+    names: &mut Names,
+    (job, file): (&Job, &JobFile),
+    as_json: bool,
+) -> anyhow::Result<()> {
+    let studies = &workspace.library()?.read_studies;
     let mut after = 0;
     loop {
         let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
         for study in &page {
+            if let Some(duplicate) = study.duplicate {
+                names.learn(workspace, duplicate.search_id).await?;
+            }
             if as_json {
-                output::json(&object(study, &names)?)?;
+                output::json(&object(study, names)?)?;
             } else {
-                output::line(&in_one_line(study, &names))?;
+                output::line(&in_one_line(study, names))?;
             }
         }
         match page.last() {
@@ -43,28 +53,49 @@ async fn list(studies: &dyn ReadStudies, job: &Job, file: &JobFile, as_json: boo
     }
 }
 
-/// What the files of a search are called.
-struct Names(BTreeMap<FileId, String>);
+/// What searches and their files are called.
+#[derive(Default)]
+pub(crate) struct Names {
+    searches: BTreeMap<SearchId, String>,
+    files: BTreeMap<(SearchId, FileId), String>,
+}
 
 impl Names {
-    fn of_files(job: &Job) -> Self {
-        Self(job.files.iter().map(|file| file.file_id).zip(job.file_names()).collect())
+    pub(crate) fn add(&mut self, job: &Job) {
+        let name = job.name.clone().unwrap_or_else(|| job.search_id.to_string());
+        self.searches.insert(job.search_id, name);
+        let ids = job.files.iter().map(|file| (job.search_id, file.file_id));
+        self.files.extend(ids.zip(job.file_names()));
     }
 
-    fn of(&self, file: FileId) -> String {
-        self.0.get(&file).cloned().unwrap_or_else(|| file.to_string())
+    /// Looks up what a search is called, unless it is known.
+    pub(crate) async fn learn(&mut self, workspace: &Workspace, search: SearchId) -> anyhow::Result<()> {
+        if !self.searches.contains_key(&search)
+            && let Some(job) = workspace.jobs()?.job(search).await?
+        {
+            self.add(&job);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn search(&self, search: SearchId) -> String {
+        self.searches.get(&search).cloned().unwrap_or_else(|| search.to_string())
+    }
+
+    pub(crate) fn file(&self, search: SearchId, file: FileId) -> String {
+        self.files.get(&(search, file)).cloned().unwrap_or_else(|| file.to_string())
     }
 }
 
 /// The study's own fields, where it came from, and which earlier study it repeats.
 fn object(study: &Study, names: &Names) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(&study.reference)?;
-    let file = names.of(study.file_id);
+    let file = names.file(study.search_id, study.file_id);
     value["source"] = json!({ "file": file, "record": study.record, "line": study.line });
-    if let Some(Duplicate { file_id, record, tier, reason, .. }) = study.duplicate {
+    if let Some(Duplicate { search_id, file_id, record, tier, reason, .. }) = study.duplicate {
         value["duplicate"] = json!({
-            "search": study.search_id,
-            "file": names.of(file_id),
+            "search": search_id,
+            "file": names.file(search_id, file_id),
             "record": record,
             "tier": tier,
             "reason": reason,
@@ -87,10 +118,16 @@ fn in_one_line(study: &Study, names: &Names) -> String {
         Some(journal) => said.extend([sentence(&title), journal.to_string()]),
         None => said.push(title),
     }
-    let duplicate =
-        study.duplicate.map_or_else(String::new, |Duplicate { file_id, record, tier, reason, .. }| {
-            let likely = if tier == Tier::Certain { "" } else { "likely " };
-            format!(" [{likely}duplicate of record {record} of {}: {reason}]", names.of(file_id))
-        });
+    let duplicate = study.duplicate.map_or_else(String::new, |duplicate| {
+        let Duplicate { search_id, file_id, record, tier, reason, .. } = duplicate;
+        let sureness = if tier == Tier::Certain { String::new() } else { format!("{tier} ") };
+        let elsewhere = if search_id == study.search_id {
+            String::new()
+        } else {
+            format!(" of search {}", names.search(search_id))
+        };
+        let file = names.file(search_id, file_id);
+        format!(" [{sureness}duplicate of record {record} of {file}{elsewhere}: {reason}]")
+    });
     format!("{:>6}  {}{duplicate}", study.record, said.join(" "))
 }

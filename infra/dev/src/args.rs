@@ -212,9 +212,12 @@ pub(crate) struct BenchParse {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchDuplicates {
-    /// How many studies the search has
+    /// How many studies the file has
     #[arg(long, value_name = "N", default_value_t = 300_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
+    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,

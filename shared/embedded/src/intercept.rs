@@ -112,7 +112,13 @@ pub enum Call {
     StudiesRemove,
     /// [`imports::WriteStudies::finish`].
     StudiesFinish,
-    /// [`imports::WriteStudies::mark`].
+    /// [`imports::WriteStudies::withdraw`].
+    StudiesWithdraw,
+    /// [`imports::CompareStudies::revise`].
+    StudiesRevise,
+    /// [`imports::CompareStudies::sharing`].
+    StudiesSharing,
+    /// [`imports::CompareStudies::mark`].
     StudiesMark,
     /// [`imports::ReadStudies::select`].
     StudiesRead,
@@ -122,8 +128,8 @@ pub enum Call {
     StudiesIdentities,
     /// [`imports::ReadStudies::parsed`].
     StudiesParsed,
-    /// [`imports::ReadStudies::duplicates`].
-    StudiesDuplicates,
+    /// [`imports::ReadStudies::marked`].
+    StudiesMarked,
     /// [`imports::PresignUpload::presign`].
     ObjectsPresign,
     /// [`Store::upload`](crate::Store::upload).

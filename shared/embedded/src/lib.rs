@@ -43,6 +43,7 @@ mod fault;
 mod folder;
 mod inspect;
 mod intercept;
+mod keys;
 mod ledger;
 mod lock;
 mod log;

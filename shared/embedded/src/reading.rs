@@ -111,6 +111,7 @@ pub(crate) fn remove(
     let fence: i64 = db.prepare_cached(REMOVE)?.query_row(key, |row| row.get(0))?;
     let reported = "DELETE FROM progress WHERE search_id = ?1 AND file_id = ?2";
     db.prepare_cached(reported)?.execute(params![search.to_string(), file.to_string()])?;
+    forget(db, search, file)?;
     Ok(Fenced { search_id: search, file_id: file, fence: uint(fence) })
 }
 
@@ -125,11 +126,16 @@ fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     if rows::discard_some(db, search_id, file_id)? {
         return Ok(true);
     }
-    let (search, file) = (search_id.to_string(), file_id.to_string());
-    let forget = "DELETE FROM parsed_file WHERE search_id = ?1 AND file_id = ?2";
-    db.prepare_cached(forget)?.execute(params![search, file])?;
-    db.prepare_cached(CLEARED)?.execute(params![search, file, int(fence)])?;
+    let key = params![search_id.to_string(), file_id.to_string(), int(fence)];
+    db.prepare_cached(CLEARED)?.execute(key)?;
     Ok(false)
+}
+
+/// Forgets that a file was read to its end.
+fn forget(db: &Connection, search: SearchId, file: FileId) -> Result<(), Fault> {
+    let forget = "DELETE FROM parsed_file WHERE search_id = ?1 AND file_id = ?2";
+    db.prepare_cached(forget)?.execute(params![search.to_string(), file.to_string()])?;
+    Ok(())
 }
 
 /// What is stored of the attempts at a file.

@@ -5,13 +5,17 @@
 
 use std::ops::Range;
 
-use imports::{Duplicate, FileId, Identity, Mark, ProjectId, Quarantined, SearchId, Study, StudyId, Tier};
+use imports::{
+    Duplicate, FileId, Identity, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study, StudyId,
+    Tier,
+};
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
+use crate::keys;
 use crate::value::{from_json, int, json, limit, parse, uint};
 
 /// A study or an unreadable record on its way into its table.
@@ -22,6 +26,7 @@ pub(crate) struct New {
     record: i64,
     text: String,
     bytes: Option<Range<u64>>,
+    keys: Vec<u8>,
 }
 
 /// What the text of a study says.
@@ -48,6 +53,7 @@ impl New {
             record: int(study.record),
             text: json(&said)?,
             bytes: study.bytes.clone(),
+            keys: keys::bytes(&study.reference),
         })
     }
 
@@ -59,20 +65,22 @@ impl New {
             record: int(quarantined.record.number),
             text: json(&quarantined.record)?,
             bytes: None,
+            keys: Vec::new(),
         })
     }
 }
 
-const STUDY: &str = "INSERT INTO study (source, record, study, start, length) VALUES (?1, ?2, ?3, ?4, ?5)
+const STUDY: &str =
+    "INSERT INTO study (source, record, study, start, length, keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT DO NOTHING";
 const QUARANTINE: &str =
     "INSERT INTO quarantine (source, record, quarantined) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 pub(crate) fn insert_studies(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, STUDY, rows, |statement, source, New { record, text, bytes, .. }| {
+    insert(db, STUDY, rows, |statement, source, New { record, text, bytes, keys, .. }| {
         let start = bytes.as_ref().map(|bytes| int(bytes.start));
         let length = bytes.as_ref().map(|bytes| int(bytes.end.saturating_sub(bytes.start)));
-        statement.execute(params![source, record, text, start, length])
+        statement.execute(params![source, record, text, start, length, keys])
     })
 }
 
@@ -95,6 +103,8 @@ fn insert(
         for row in of_file {
             put(&mut statement, source, row)?;
         }
+        let with_keys = of_file.iter().filter(|row| !row.keys.is_empty());
+        keys::insert(db, source, with_keys.map(|row| (row.record, row.keys.as_slice())))?;
     }
     Ok(())
 }
@@ -123,6 +133,7 @@ const DISCARDED_AT_ONCE: usize = 10_000;
 /// Removes some of what is stored of a file; whether there may be more.
 pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> Result<bool, Fault> {
     let mut is_more = false;
+    keys::remove(db, search, file, DISCARDED_AT_ONCE)?;
     for table in ["study", "quarantine", "mark"] {
         let sql = format!(
             "DELETE FROM {table} WHERE source = {SOURCE}
@@ -137,13 +148,17 @@ pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> R
 /// The number of the file that the first two parameters name.
 const SOURCE: &str = "(SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
 
-/// Only a mark that ranks below it is replaced: [`Duplicate::rank`].
-const MARK: &str = "INSERT INTO mark (source, record, original, position, original_record, reason, tier)
-    SELECT source, record, ?3, ?4, ?5, ?6, ?7 FROM study WHERE source = ?1 AND record = ?2
+/// What a later revision has said of a study stays.
+const MARK: &str =
+    "INSERT INTO mark (source, record, original, position, original_record, reason, tier, revision)
+    SELECT source, record, ?3, ?4, ?5, ?6, ?7, ?8 FROM study WHERE source = ?1 AND record = ?2
     ON CONFLICT DO UPDATE SET original = excluded.original, position = excluded.position,
-      original_record = excluded.original_record, reason = excluded.reason, tier = excluded.tier
-    WHERE (-mark.tier, mark.position, mark.original_record)
-      > (-excluded.tier, excluded.position, excluded.original_record)";
+      original_record = excluded.original_record, reason = excluded.reason, tier = excluded.tier,
+      revision = excluded.revision
+    WHERE mark.revision <= excluded.revision";
+
+/// The tier of a study that repeats none.
+const NONE: u8 = 0;
 
 /// A tier as a number, the surest last.
 fn number(tier: Tier) -> u8 {
@@ -154,43 +169,59 @@ fn number(tier: Tier) -> u8 {
     }
 }
 
-pub(crate) fn mark(db: &Connection, marks: &[Mark]) -> Result<(), Fault> {
+pub(crate) fn mark(db: &Connection, revision: Revision, marks: &[Mark]) -> Result<(), Fault> {
     let mut statement = db.prepare_cached(MARK)?;
-    for Mark { search_id, file_id, record, duplicate } in marks {
-        let of = source(db, *search_id, *file_id, None)?;
-        let original = source(db, *search_id, duplicate.file_id, None)?;
-        let Duplicate { position, record: earlier, tier, reason, .. } = duplicate;
-        let (earlier, reason) = (int(*earlier), json(reason)?);
-        statement.execute(params![of, int(*record), original, position, earlier, reason, number(*tier)])?;
+    for Mark { at, duplicate } in marks {
+        let of = source(db, at.search_id, at.file_id, None)?;
+        let (original, position, earlier, reason, tier) = match duplicate {
+            None => (of, 0, at.record, String::new(), NONE),
+            Some(Duplicate { search_id, file_id, position, record, tier, reason }) => {
+                let original = source(db, *search_id, *file_id, None)?;
+                (original, *position, *record, json(reason)?, number(*tier))
+            }
+        };
+        let (record, earlier, revision) = (int(at.record), int(earlier), int(revision));
+        statement.execute(params![of, record, original, position, earlier, reason, tier, revision])?;
     }
     Ok(())
 }
 
 pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
+      original.search_id
     FROM source
     JOIN study ON study.source = source.seq
-    LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record
+    LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
     LEFT JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
 /// The order of the tables is said, as SQLite cannot know that marks are rare.
 pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
+      original.search_id
     FROM source
     CROSS JOIN mark ON mark.source = source.seq
     CROSS JOIN study ON study.source = mark.source AND study.record = mark.record
     JOIN source AS original ON original.seq = mark.original
-    WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 ORDER BY mark.record LIMIT ?4";
-pub(crate) const IDENTITIES: &str = "SELECT record, study FROM study
-    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
-    ORDER BY record LIMIT ?4";
-pub(crate) const IDENTITY: &str = "SELECT study FROM study
-    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record = ?3";
+    WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 AND mark.tier >= ?5
+    ORDER BY mark.record LIMIT ?4";
+/// What is compared of studies, and whether they are marked.
+macro_rules! identities {
+    ($which:literal) => {
+        concat!(
+            "SELECT record, study, EXISTS (SELECT 1 FROM mark
+               WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0)
+             FROM study WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND ",
+            $which
+        )
+    };
+}
+pub(crate) const IDENTITIES: &str = identities!("record > ?3 ORDER BY record LIMIT ?4");
+pub(crate) const IDENTITY: &str = identities!("record = ?3");
 pub(crate) const QUARANTINED: &str = "SELECT quarantined FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
-pub(crate) const DUPLICATES: &str = "SELECT count(*) FROM mark
-    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
+pub(crate) const MARKS: &str = "SELECT tier, reason = '\"said\"', count(*) FROM mark
+    WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND tier > 0 GROUP BY 1, 2";
 
 /// Which records of a file: so many after a record.
 #[derive(Clone, Copy)]
@@ -219,15 +250,18 @@ impl Page {
     fn rows<T>(
         self,
         db: &Connection,
-        sql: &str,
+        (sql, least): (&str, Option<Tier>),
         text: usize,
         most_bytes: usize,
         decode: impl Fn(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
         let Self { search, file, after, limit: count } = self;
         let mut statement = db.prepare_cached(sql)?;
-        let mut rows =
-            statement.query(params![search.to_string(), file.to_string(), int(after), limit(count)])?;
+        let (search, file) = (search.to_string(), file.to_string());
+        let mut rows = match least {
+            None => statement.query(params![search, file, int(after), limit(count)])?,
+            Some(least) => statement.query(params![search, file, int(after), limit(count), number(least)])?,
+        };
         let (mut found, mut bytes) = (Vec::new(), 0_usize);
         while bytes < most_bytes
             && let Some(row) = rows.next()?
@@ -238,20 +272,23 @@ impl Page {
         Ok(found)
     }
 
-    /// Those that take so many bytes at most, or one more; only the marked ones, if no others are wanted.
-    pub(crate) fn studies(self, db: &Connection, marked: bool, bytes: usize) -> Result<Vec<Study>, Fault> {
-        self.rows(db, if marked { MARKED } else { STUDIES }, 1, bytes, |row| self.study(row))
+    /// Those that take so many bytes at most, or one more; only those with a mark as sure as this, if no others are wanted.
+    pub(crate) fn studies(
+        self,
+        db: &Connection,
+        marked: Option<Tier>,
+        bytes: usize,
+    ) -> Result<Vec<Study>, Fault> {
+        let sql = if marked.is_some() { MARKED } else { STUDIES };
+        self.rows(db, (sql, marked), 1, bytes, |row| self.study(row))
     }
 
     pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
-        self.rows(db, IDENTITIES, 1, usize::MAX, |row| {
-            let Read { reference, .. } = said(row, 1)?;
-            Ok(Identity::of(uint(row.get(0)?), &reference))
-        })
+        self.rows(db, (IDENTITIES, None), 1, usize::MAX, identity)
     }
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
-        self.rows(db, QUARANTINED, 0, usize::MAX, |row| {
+        self.rows(db, (QUARANTINED, None), 0, usize::MAX, |row| {
             let record: Quarantine = said(row, 0)?;
             Ok(Quarantined { search_id: self.search, file_id: self.file, record })
         })
@@ -281,9 +318,15 @@ impl Page {
         let tiers = [Tier::Possible, Tier::Likely, Tier::Certain];
         let stored: u8 = row.get(9)?;
         let tier = tiers.into_iter().find(|tier| number(*tier) == stored).unwrap_or(Tier::Certain);
-        let of = StudyId::of(self.search, file_id, record);
-        Ok(Some(Duplicate { of, file_id, position, record, tier, reason }))
+        let search_id = SearchId::from_uuid(parse("search id", &row.get::<_, String>(10)?)?);
+        Ok(Some(Duplicate { search_id, file_id, position, record, tier, reason }))
     }
+}
+
+/// What the study of a row is recognised by.
+fn identity(row: &Row<'_>) -> Result<Identity, Fault> {
+    let Read { reference, .. } = said(row, 1)?;
+    Ok(Identity { is_marked: row.get(2)?, ..Identity::of(uint(row.get(0)?), &reference) })
 }
 
 /// What some studies of a file are recognised by.
@@ -299,14 +342,24 @@ pub(crate) fn identities_of(
     for record in records {
         let mut rows = statement.query(params![search, file, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let Read { reference, .. } = said(row, 0)?;
-            found.push(Identity::of(*record, &reference));
+            found.push(identity(row)?);
         }
     }
     Ok(found)
 }
 
-pub(crate) fn duplicates(db: &Connection, search: SearchId, file: FileId) -> Result<u64, Fault> {
-    let key = params![search.to_string(), file.to_string()];
-    Ok(uint(db.prepare_cached(DUPLICATES)?.query_row(key, |row| row.get(0))?))
+pub(crate) fn marked(db: &Connection, search: SearchId, file: FileId) -> Result<Marked, Fault> {
+    let mut statement = db.prepare_cached(MARKS)?;
+    let mut rows = statement.query(params![search.to_string(), file.to_string()])?;
+    let mut marked = Marked::default();
+    while let Some(row) = rows.next()? {
+        let count = match (row.get(0)?, row.get(1)?) {
+            (_, true) => &mut marked.said,
+            (1_u8, false) => &mut marked.possible,
+            (2, false) => &mut marked.likely,
+            (_, false) => &mut marked.certain,
+        };
+        *count += uint(row.get(2)?);
+    }
+    Ok(marked)
 }

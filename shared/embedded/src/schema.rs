@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::OpenError;
+use crate::{OpenError, keys};
 
 /// Marks a file as ours: "SIMP" in ASCII (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5349_4D50;
@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 14] = [
+const MIGRATIONS: [&str; 15] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -48,6 +48,7 @@ const MIGRATIONS: [&str; 14] = [
     include_str!("failures.sql"),
     include_str!("changes.sql"),
     include_str!("tiers.sql"),
+    include_str!("keys.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).
@@ -77,6 +78,7 @@ pub(crate) fn open_for_writing(
     if version < VERSION {
         migrate(&mut db, version).map_err(failed)?;
     }
+    keys::make_missing(&mut db).map_err(failed)?;
     Ok(db)
 }
 
@@ -204,7 +206,8 @@ mod tests {
             (views::WRITTEN_IN_ORDER, "USING INDEX job_changed (changed_in=?"),
             (views::LAST_WRITTEN, "USING COVERING INDEX job_changed (changed_in=?)"),
             (views::WRITE, "USING COVERING INDEX job_changed (changed_in=?)"),
-            (rows::DUPLICATES, "SEARCH mark USING PRIMARY KEY (source=?)"),
+            (rows::MARKS, "SEARCH mark USING PRIMARY KEY (source=?)"),
+            (keys::SHARING, "SEARCH study_key USING PRIMARY KEY (project=? AND key=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
             (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),

@@ -1,7 +1,7 @@
 //! Studies and quarantined records, each once.
 
 use async_trait::async_trait;
-use imports::{Fenced, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
+use imports::{Fenced, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
 use rusqlite::{Connection, params};
@@ -78,14 +78,11 @@ impl WriteStudies for Store {
         self.change(Call::StudiesFinish, doing, work).await
     }
 
-    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
-        if marks.is_empty() {
-            return Ok(());
-        }
-        let doing = format!("marking {} duplicates", marks.len());
-        let marks = marks.to_vec();
-        let work = move |db: &Connection| rows::mark(db, &marks);
-        self.change(Call::StudiesMark, doing, work).await
+    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let doing = format!("withdrawing file {file} of search {search}");
+        let refused = refused.clone();
+        let raise = move |db: &Connection| reading::remove(db, search, file, &refused).map(|_| ());
+        self.change(Call::StudiesWithdraw, doing, raise).await
     }
 }
 
@@ -149,8 +146,8 @@ impl ReadStudies for Store {
         self.look(Call::StudiesParsed, doing, work).await
     }
 
-    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
-        let doing = format!("counting the duplicates of file {file} of search {search}");
-        self.look(Call::StudiesDuplicates, doing, move |db| rows::duplicates(db, search, file)).await
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError> {
+        let doing = format!("counting the marks of file {file} of search {search}");
+        self.look(Call::StudiesMarked, doing, move |db| rows::marked(db, search, file)).await
     }
 }

@@ -1,23 +1,46 @@
-//! Which studies of a search are there twice.
+//! Which studies of a project are there twice.
 //!
-//! What two records have to have in common is the table of the crate `duplicates`. The later one, in the order of files and
-//! records, is marked as a duplicate: of the earliest that it is certainly the same as or, without one, of the earliest that
-//! is likely the same. It stays: which of the two a review keeps is for the reviewer to say.
+//! What two records have to have in common is the table of the crate `duplicates`. Of those that are the same work, the
+//! earliest is the one to keep, and each other one has a mark that names it; so has one that is only possibly the same. All
+//! of them stay: which one a review keeps is for the reviewer to say, and what somebody has said comes before the table.
 //!
-//! Adding studies can only give a study a mark, a surer mark, or one of an earlier study. So files may be looked at in any
-//! order and by several workers at once: whoever stores a mark only has to leave one that stands above it.
+//! Studies are in the order of their searches' announcements, of files and of records. Nothing depends on when they were
+//! read: [`marks`] is a function of what is there.
+//!
+//! - [`Duplicate`]: a mark, and how it is stored;
+//! - [`Decisions`]: what people have said of studies.
 
+mod decisions;
 mod mark;
-mod share;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use ::duplicates::Fields;
-pub use ::duplicates::{Reason, Tier};
+pub use ::duplicates::{Content, Edge, Fields, Reason, Tier, Verdict, compare};
 use references::Reference;
+use serde::{Deserialize, Serialize};
 
+pub use self::decisions::{About, DECISIONS, Decision, DecisionFault, Decisions, MOST_DECISIONS};
 pub use self::mark::Duplicate;
-pub use self::share::Share;
+use crate::ids::{FileId, SearchId};
+use crate::studies::{ParsedFile, StudyId};
+
+/// Where a study is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct StudyAt {
+    /// The search that brought it.
+    pub search_id: SearchId,
+    /// The file it was in.
+    pub file_id: FileId,
+    /// Its place among the file's records, from 1.
+    pub record: u64,
+}
+
+impl StudyAt {
+    /// The study's id.
+    pub fn id(&self) -> StudyId {
+        StudyId::of(self.search_id, self.file_id, self.record)
+    }
+}
 
 /// What a study is recognised by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,117 +49,152 @@ pub struct Identity {
     pub record: u64,
     /// What of it is compared.
     pub fields: Fields,
+    /// Whether it has a mark.
+    pub is_marked: bool,
 }
 
 impl Identity {
-    /// Of record `record` of a file.
+    /// Of record `record` of a file, which has no mark.
     pub fn of(record: u64, reference: &Reference) -> Self {
-        Self { record, fields: Fields::of(reference) }
-    }
-
-    /// How sure it is that an earlier study is the same work, and why; none when it is another one, or only possibly the
-    /// same.
-    pub fn repeats(&self, earlier: &Fields) -> Option<(Tier, Reason)> {
-        ::duplicates::compare(earlier, &self.fields).filter(|(tier, _)| *tier > Tier::Possible)
+        Self { record, fields: Fields::of(reference), is_marked: false }
     }
 }
 
-/// Where a study is: by this order the earliest is found. The position of its file takes 16 bits, and its record 48: a
-/// search has at most 50 files, and a file a record for each byte at most.
+/// How often what a project holds has changed. Whoever marks says by which state; a mark gives way only to one of a later
+/// state, so it does not matter who writes last.
+pub type Revision = u64;
+
+/// A study that has a key in common with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64);
+pub struct Relative {
+    /// What they have in common: one of [`Fields::keys`].
+    pub key: u64,
+    /// The study.
+    pub at: StudyAt,
+}
 
-impl Place {
-    const RECORD_BITS: u32 = 48;
+/// A study that is compared with others.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// The file it was in.
+    pub file: &'a ParsedFile,
+    /// What it is recognised by.
+    pub identity: &'a Identity,
+    /// Of which content that is.
+    pub content: Content,
+}
 
-    fn new(position: u32, record: u64) -> Self {
-        let last = (1 << Self::RECORD_BITS) - 1;
-        Self(u64::from(position) << Self::RECORD_BITS | record.min(last))
+impl<'a> Compared<'a> {
+    /// Study `identity` of a file.
+    pub fn of(file: &'a ParsedFile, identity: &'a Identity) -> Self {
+        Self { file, identity, content: identity.fields.content() }
     }
 
-    fn position(self) -> u32 {
-        u32::try_from(self.0 >> Self::RECORD_BITS).unwrap_or(u32::MAX)
+    /// Where it is.
+    pub fn at(&self) -> StudyAt {
+        self.file.study(self.identity.record)
     }
 
-    fn record(self) -> u64 {
-        self.0 & ((1 << Self::RECORD_BITS) - 1)
+    /// Its place in the order of the project. Searches whose announcement is not known were announced before all others:
+    /// their files were read by a release that did not remember it.
+    fn order(&self) -> (Option<jiff::Timestamp>, SearchId, u32, u64) {
+        let ParsedFile { announced_at, search_id, position, .. } = *self.file;
+        (announced_at, search_id, position, self.identity.record)
     }
 }
 
-/// How many keys a matcher keeps. The table for them has 2^21 places of 17 bytes, seven eighths of which may be taken:
-/// 36 MB, with room for the keys of the thousand studies that are shown before it is asked to confine itself. That takes
-/// 18 MB more for a moment, and so does growing to this size.
-const MOST_KEYS: usize = 1_800_000;
-
-/// How many studies are kept of those that have a key in common: the earliest. Copies of a record are found by any of
-/// these. What thousands have in common that are not copies, such as the DOI of a supplement, tells nothing.
-const MOST_OF_A_KEY: u64 = 50;
-
-/// The bits of a key that tell the studies apart which have it in common. A share is a remainder by a power of two, far below
-/// these.
-const NTH: u32 = 56;
-
-/// Finds the studies that may be duplicates among those that it is shown in the order of files and records.
-///
-/// Memory is bounded whatever the number of studies: a matcher that has too many keys confines itself to a
-/// [`Share`] of them, and whoever shows it the studies does so again for the others.
-#[derive(Debug)]
-pub struct Matcher {
-    share: Share,
-    most: usize,
-    /// The places of studies by their keys: the first at the key itself, the next one at the key with other upper bits, and
-    /// so on. Two keys that meet there lead to a comparison too many, and to nothing else.
-    places: HashMap<u64, Place>,
-}
-
-impl Default for Matcher {
-    fn default() -> Self {
-        Self::of(Share::ALL)
-    }
-}
-
-impl Matcher {
-    /// Looks at nothing else than this share.
-    pub fn of(share: Share) -> Self {
-        Self { share, most: MOST_KEYS, places: HashMap::new() }
-    }
-
-    /// The earlier studies that have something in common with one, as positions of their files and their records, in their
-    /// order. Studies are shown in the order of files and records.
-    pub fn look(&mut self, position: u32, study: &Identity) -> Vec<(u32, u64)> {
-        let here = Place::new(position, study.record);
-        let mut found = Vec::new();
-        for key in study.fields.keys() {
-            if !self.share.has(key) {
-                continue;
-            }
-            for nth in 0..MOST_OF_A_KEY {
-                match *self.places.entry(key ^ nth << NTH).or_insert(here) {
-                    known if known == here => break,
-                    known => found.push(known),
-                }
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found.into_iter().map(|place| (place.position(), place.record())).collect()
-    }
-
-    /// Gives up shares until what is left is not too much, and returns them. What was found so far holds.
-    pub fn confine(&mut self) -> Vec<Share> {
-        let mut given_up = Vec::new();
-        while self.places.len() > self.most {
-            let [kept, other] = self.share.halves();
-            self.share = kept;
-            // Taken out and put back: the places of keys that are merely removed stay taken, and the table would grow.
-            let mut staying = Vec::with_capacity(self.places.len() / 8 * 5);
-            staying.extend(self.places.drain().filter(|(key, _)| kept.has(*key)));
-            self.places.extend(staying);
-            given_up.push(other);
-        }
-        given_up
-    }
+/// What each study is marked with, as far as it follows from these; each of them once, in the order of the project.
+pub fn marks(
+    studies: &[Compared<'_>],
+    edges: &[Edge],
+    decisions: &Decisions,
+) -> Vec<(StudyAt, Option<Duplicate>)> {
+    let mut studies = studies.to_vec();
+    studies.sort_by_key(Compared::order);
+    let places: BTreeMap<StudyAt, usize> =
+        studies.iter().enumerate().map(|(place, study)| (study.at(), place)).collect();
+    let member = |study: &Compared<'_>| ::duplicates::Member {
+        content: study.content,
+        keep: decisions.keeps(study.at()),
+    };
+    let members: Vec<_> = studies.iter().map(member).collect();
+    let contents: BTreeMap<Content, Fields> =
+        studies.iter().map(|study| (study.content, study.identity.fields.clone())).collect();
+    let said: Vec<_> = decisions
+        .verdicts()
+        .filter_map(|((one, other), verdict)| {
+            let pair = (*places.get(&one)?, *places.get(&other)?);
+            Some(::duplicates::Said { pair, verdict })
+        })
+        .collect();
+    let found = ::duplicates::marks(&members, &contents, edges, &said);
+    let named = |mark: ::duplicates::Mark| {
+        let of = studies.get(mark.of)?;
+        let StudyAt { search_id, file_id, record } = of.at();
+        let (position, tier, reason) = (of.file.position, mark.tier, mark.reason);
+        Some(Duplicate { search_id, file_id, position, record, tier, reason })
+    };
+    studies.iter().zip(found).map(|(study, mark)| (study.at(), mark.and_then(named))).collect()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::messages::ObjectRef;
+
+    fn file(search: u128, announced_second: i64) -> ParsedFile {
+        ParsedFile {
+            search_id: SearchId::from_uuid(Uuid::from_u128(search)),
+            file_id: FileId::from_uuid(Uuid::from_u128(search)),
+            position: 0,
+            name: "a.ris".to_owned(),
+            object: ObjectRef { bucket: "b".to_owned(), key: "k".to_owned(), version: None, size_bytes: 1 },
+            announced_at: jiff::Timestamp::from_second(announced_second).ok(),
+        }
+    }
+
+    fn study(record: u64, doi: &str) -> Identity {
+        let reference = Reference {
+            title: "Zinc for the common cold in children".to_owned(),
+            authors: vec!["Berg, A.".to_owned()],
+            year: Some(2020),
+            doi: Some(doi.to_owned()),
+            ..Reference::default()
+        };
+        Identity::of(record, &reference)
+    }
+
+    #[test]
+    fn the_study_of_the_search_that_was_announced_first_is_the_one_to_keep() {
+        let (late, early) = (file(1, 200), file(2, 100));
+        let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
+        let both = [Compared::of(&late, &one), Compared::of(&early, &other)];
+        let found = marks(&both, &[], &Decisions::default());
+        assert_eq!(found[0], (early.study(1), None));
+        let (at, mark) = found[1];
+        let mark = mark.unwrap();
+        assert_eq!((at, mark.of(), mark.tier), (late.study(1), early.study(1), Tier::Certain));
+    }
+
+    #[test]
+    fn what_somebody_has_said_comes_first() {
+        let (first, second) = (file(1, 100), file(2, 200));
+        let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
+        let both = [Compared::of(&first, &one), Compared::of(&second, &other)];
+        let mut decisions = Decisions::default();
+        let mut say = |about| {
+            decisions
+                .add(Decision { at: jiff::Timestamp::UNIX_EPOCH, by: "berg".to_owned(), about })
+                .unwrap();
+            let found = marks(&both, &[], &decisions);
+            found.into_iter().find_map(|(at, mark)| mark.map(|mark| (at, mark.of())))
+        };
+        let (a, b) = (first.study(1), second.study(1));
+        assert_eq!(say(About::Keep { study: b, keep: true }), Some((a, b)));
+        assert_eq!(say(About::Pair { studies: (b, a), verdict: Some(Verdict::Different) }), None);
+        assert_eq!(say(About::Pair { studies: (a, b), verdict: None }), Some((a, b)));
+        assert_eq!(say(About::Keep { study: b, keep: false }), Some((b, a)));
+    }
+}

@@ -29,7 +29,7 @@ pub mod reading;
 pub mod saga;
 pub mod studies;
 
-pub use duplicates::{Duplicate, Identity, Matcher, Reason, Share, Tier};
+pub use duplicates::{Decisions, Duplicate, Identity, Reason, Relative, Revision, StudyAt, Tier};
 pub use exports::{ExportId, ExportKey, ExportLink, KeepExports};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
@@ -43,7 +43,10 @@ pub use objects::{
 pub use ports::{Library, Ports, Settings};
 pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
-pub use studies::{Mark, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId, WriteStudies};
+pub use studies::{
+    CompareStudies, Mark, Marked, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId,
+    WriteStudies,
+};
 
 /// The application's name, in the types and sources of its messages.
 pub const SYSTEM: &str = "search-import";

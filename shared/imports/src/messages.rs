@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use messages::{Token, messages};
 use saga::SAGA;
 use serde::{Deserialize, Serialize};
 
+use crate::duplicates::StudyAt;
 use crate::exports::ExportId;
 use crate::ids::{FileId, ProjectId, TimeoutId};
 use crate::job::Counts;
@@ -48,6 +50,8 @@ messages! {
         TakeBackFiles(TakeBackFiles) = 1,
         /// Make an export of a search's studies.
         MakeExport(MakeExport) = 1,
+        /// Compare studies anew, of which somebody has said something.
+        CompareStudies(CompareStudies) = 1,
     }
 }
 
@@ -172,7 +176,10 @@ impl ParseCommand {
     pub fn earlier_reply_token(&self) -> Option<Token> {
         match self {
             Self::StartParsing(command) => command.reply_token.clone(),
-            Self::LookForUploads(_) | Self::TakeBackFiles(_) | Self::MakeExport(_) => None,
+            Self::LookForUploads(_)
+            | Self::TakeBackFiles(_)
+            | Self::MakeExport(_)
+            | Self::CompareStudies(_) => None,
         }
     }
 }
@@ -190,6 +197,9 @@ pub struct StartParsing {
     pub position: u32,
     /// Where its bytes are.
     pub object: ObjectRef,
+    /// When the search was announced; none in what releases before sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced_at: Option<Timestamp>,
     /// The token that the reply must carry, as releases before the envelope had one look for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_token: Option<Token>,
@@ -215,6 +225,15 @@ pub struct TakeBackFiles {
     pub files: BTreeSet<FileId>,
     /// Whether the search is to be forgotten: its uploaded files go too, and readers see it no more.
     pub forget: bool,
+}
+
+/// See [`ParseCommand::CompareStudies`]. Nobody waits for an answer: whoever has asked sees the marks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompareStudies {
+    /// The review that the studies are of.
+    pub project_id: ProjectId,
+    /// The studies.
+    pub studies: Vec<StudyAt>,
 }
 
 /// See [`ParseCommand::MakeExport`]. Nobody waits for an answer: whoever has asked looks for the object.

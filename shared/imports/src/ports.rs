@@ -16,7 +16,7 @@ use crate::manifest::{ManifestLimits, UploadMetadata};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
 use crate::reading::TrackReading;
 use crate::saga::{Deadlines, SearchImport};
-use crate::studies::{ReadStudies, WriteStudies};
+use crate::studies::{CompareStudies, ReadStudies, WriteStudies};
 
 /// The uploaded files, which a function reads.
 pub const OBJECTS: Service = Service("objects");
@@ -59,6 +59,8 @@ pub struct Library {
     pub read_studies: Arc<dyn ReadStudies>,
     /// Stores them.
     pub write_studies: Arc<dyn WriteStudies>,
+    /// Finds those that are there twice.
+    pub compare_studies: Arc<dyn CompareStudies>,
     /// Reads how far a file has been read.
     pub read_progress: Arc<dyn ReadProgress>,
     /// Records how far a file has been read.
@@ -71,11 +73,18 @@ impl Library {
     /// The ports of a store that has them all.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
-        S: ReadStudies + WriteStudies + ReadProgress + ReportProgress + TrackReading + 'static,
+        S: ReadStudies
+            + WriteStudies
+            + CompareStudies
+            + ReadProgress
+            + ReportProgress
+            + TrackReading
+            + 'static,
     {
         Self {
             read_studies: store.clone(),
             write_studies: store.clone(),
+            compare_studies: store.clone(),
             read_progress: store.clone(),
             report_progress: store.clone(),
             track_reading: store.clone(),

@@ -6,7 +6,6 @@ use messages::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::duplicates::Share;
 use crate::ids::{FileId, SearchId};
 use crate::job::Counts;
 
@@ -64,8 +63,12 @@ pub enum Place {
     End {
         /// What was found in it.
         counts: Counts,
-        /// What is left of the marking of duplicates.
-        unmarked: Vec<Share>,
+        /// Up to which record its studies were compared with others; from 0.
+        #[serde(default)]
+        compared: u64,
+        /// What releases before look for, which counted that otherwise.
+        #[serde(default)]
+        unmarked: Unmarked,
     },
     /// It was refused, and nothing of it is stored. That stays so, as the answer may be on its way.
     Refused {
@@ -74,6 +77,42 @@ pub enum Place {
         /// Which of the command's replies says so.
         reply: usize,
     },
+}
+
+impl Place {
+    /// The end, before any of its studies was compared.
+    pub fn end(counts: Counts) -> Self {
+        Self::compared(counts, 0)
+    }
+
+    /// The end, when its studies were compared up to this record.
+    pub fn compared(counts: Counts, compared: u64) -> Self {
+        Self::End { counts, compared, unmarked: Unmarked }
+    }
+}
+
+/// For releases before, which marked duplicates within a search: all of that is left to be done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Share>", into = "Vec<Share>")]
+pub struct Unmarked;
+
+/// A share of what studies can have in common, of which those releases did one after the other.
+#[derive(Serialize, Deserialize)]
+struct Share {
+    divisor: u64,
+    remainder: u64,
+}
+
+impl From<Vec<Share>> for Unmarked {
+    fn from(_: Vec<Share>) -> Self {
+        Self
+    }
+}
+
+impl From<Unmarked> for Vec<Share> {
+    fn from(_: Unmarked) -> Self {
+        vec![Share { divisor: 1, remainder: 0 }]
+    }
 }
 
 /// Keeps track of the attempts at reading files.

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use messages::StoreError;
 use references::{Quarantine, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::duplicates::{Duplicate, Identity};
+use crate::duplicates::{Duplicate, Identity, Relative, Revision, StudyAt, Tier};
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
 use crate::reading::{Fenced, Place};
@@ -51,7 +52,7 @@ pub struct Study {
     pub bytes: Option<Range<u64>>,
     /// What it says.
     pub reference: Reference,
-    /// The study that it repeats, if it does. Not stored with a study, but by [`WriteStudies::mark`].
+    /// The study that it repeats, if it does. Not stored with a study, but by [`CompareStudies::mark`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
 }
@@ -80,19 +81,56 @@ pub struct ParsedFile {
     pub name: String,
     /// Where its bytes are, for as long as they are kept.
     pub object: ObjectRef,
+    /// When its search was announced; none in what releases before stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced_at: Option<Timestamp>,
+}
+
+impl ParsedFile {
+    /// Where one of its studies is.
+    pub fn study(&self, record: u64) -> StudyAt {
+        StudyAt { search_id: self.search_id, file_id: self.file_id, record }
+    }
 }
 
 /// The study to mark, and its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The search that brought the study.
-    pub search_id: SearchId,
-    /// The file that the study was in.
-    pub file_id: FileId,
-    /// The study's place among the file's records, from 1.
-    pub record: u64,
-    /// The study that it repeats, and how the two were matched.
-    pub duplicate: Duplicate,
+    /// The study.
+    pub at: StudyAt,
+    /// The study that it repeats, and how the two were matched; none when it repeats none.
+    pub duplicate: Option<Duplicate>,
+}
+
+/// How many studies of a file have which mark.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marked {
+    /// Those that are certainly there before.
+    pub certain: u64,
+    /// Those that likely are.
+    pub likely: u64,
+    /// Those of which somebody has said that they are.
+    pub said: u64,
+    /// Those that are only possibly there before: nobody takes them for duplicates.
+    pub possible: u64,
+}
+
+impl Marked {
+    /// All that are taken for duplicates.
+    pub fn duplicates(&self) -> u64 {
+        self.certain + self.likely + self.said
+    }
+
+    /// The same of several files.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            certain: self.certain + other.certain,
+            likely: self.likely + other.likely,
+            said: self.said + other.said,
+            possible: self.possible + other.possible,
+        }
+    }
 }
 
 /// Stores what was read.
@@ -135,19 +173,52 @@ pub trait WriteStudies: Send + Sync {
     /// When the store does not answer.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
-    /// Marks duplicates, at most some thousand. A mark replaces only one that is less sure, or as sure and of a later study
-    /// ([`Duplicate::rank`]); so marks may come again, in any order, and from several workers.
+    /// Lets a file be one that was never read to its end: it is no longer among those that [`ReadStudies::parsed`] lists,
+    /// and what is stored of it is there until [`WriteStudies::remove`], which is to follow.
+    ///
+    /// # Errors
+    /// When the store does not answer. It may be repeated.
+    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
+}
+
+/// Finds studies of a project by what they have in common, and marks those that are there twice.
+///
+/// Whoever changes what a project holds counts that with [`CompareStudies::revise`] once it is stored, and then looks at
+/// what has become of all studies that it may concern. A mark says by which revision it was made, and gives way only to one of
+/// a later one: whoever has the later one has seen more, however late the other one writes.
+#[async_trait]
+pub trait CompareStudies: Send + Sync {
+    /// Counts a change of what a project holds. Each call returns a greater number.
+    ///
+    /// # Errors
+    /// When the store does not answer; it may be counted.
+    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError>;
+
+    /// Studies of a project that have one of these keys, whether or not their files were read to their end; at most `limit`.
+    /// Fewer than that are all. At most some thousand keys, each once.
+    ///
+    /// # Errors
+    /// When the store does not answer, or holds something that is not a study.
+    async fn sharing(
+        &self,
+        project: ProjectId,
+        keys: &[u64],
+        limit: usize,
+    ) -> Result<Vec<Relative>, StoreError>;
+
+    /// Marks studies, at most some thousand. What a later revision has said of a study stays; a study that is not stored
+    /// gets no mark.
     ///
     /// # Errors
     /// When the store does not answer; some of them may be stored.
-    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError>;
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError>;
 }
 
 /// Which studies of a file to read, and how many at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
-    /// Only those that are marked as duplicates.
-    pub marked: bool,
+    /// Only those with a mark that is at least as sure as this.
+    pub marked: Option<Tier>,
     /// Those after this record number; 0 for the first page.
     pub after: u64,
     /// The most studies.
@@ -182,7 +253,7 @@ pub trait ReadStudies: Send + Sync {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Study>, StoreError> {
-        self.select(search, file, Selection { marked: false, after, limit, bytes: usize::MAX }).await
+        self.select(search, file, Selection { marked: None, after, limit, bytes: usize::MAX }).await
     }
 
     /// Up to `limit` quarantined records of a file in record order, after record number `after`.
@@ -226,9 +297,9 @@ pub trait ReadStudies: Send + Sync {
     /// When the store does not answer, or holds something that is not a file.
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
 
-    /// How many studies of a file are marked as duplicates.
+    /// How many studies of a file are marked.
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError>;
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError>;
 }

@@ -5,7 +5,7 @@ use mongodb::bson::{Bson, Document, doc};
 
 use crate::migrate::{OnDifference, Outcome};
 use crate::names::{collections, record};
-use crate::{entry, failures, files, history, outbox, progress, reading, studies, views};
+use crate::{duplicates, entry, failures, files, history, outbox, progress, reading, studies, views};
 
 /// An index as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +97,8 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
+        // Each study is in it some nine times: with each of its keys.
+        index(collections::STUDY, "by_key", doc! { studies::PROJECT: 1, duplicates::KEYS: 1 }, doc! {}),
         // Only marked studies are in it, and they are rare. It is read from its end, in the order of records: two indexes
         // on the same fields in the same direction would count as one.
         index(

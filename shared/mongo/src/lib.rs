@@ -25,6 +25,7 @@
 
 pub mod connect;
 mod document;
+mod duplicates;
 mod entry;
 mod failures;
 mod fault;

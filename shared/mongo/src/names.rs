@@ -17,6 +17,8 @@ pub mod collections {
     pub const QUARANTINE: &str = "pmStudyQuarantine";
     /// Files that were read to their end.
     pub const FILE: &str = "pmStudyFile";
+    /// How often what a project holds has changed: one document a project.
+    pub const PROJECT: &str = "pmProject";
     /// The attempts at reading files, and where the next one goes on. They leave by a TTL index of their own: without
     /// one a file is read from its beginning.
     pub const READING: &str = "pmStudyReading";
@@ -35,9 +37,9 @@ pub mod collections {
     pub const HISTORY: &str = "pmSearchImportHistory";
 
     /// All of them.
-    pub const ALL: [&str; 13] = [
-        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, READING, SESSION, RECORD, FAILURE, OPERATION, ACT,
-        HISTORY,
+    pub const ALL: [&str; 14] = [
+        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, PROJECT, READING, SESSION, RECORD, FAILURE, OPERATION,
+        ACT, HISTORY,
     ];
 }
 

@@ -9,13 +9,13 @@ use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
 
+use crate::Mongo;
 use crate::fault::Fault;
 use crate::files::by_id;
 use crate::names::collections;
 use crate::studies::of_file;
 use crate::transaction::{self, Step, Work};
 use crate::value::{count_field, from_bson, int, to_bson};
-use crate::{Mongo, files};
 
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
@@ -181,6 +181,18 @@ pub(crate) async fn remove(
     refused: &Place,
     doing: &str,
 ) -> Result<(), StoreError> {
+    let raised = withdraw(mongo, search, file, refused, doing).await?;
+    clear(mongo, &raised, doing).await
+}
+
+/// Raises a file's fence whatever is known of it, refuses it, and forgets that it was read.
+pub(crate) async fn withdraw(
+    mongo: &Mongo,
+    search: SearchId,
+    file: FileId,
+    refused: &Place,
+    doing: &str,
+) -> Result<Fenced, StoreError> {
     let raise = async {
         let update = doc! {
             "$inc": { FENCE: 1_i64 },
@@ -192,17 +204,28 @@ pub(crate) async fn remove(
         let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
         let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
+        // Afterwards: whoever finishes it from now on finds it refused.
+        mongo.collection(collections::FILE).delete_one(by_id(search, file)).await?;
         count_field(&stored, FENCE).map_err(Fault::Answer)
     };
     let fence = mongo.call(doing.to_owned(), raise).await?;
-    clear(mongo, &Fenced { search_id: search, file_id: file, fence }, doing).await
+    Ok(Fenced { search_id: search, file_id: file, fence })
 }
 
-/// Whether a file was refused, or removed.
-pub(crate) async fn is_refused(mongo: &Mongo, search: SearchId, file: FileId) -> Result<bool, Fault> {
+/// Within a transaction: whether a file was refused, or removed; which stays so until the transaction ends.
+pub(crate) async fn is_refused(
+    mongo: &Mongo,
+    client: &mut ClientSession,
+    search: SearchId,
+    file: FileId,
+) -> Result<bool, Fault> {
     let mut which = by_id(search, file);
+    which.insert(REFUSED, doc! { "$exists": false });
+    if touch(mongo, client, which.clone()).await? {
+        return Ok(false);
+    }
     which.insert(REFUSED, doc! { "$exists": true });
-    Ok(mongo.collection(collections::READING).find_one(which).await?.is_some())
+    Ok(mongo.collection(collections::READING).find_one(which).session(client).await?.is_some())
 }
 
 /// Removes what is stored from before the fence was raised, some at a time.
@@ -230,7 +253,6 @@ impl Work for Clearing<'_> {
             is_clear &= remove_some(mongo, client, collection, self.0).await? == 0;
         }
         if is_clear {
-            files::forget(mongo, client, self.0).await?;
             let update = doc! { "$unset": { CLEARING: "" } };
             mongo.collection(collections::READING).update_one(which, update).session(client).await?;
         }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Mark, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Selection, Study,
-    StudyId, WriteStudies,
+    Fenced, FileId, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Selection,
+    Study, StudyAt, StudyId, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -14,21 +14,22 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
+use crate::duplicates::KEYS;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::names::collections;
 use crate::transaction::{self, Step, Work};
 use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
-use crate::{Mongo, files, reading};
+use crate::{Mongo, duplicates, files, reading};
 
 const ID: &str = "_id";
 pub(crate) const SEARCH: &str = "SearchId";
 pub(crate) const FILE: &str = "FileId";
 pub(crate) const RECORD: &str = "Record";
-const PROJECT: &str = "ProjectId";
+pub(crate) const PROJECT: &str = "ProjectId";
 const LINE: &str = "Line";
 /// Where the record is in its file; there is no such field in what releases before stored.
 const BYTES: &str = "Bytes";
-const REFERENCE: &str = "Reference";
+pub(crate) const REFERENCE: &str = "Reference";
 /// The mark of a study that repeats another; there is no such field in others.
 pub(crate) const DUPLICATE: &str = "Duplicate";
 const QUARANTINE: &str = "Quarantine";
@@ -42,6 +43,7 @@ fn encode_study(study: &Study) -> Result<Document, Fault> {
         RECORD: int(study.record),
         LINE: int(study.line),
         REFERENCE: to_bson(&study.reference)?,
+        KEYS: duplicates::keys(&study.reference),
     };
     if let Some(bytes) = &study.bytes {
         document.insert(BYTES, to_bson(bytes)?);
@@ -61,13 +63,15 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
         line: count_field(stored, LINE)?,
         bytes: stored.get(BYTES).cloned().map(crate::value::from_bson).transpose()?,
         reference: serde_field(stored, REFERENCE)?,
-        duplicate: stored.get(DUPLICATE).cloned().map(crate::value::from_bson).transpose()?,
+        duplicate: duplicates::decode(search_id, stored)?,
     })
 }
 
 /// A study of which only some fields were asked for.
 fn decode_identity(stored: &Document) -> Result<Identity, String> {
-    Ok(Identity::of(count_field(stored, RECORD)?, &serde_field::<Reference>(stored, REFERENCE)?))
+    let reference = serde_field::<Reference>(stored, REFERENCE)?;
+    let is_marked = stored.contains_key(DUPLICATE);
+    Ok(Identity { is_marked, ..Identity::of(count_field(stored, RECORD)?, &reference) })
 }
 
 /// What a study is recognised by, and nothing of the rest.
@@ -75,7 +79,7 @@ fn identity_fields() -> Document {
     let of_reference = [
         "title", "authors", "year", "journal", "volume", "issue", "pages", "doi", "pmid", "abstract", "extra",
     ];
-    let mut fields = doc! { RECORD: 1 };
+    let mut fields = doc! { RECORD: 1, format!("{DUPLICATE}.record"): 1 };
     fields.extend(of_reference.map(|field| (format!("{REFERENCE}.{field}"), Bson::Int32(1))));
     fields
 }
@@ -110,6 +114,12 @@ fn encode_quarantined(record: &Quarantined) -> Result<Document, Fault> {
 fn decode_quarantined(stored: &Document) -> Result<Quarantined, String> {
     let (search_id, file_id, _) = place(stored)?;
     Ok(Quarantined { search_id, file_id, record: serde_field(stored, QUARANTINE)? })
+}
+
+/// Where a study is of which only some fields were asked for.
+pub(crate) fn at(stored: &Document) -> Result<StudyAt, String> {
+    let (search_id, file_id, record) = place(stored)?;
+    Ok(StudyAt { search_id, file_id, record })
 }
 
 fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
@@ -148,11 +158,12 @@ impl WriteStudies for Mongo {
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} of search {} was read", file.file_id, file.search_id);
-        self.call(doing, files::finish(self, file)).await
+        self.call(doing, transaction::run(self, &files::Finishing(file))).await
     }
 
-    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
-        self.call(format!("marking {} duplicates", marks.len()), files::mark(self, marks)).await
+    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let doing = format!("withdrawing file {file} of search {search}");
+        reading::withdraw(self, search, file, refused, &doing).await.map(|_| ())
     }
 }
 
@@ -230,8 +241,8 @@ impl ReadStudies for Mongo {
         file: FileId,
         Selection { marked, after, limit, bytes }: Selection,
     ) -> Result<Vec<Study>, StoreError> {
-        let shelf = if marked { &MARKED } else { &STUDIES };
-        let work = page(self, shelf, (search, file), Room { after, limit, bytes });
+        let shelf = Shelf { marked, ..STUDIES };
+        let work = page(self, &shelf, (search, file), Room { after, limit, bytes });
         self.call(format!("reading the studies of file {file} of search {search}"), work).await
     }
 
@@ -273,13 +284,9 @@ impl ReadStudies for Mongo {
             .await
     }
 
-    async fn duplicates(&self, search: SearchId, file: FileId) -> Result<u64, StoreError> {
-        let work = async {
-            let mut marked = of_file(search, file);
-            marked.insert(DUPLICATE, doc! { "$exists": true });
-            Ok(self.collection(collections::STUDY).count_documents(marked).await?)
-        };
-        self.call(format!("counting the duplicates of file {file} of search {search}"), work).await
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError> {
+        let doing = format!("counting the marks of file {file} of search {search}");
+        self.call(doing, duplicates::marked(self, search, file)).await
     }
 }
 
@@ -287,8 +294,8 @@ impl ReadStudies for Mongo {
 struct Shelf<T> {
     collection: &'static str,
     what: &'static str,
-    /// Only those that are marked as duplicates.
-    marked: bool,
+    /// Only those with a mark that is at least as sure as this.
+    marked: Option<Tier>,
     /// All of them when there are none.
     fields: fn() -> Document,
     decode: fn(&Document) -> Result<T, String>,
@@ -297,22 +304,21 @@ struct Shelf<T> {
 const STUDIES: Shelf<Study> = Shelf {
     collection: collections::STUDY,
     what: "a study",
-    marked: false,
+    marked: None,
     fields: Document::new,
     decode: decode_study,
 };
-const MARKED: Shelf<Study> = Shelf { marked: true, ..STUDIES };
 const IDENTITIES: Shelf<Identity> = Shelf {
     collection: collections::STUDY,
     what: "a study",
-    marked: false,
+    marked: None,
     fields: identity_fields,
     decode: decode_identity,
 };
 const QUARANTINED: Shelf<Quarantined> = Shelf {
     collection: collections::QUARANTINE,
     what: "a quarantined record",
-    marked: false,
+    marked: None,
     fields: Document::new,
     decode: decode_quarantined,
 };
@@ -336,8 +342,12 @@ async fn page<T>(
     }
     let mut filter = of_file(search, file);
     filter.insert(RECORD, doc! { "$gt": int(after) });
-    if shelf.marked {
+    if let Some(least) = shelf.marked {
         filter.insert(DUPLICATE, doc! { "$exists": true });
+        let less_sure = [Tier::Possible, Tier::Likely].into_iter().filter(|tier| *tier < least);
+        let less_sure = less_sure.map(|tier| to_bson(&tier)).collect::<Result<Vec<_>, _>>()?;
+        // Marks of releases before have no tier, and are certain.
+        filter.insert(format!("{DUPLICATE}.tier"), doc! { "$nin": less_sure });
     }
     let collection = mongo.collection(shelf.collection).clone_with_type::<RawDocumentBuf>();
     let find = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });

@@ -1,8 +1,8 @@
-//! What [`WriteStudies`] and [`ReadStudies`] promise.
+//! What [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`] promise.
 
 use imports::{
-    Duplicate, Fenced, FileId, Identity, Mark, Place, ReadStudies, Reason, SearchId, Selection, Study,
-    StudyId, Tier, TrackReading, WriteStudies,
+    CompareStudies, Duplicate, Fenced, FileId, Identity, Mark, Marked, Place, ProjectId, ReadStudies, Reason,
+    SearchId, Selection, Study, StudyAt, Tier, TrackReading, WriteStudies,
 };
 use messages::Host;
 use references::Reference;
@@ -16,6 +16,8 @@ pub struct Ports<'a> {
     pub read: &'a dyn ReadStudies,
     /// Writes.
     pub write: &'a dyn WriteStudies,
+    /// Compares.
+    pub compare: &'a dyn CompareStudies,
     /// Gives fences.
     pub track: &'a dyn TrackReading,
     /// Ids.
@@ -65,7 +67,11 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     quarantined_records_are_listed_in_order_and_once(ports).await?;
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
-    a_mark_replaces_only_one_that_ranks_below_it(ports).await?;
+    a_mark_gives_way_to_one_of_a_later_revision(ports).await?;
+    marks_are_counted_by_their_kind(ports).await?;
+    changes_of_a_project_are_counted(ports).await?;
+    studies_are_found_by_what_they_have_in_common(ports).await?;
+    a_file_that_is_withdrawn_is_no_longer_listed(ports).await?;
     marked_studies_are_listed_by_themselves(ports).await?;
     a_page_ends_with_the_study_that_fills_it(ports).await?;
     a_study_says_where_it_was_if_that_was_known(ports).await?;
@@ -186,58 +192,184 @@ pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -
     Ok(())
 }
 
-/// So marks may come in any order; storing a study again leaves its mark.
+/// So it does not matter who writes last; storing a study again leaves its mark.
 ///
 /// # Errors
 /// When a port fails.
-pub async fn a_mark_replaces_only_one_that_ranks_below_it(ports: &Ports<'_>) -> Checked {
-    let search = sample::partition(ports.host);
+pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> Checked {
+    let (search, earlier) = (sample::partition(ports.host), sample::partition(ports.host));
     let (first, second) = (search::file(ports.host), search::file(ports.host));
     let studies = [1, 2, 3].map(|record| search::study(search, second, record));
     let held = ports.begin_with(search, second, &studies).await?;
-    let duplicate = |file_id, position, record| {
-        let of = StudyId::of(search, file_id, record);
-        Duplicate { of, file_id, position, record, tier: Tier::Likely, reason: Reason::DoiAuthor }
+    let duplicate = |search_id, position, record| {
+        let (tier, reason) = (Tier::Likely, Reason::DoiAuthor);
+        Duplicate { search_id, file_id: first, position, record, tier, reason }
     };
-    let mark = |record, duplicate| Mark { search_id: search, file_id: second, record, duplicate };
+    let at = |record| StudyAt { search_id: search, file_id: second, record };
     let marks = async || marks(ports, search, second).await;
-    assert_eq!((marks().await?, ports.read.duplicates(search, second).await?), (vec![None; 3], 0));
+    assert_eq!(
+        (marks().await?, ports.read.marked(search, second).await?),
+        (vec![None; 3], Marked::default())
+    );
+    let (one, other) = (duplicate(search, 0, 9), duplicate(earlier, 4, 1));
     let steps = [
-        (duplicate(second, 1, 2), duplicate(second, 1, 2)),
-        (duplicate(first, 0, 9), duplicate(first, 0, 9)),
-        (duplicate(second, 1, 1), duplicate(first, 0, 9)),
-        (duplicate(first, 0, 10), duplicate(first, 0, 9)),
-        (duplicate(first, 0, 4), duplicate(first, 0, 4)),
+        (3, Some(one), Some(one)),
+        (2, Some(other), Some(one)),
+        (2, None, Some(one)),
+        (3, Some(other), Some(other)),
+        (5, None, None),
+        (4, Some(one), None),
+        (6, Some(one), Some(one)),
     ];
-    for (new, then) in steps {
-        ports.write.mark(&[mark(3, new), mark(77, new)]).await?;
-        assert_eq!(marks().await?, [None, None, Some(then)], "after {new:?}");
+    for (revision, duplicate, then) in steps {
+        let marked = [3, 77].map(|record| Mark { at: at(record), duplicate });
+        ports.compare.mark(revision, &marked).await?;
+        assert_eq!(marks().await?, [None, None, then], "after {duplicate:?} of revision {revision}");
+        let page = ports.read.identities(search, second, 2, 9).await?;
+        assert_eq!(page.iter().map(|study| study.is_marked).collect::<Vec<_>>(), [then.is_some()]);
     }
-    // The surest stands, however late the study is that it names.
-    let likely = duplicate(first, 0, 4);
-    let later = Duplicate { tier: Tier::Certain, reason: Reason::TitlePage, ..duplicate(second, 1, 1) };
-    let certain = Duplicate { tier: Tier::Certain, reason: Reason::Pmid, ..duplicate(first, 0, 5) };
-    for (new, then) in
-        [(likely, likely), (later, later), (likely, later), (certain, certain), (later, certain)]
-    {
-        ports.write.mark(&[mark(2, new)]).await?;
-        assert_eq!(marks().await?[1], Some(then), "after {new:?}");
-    }
+    // One that was never there is taken back as well.
+    ports.compare.mark(9, &[Mark { at: at(1), duplicate: None }]).await?;
+    ports.compare.mark(8, &[Mark { at: at(1), duplicate: Some(one) }]).await?;
     ports.write.store(&held, &studies, &[]).await?;
-    ports.write.mark(&[]).await?;
-    assert_eq!(marks().await?[2], Some(duplicate(first, 0, 4)));
-    let count = async |file| ports.read.duplicates(search, file).await;
-    assert_eq!((count(second).await?, count(first).await?), (2, 0));
+    ports.compare.mark(9, &[]).await?;
+    assert_eq!(marks().await?, [None, None, Some(one)]);
+    Ok(())
+}
+
+/// By how sure they are; what somebody has said counts apart.
+///
+/// # Errors
+/// When a port fails.
+pub async fn marks_are_counted_by_their_kind(ports: &Ports<'_>) -> Checked {
+    let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
+    let studies: Vec<_> = (1..=9).map(|record| search::study(search_id, file_id, record)).collect();
+    ports.begin_with(search_id, file_id, &studies).await?;
+    let kinds = [
+        (Tier::Certain, Reason::Pmid),
+        (Tier::Certain, Reason::TitlePage),
+        (Tier::Certain, Reason::Doi),
+        (Tier::Certain, Reason::Said),
+        (Tier::Likely, Reason::DoiAuthorAlike),
+        (Tier::Likely, Reason::DoiUntitled),
+        (Tier::Possible, Reason::DoiAuthor),
+    ];
+    let marks = (3..).zip(kinds).map(|(record, (tier, reason))| {
+        let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
+        Mark { at: StudyAt { search_id, file_id, record }, duplicate: Some(duplicate) }
+    });
+    ports.compare.mark(1, &marks.collect::<Vec<_>>()).await?;
+    let unmarked = Mark { at: StudyAt { search_id, file_id, record: 2 }, duplicate: None };
+    ports.compare.mark(1, &[unmarked]).await?;
+    let marked = Marked { certain: 3, likely: 2, said: 1, possible: 1 };
+    assert_eq!(ports.read.marked(search_id, file_id).await?, marked);
+    assert_eq!(ports.read.marked(search_id, search::file(ports.host)).await?, Marked::default());
+    for (least, records) in [(Tier::Possible, 3..=9), (Tier::Likely, 3..=8), (Tier::Certain, 3..=6)] {
+        let selection = Selection { marked: Some(least), after: 0, limit: 100, bytes: usize::MAX };
+        let found = ports.read.select(search_id, file_id, selection).await?;
+        assert!(found.iter().map(|study| study.record).eq(records), "at least {least}");
+    }
+    Ok(())
+}
+
+/// Whatever project it is of, and however many there are: those of another one do not count.
+///
+/// # Errors
+/// When a port fails.
+pub async fn changes_of_a_project_are_counted(ports: &Ports<'_>) -> Checked {
+    let [one, other] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
+    let first = ports.compare.revise(one).await?;
+    let second = ports.compare.revise(one).await?;
+    ports.compare.revise(other).await?;
+    assert!(first > 0 && second > first, "{first}, {second}");
+    assert_eq!(ports.compare.revise(one).await?, second + 1);
+    Ok(())
+}
+
+/// In all searches of the project and in no other project, until they are removed.
+///
+/// # Errors
+/// When a port fails.
+pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) -> Checked {
+    let (one, other) = (sample::partition(ports.host), sample::partition(ports.host));
+    let (first, second) = (search::file(ports.host), search::file(ports.host));
+    let [project, foreign] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
+    let study = |project_id, search_id, file_id, record, doi: &str| {
+        let study = search::study(search_id, file_id, record);
+        let doi = Some(format!("10.1000/{doi}"));
+        Study { project_id, reference: Reference { doi, title: String::new(), ..study.reference }, ..study }
+    };
+    let keys = |doi: &str| Identity::of(1, &study(project, one, first, 1, doi).reference).fields.keys();
+    let doi = |doi: &str| keys(doi)[0];
+    assert_eq!((keys("a").len(), keys("b").len()), (1, 1), "the test needs one key a study");
+    let of_first = [(1, "a"), (2, "b"), (7, "a")].map(|(n, doi)| study(project, one, first, n, doi));
+    ports.begin_with(one, first, &of_first).await?;
+    let held = ports.begin_with(other, second, &[study(project, other, second, 5, "a")]).await?;
+    ports.begin_with(one, search::file(ports.host), &[]).await?;
+    let elsewhere = search::file(ports.host);
+    ports.begin_with(other, elsewhere, &[study(foreign, other, elsewhere, 1, "a")]).await?;
+    let at = |search_id, file_id, record| StudyAt { search_id, file_id, record };
+    let sharing = async |dois: &[&str], limit| {
+        let mut keys: Vec<u64> = dois.iter().map(|name| doi(name)).collect();
+        keys.sort_unstable();
+        let mut found = ports.compare.sharing(project, &keys, limit).await?;
+        found.sort_unstable();
+        let name = |key| dois.iter().copied().find(|name| doi(name) == key).unwrap_or("none");
+        let mut found: Vec<_> =
+            found.into_iter().map(|found| (name(found.key).to_owned(), found.at)).collect();
+        found.sort_unstable();
+        Ok::<_, messages::StoreError>(found)
+    };
+    let named = |name: &str, at| (name.to_owned(), at);
+    let mut all_a =
+        vec![named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("a", at(other, second, 5))];
+    all_a.sort_unstable();
+    assert_eq!(sharing(&["a"], 10).await?, all_a);
+    assert_eq!(sharing(&["b", "c"], 10).await?, [named("b", at(one, first, 2))]);
+    assert_eq!(sharing(&[], 10).await?, []);
+    // The first that were stored.
+    assert_eq!(
+        sharing(&["a", "b"], 2).await?,
+        [named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("b", at(one, first, 2)),]
+    );
+    ports.write.discard(&held, None).await?;
+    assert_eq!(sharing(&["a"], 10).await?, [named("a", at(one, first, 1)), named("a", at(one, first, 7))]);
+    ports.write.remove(one, first, &search::refused()).await?;
+    assert_eq!(sharing(&["a", "b"], 10).await?, []);
+    Ok(())
+}
+
+/// What is stored of it stays until it is removed, and it is never read again.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let studies = [search::study(search, file, 1)];
+    let held = ports.begin_with(search, file, &studies).await?;
+    let parsed = search::parsed(search, file, 0);
+    ports.write.finish(&parsed).await?;
+    let refused = search::refused();
+    for _ in 0..2 {
+        ports.write.withdraw(search, file, &refused).await?;
+        assert_eq!(ports.read.parsed(search).await?, []);
+        assert_eq!(ports.read.studies(search, file, 0, 10).await?, studies);
+    }
+    overtaken(&ports.write.store(&held, &studies, &[]).await);
+    ports.write.finish(&parsed).await?;
+    assert_eq!(ports.read.parsed(search).await?, []);
+    ports.write.remove(search, file, &refused).await?;
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
+    assert_eq!(ports.track.begin(search, file, READER).await?.place, Some(refused));
     Ok(())
 }
 
 /// Which of a file's studies are marked, each mark with the first study of the file as its original.
 async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> Checked {
-    let of = StudyId::of(search_id, file_id, 1);
     let (tier, reason) = (Tier::Certain, Reason::Pmid);
-    let duplicate = Duplicate { of, file_id, position: 0, record: 1, tier, reason };
-    let mark = |record: &u64| Mark { search_id, file_id, record: *record, duplicate };
-    Ok(ports.write.mark(&records.iter().map(mark).collect::<Vec<_>>()).await?)
+    let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
+    let mark = |record: &u64| Mark { at: StudyAt { search_id, file_id, record: *record }, duplicate };
+    Ok(ports.compare.mark(1, &records.iter().map(mark).collect::<Vec<_>>()).await?)
 }
 
 /// In pages, in the order of records whatever the order of marking, with their marks; no other file's are among them.
@@ -251,7 +383,7 @@ pub async fn marked_studies_are_listed_by_themselves(ports: &Ports<'_>) -> Check
     ports.begin_with(search, file, &studies(file)).await?;
     ports.begin_with(search, other, &studies(other)).await?;
     let page = async |after, limit| {
-        let selection = Selection { marked: true, after, limit, bytes: usize::MAX };
+        let selection = Selection { marked: Some(Tier::Likely), after, limit, bytes: usize::MAX };
         let found = ports.read.select(search, file, selection).await?;
         Ok::<_, messages::StoreError>(found.iter().map(|study| study.record).collect::<Vec<_>>())
     };
@@ -263,7 +395,7 @@ pub async fn marked_studies_are_listed_by_themselves(ports: &Ports<'_>) -> Check
     {
         assert_eq!(page(after, limit).await?, records, "{limit} after {after}");
     }
-    let selection = Selection { marked: true, after: 9, limit: 1, bytes: usize::MAX };
+    let selection = Selection { marked: Some(Tier::Likely), after: 9, limit: 1, bytes: usize::MAX };
     let marked = ports.read.select(search, file, selection).await?;
     assert_eq!(marked, ports.read.studies(search, file, 16, 1).await?, "with all that they say");
     Ok(())
@@ -283,12 +415,12 @@ pub async fn a_page_ends_with_the_study_that_fills_it(ports: &Ports<'_>) -> Chec
     ports.begin_with(search, file, &(1..=9).map(long).collect::<Vec<_>>()).await?;
     mark_some(ports, search, file, &[2, 3, 4, 5]).await?;
     for (marked, after, bytes, count) in [
-        (false, 0, usize::MAX, 9),
-        (false, 0, 25_000, 3),
-        (false, 7, 25_000, 2),
-        (false, 0, 1, 1),
-        (true, 0, 15_000, 2),
-        (true, 4, 15_000, 1),
+        (None, 0, usize::MAX, 9),
+        (None, 0, 25_000, 3),
+        (None, 7, 25_000, 2),
+        (None, 0, 1, 1),
+        (Some(Tier::Likely), 0, 15_000, 2),
+        (Some(Tier::Certain), 4, 15_000, 1),
     ] {
         let selection = Selection { marked, after, limit: 100, bytes };
         assert_eq!(ports.read.select(search, file, selection).await?.len(), count, "{selection:?}");
@@ -360,7 +492,7 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
     let unread = [search::quarantined(search, file, 2)];
     overtaken(&ports.write.store(&old, &[search::study(search, file, 1)], &unread).await);
     overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
-    overtaken(&ports.track.reach(&old, &sample::search::end(Vec::new())).await);
+    overtaken(&ports.track.reach(&old, &sample::search::end(0)).await);
     ports.write.store(&new, &[search::study(search, file, 1)], &[]).await?;
     overtaken(&ports.write.discard(&old, None).await);
     ports.track.pause(&old).await?;
@@ -378,7 +510,7 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
 pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    let end = sample::search::end(Vec::new());
+    let end = sample::search::end(0);
     ports.track.reach(&held, &end).await?;
     overtaken(&ports.write.discard(&held, None).await);
     let reading = ports.track.begin(search, file, READER + 1).await?;
@@ -443,7 +575,7 @@ async fn read_so_far(
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     ports.write.store(&held, &[], &[search::quarantined(search, file, 2)]).await?;
     if how_far == 2 {
-        ports.track.reach(&held, &sample::search::end(Vec::new())).await?;
+        ports.track.reach(&held, &sample::search::end(0)).await?;
         ports.write.finish(&search::parsed(search, file, 0)).await?;
     }
     Ok(Some(held))

@@ -150,7 +150,7 @@ async fn whoever_is_no_operator_sees_and_does_nothing() {
     given_up(&world, "one").await;
     gather(&world).await;
     let api = |operator: Option<Operator>| {
-        let whoever = Whoever { caller: Caller::Everywhere, operator };
+        let whoever = Whoever { operator, ..Caller::Everywhere.into() };
         router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| whoever.clone())
     };
     let nobody = api(None);

@@ -127,7 +127,7 @@ async fn metrics_are_what_the_report_says() {
 #[tokio::test]
 async fn the_report_is_for_operators_and_metrics_are_for_hosts_that_stay() {
     let world = World::new();
-    let reader = || Whoever { caller: Caller::Everywhere, operator: None };
+    let reader = || Whoever { operator: None, ..Caller::Everywhere.into() };
     let function = || world.functions.start_upload.clone();
     let of_readers = router_for(function(), Answers::Streamed, move |_| reader());
     for (path, status) in [("/health", 200), ("/admin/health", 403), ("/metrics", 403)] {

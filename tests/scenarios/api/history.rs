@@ -87,7 +87,7 @@ async fn an_operator_reads_the_history_of_a_search_of_any_project() {
     let (world, announced, path) = super::imported().await;
     let (items, _) = all(&api(&world), &format!("{path}/history")).await;
     let operator =
-        Whoever { caller: Caller::In([].into()), operator: Some(Operator { name: "ada".to_owned() }) };
+        Whoever { operator: Some(Operator { name: "ada".to_owned() }), ..Caller::In([].into()).into() };
     let function = world.functions.start_upload.clone();
     let operators = router_for(function, Answers::Streamed, move |_| operator.clone());
     let theirs = format!("/admin/searches/{}/history", announced.search_id);

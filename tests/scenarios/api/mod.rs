@@ -128,7 +128,7 @@ async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, c
         size_bytes: u64::MAX,
     };
     let name = "none.ris".to_owned();
-    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object };
+    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object, announced_at: None };
     world.store().finish(&file).await.unwrap();
     let counts = Counts { records: count, studies: count, encoding: "UTF-8".to_owned(), ..Counts::default() };
     let file = JobFile {

@@ -81,7 +81,10 @@ fn replies(message: &Message) -> Vec<Message> {
             return vec![reply(message, &SearchEvent::UploadsFound(found))];
         }
         // Nobody is answered.
-        Ok(ParseCommand::TakeBackFiles(_) | ParseCommand::MakeExport(_)) | Err(_) => return Vec::new(),
+        Ok(
+            ParseCommand::TakeBackFiles(_) | ParseCommand::MakeExport(_) | ParseCommand::CompareStudies(_),
+        )
+        | Err(_) => return Vec::new(),
     };
     let counts = Counts {
         format: "RIS".into(),

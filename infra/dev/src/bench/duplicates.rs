@@ -1,13 +1,21 @@
-//! How much memory the marking of duplicates takes, and how long it looks.
+//! How much memory the marking of duplicates takes, and how long.
 //!
-//! The studies are made up page by page, as `parse-references` reads them from the database, and shown to a matcher for
-//! each share; those that it finds are made up once more, and compared. So what is measured is the matching, without a
-//! database.
+//! The studies are made up and stored in a database of its own, as `parse-references` stores them; then the file counts as
+//! read, and they are compared and marked, as it does that.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use imports::{Identity, Matcher, Share};
-use references::Reference;
+use backend::SystemHost;
+use embedded::Store;
+use functions::parse_references::Duplicates;
+use imports::messages::ObjectRef;
+use imports::{
+    Fenced, FileId, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyAt, TrackReading, WriteStudies,
+};
+use messages::Host;
+use references::{READER_VERSION, Reference};
 use serde::Serialize;
 
 use super::memory;
@@ -15,8 +23,8 @@ use super::memory;
 /// The most memory that marking may add to a function, whatever the number of studies, in MiB.
 pub const PEAK_BOUND: f64 = 60.0;
 
-/// How many studies are looked at together.
-const PAGE: usize = 1_000;
+/// How many studies are stored together.
+const BATCH: u64 = 1_000;
 
 /// One study in this many repeats an earlier one.
 const REPEATED: u64 = 10;
@@ -28,11 +36,11 @@ pub struct Report {
     pub studies: u64,
     /// How many repeat an earlier one.
     pub marked: u64,
-    /// How often all of them were looked at.
-    pub passes: u32,
-    /// The time that making them up, folding and matching took.
-    pub seconds: f64,
-    /// The most memory that was added meanwhile, in MiB; none where the system does not tell.
+    /// The time that storing them took.
+    pub storing_s: f64,
+    /// The time that comparing and marking them took.
+    pub marking_s: f64,
+    /// The most memory that was added by marking, in MiB; none where the system does not tell.
     pub added_mib: Option<f64>,
 }
 
@@ -43,40 +51,69 @@ impl Report {
     }
 }
 
-/// Marks the duplicates among so many studies.
-pub fn measure(studies: u64) -> Report {
-    // What a share gives up is found once more in another one.
-    let mut marks: Vec<bool> = (0..studies).map(|_| false).collect();
+/// Marks the duplicates among so many studies, in a data directory below `dir`.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
+    let folder = tempfile::tempdir_in(dir)?;
+    let host = Arc::new(SystemHost);
+    let store = Arc::new(Store::open(
+        folder.path(),
+        host.clone(),
+        embedded::Settings::new(&imports::queues::QUEUES),
+    )?);
+    let id = || host.fresh_id();
+    let (project, search_id, file_id) =
+        (ProjectId::from_uuid(id()), SearchId::from_uuid(id()), FileId::from_uuid(id()));
+    let fence = store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    let held = Fenced { search_id, file_id, fence };
+    let mut storing = Duration::ZERO;
+    for first in (0..studies).step_by(BATCH as usize) {
+        let batch: Vec<Study> = (first..studies.min(first + BATCH))
+            .map(|n| {
+                let at = StudyAt { search_id, file_id, record: n + 1 };
+                let reference = reference(n);
+                Study {
+                    id: at.id(),
+                    project_id: project,
+                    search_id,
+                    file_id,
+                    record: at.record,
+                    line: at.record,
+                    bytes: None,
+                    reference,
+                    duplicate: None,
+                }
+            })
+            .collect();
+        let began = Instant::now();
+        store.store(&held, &batch, &[]).await?;
+        storing += began.elapsed();
+    }
+    let object =
+        ObjectRef { bucket: "uploads".to_owned(), key: "made up".to_owned(), version: None, size_bytes: 1 };
+    let name = "made up".to_owned();
+    let announced_at = Some(host.now());
+    store.finish(&ParsedFile { search_id, file_id, position: 0, name, object, announced_at }).await?;
     memory::reset_peak();
     let before = memory::resident_mib();
-    let (mut passes, mut took) = (0, Duration::ZERO);
-    let mut left = vec![Share::ALL];
-    while let Some(share) = left.pop() {
-        let mut matcher = Matcher::of(share);
-        passes += 1;
-        for (page, marks) in marks.chunks_mut(PAGE).enumerate() {
-            let began = Instant::now();
-            let studies: Vec<Identity> = (0..marks.len()).map(|n| study((page * PAGE + n) as u64)).collect();
-            for (mark, study_here) in marks.iter_mut().zip(&studies) {
-                let earlier = matcher.look(0, study_here);
-                *mark |=
-                    earlier.iter().any(|(_, record)| study_here.repeats(&study(record - 1).fields).is_some());
-            }
-            left.extend(matcher.confine());
-            took += began.elapsed();
-        }
-    }
+    let duplicates = Duplicates { stored: store.clone(), compare: store.clone(), records: store.clone() };
+    let began = Instant::now();
+    duplicates.grown(project, (search_id, file_id), 0, || false).await?;
+    let marking = began.elapsed();
     let added_mib = memory::peak_mib().zip(before).map(|(peak, before)| peak - before);
-    let marked = marks.into_iter().filter(|mark| *mark).count() as u64;
-    Report { studies, marked, passes, seconds: took.as_secs_f64(), added_mib }
+    let marked = store.marked(search_id, file_id).await?.duplicates();
+    let (storing_s, marking_s) = (storing.as_secs_f64(), marking.as_secs_f64());
+    Ok(Report { studies, marked, storing_s, marking_s, added_mib })
 }
 
 /// Every tenth is the one before, as another database has it.
-fn study(n: u64) -> Identity {
+fn reference(n: u64) -> Reference {
     let is_repeated = n % REPEATED == REPEATED - 1;
     let work = if is_repeated { n - 1 } else { n };
     let text = |text: String| Some(text);
-    let reference = Reference {
+    Reference {
         title: format!(
             "Effects of intervention {work} on the outcomes of adults: a randomised controlled trial"
         ),
@@ -93,21 +130,20 @@ fn study(n: u64) -> Identity {
         pmid: text(format!("{}", 30_000_000 + work)),
         r#abstract: text(format!("Intervention {work} was given to adults. ").repeat(20)),
         ..Reference::default()
-    };
-    Identity::of(n + 1, &reference)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_repetition_is_to_be_found_within_the_bound() {
-        let report = measure(5_000);
-        assert_eq!((report.marked, report.passes), (500, 1));
+    #[tokio::test]
+    async fn each_repetition_is_to_be_found_within_the_bound() {
+        let report = measure(&std::env::temp_dir(), 1_000).await.unwrap();
+        assert_eq!(report.marked, 100);
         let report = Report { added_mib: Some(60.0), ..report };
         assert!(report.holds());
-        assert!(!Report { marked: 499, ..report.clone() }.holds());
+        assert!(!Report { marked: 99, ..report.clone() }.holds());
         assert!(!Report { added_mib: Some(60.1), ..report }.holds());
     }
 }

@@ -1,8 +1,8 @@
 //! How much of the disk records take: bounded by what they say, however little that is.
 
 use imports::{
-    Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyId, Tier, TrackReading,
-    WriteStudies,
+    CompareStudies, Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyAt, Tier,
+    TrackReading, WriteStudies,
 };
 use references::{Quarantine, READER_VERSION, Reference};
 use testing::sample;
@@ -60,12 +60,12 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     }
     let plain = before.since(&depot)?;
     assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
-    let of = StudyId::of(search, file, 1);
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
-    let duplicate = Duplicate { of, file_id: file, position: 0, record: 1, tier, reason };
-    let mark = |study: &Study| Mark { search_id: search, file_id: file, record: study.record, duplicate };
+    let duplicate = Duplicate { search_id: search, file_id: file, position: 0, record: 1, tier, reason };
+    let at = |study: &Study| StudyAt { search_id: search, file_id: file, record: study.record };
+    let mark = |study: &Study| Mark { at: at(study), duplicate: Some(duplicate) };
     for batch in studies[1..].chunks(BATCH) {
-        depot.store.mark(&batch.iter().map(mark).collect::<Vec<_>>()).await?;
+        depot.store.mark(1, &batch.iter().map(mark).collect::<Vec<_>>()).await?;
     }
     let marked = before.since(&depot)?;
     assert!(marked <= MOST_OF_A_DUPLICATE, "{marked} bytes for each duplicate");

@@ -80,6 +80,7 @@ async fn studies() -> Tested {
     testing::studies::all(&testing::studies::Ports {
         read: &store,
         write: &store,
+        compare: &store,
         track: &store,
         host: &*host,
     })

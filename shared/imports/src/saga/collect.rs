@@ -343,6 +343,7 @@ fn parse(moment: &Moment<'_>, import: Import) -> Advance<State> {
             file_name: file.name.clone().unwrap_or_else(|| file_id.to_string()),
             position,
             object: file.object.clone()?,
+            announced_at: Some(import.created_at),
             reply_token: None,
         }))
     });

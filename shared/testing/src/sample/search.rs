@@ -2,7 +2,7 @@
 
 use imports::messages::ObjectRef;
 use imports::{
-    Counts, FileId, Job, JobState, ParsedFile, Place, ProjectId, Quarantined, SearchId, Share, Study, StudyId,
+    Counts, FileId, Job, JobState, ParsedFile, Place, ProjectId, Quarantined, SearchId, Study, StudyId,
 };
 use messages::Host;
 use references::{Quarantine, Reference};
@@ -58,8 +58,8 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
     Quarantined { search_id, file_id, record }
 }
 
-/// The end of a file of three records, one of them unreadable.
-pub fn end(unmarked: Vec<Share>) -> Place {
+/// The end of a file of three records, one of them unreadable, when its studies were compared up to a record.
+pub fn end(compared: u64) -> Place {
     let counts = Counts {
         format: "RIS".to_owned(),
         format_certainty: "certain".to_owned(),
@@ -69,7 +69,12 @@ pub fn end(unmarked: Vec<Share>) -> Place {
         studies: 2,
         quarantined: 1,
     };
-    Place::End { counts, unmarked }
+    Place::compared(counts, compared)
+}
+
+/// What becomes of a file that is refused.
+pub fn refused() -> Place {
+    Place::Refused { reason: "no title".to_owned(), reply: 2 }
 }
 
 /// A file that was read to its end.
@@ -81,5 +86,6 @@ pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile
         version: Some("v1".to_owned()),
         size_bytes: 100,
     };
-    ParsedFile { search_id, file_id, position, name, object }
+    let announced_at = jiff::Timestamp::from_second(1_770_000_000).ok();
+    ParsedFile { search_id, file_id, position, name, object, announced_at }
 }

@@ -50,6 +50,7 @@ const NO_METADATA: &str = "the upload's metadata has no";
 
 /// What is to be met besides faults at calls.
 const CANCELLED: &str = "a search is cancelled while its files are being read";
+const LATE_MARK: &str = "a mark comes after one that has seen more";
 const OVERTAKEN: &str = "a write is refused since what was read of its file was taken back";
 const BEGUN_ANEW: &str = "a file is begun anew by another reader";
 const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
@@ -123,6 +124,7 @@ impl Workload for Searches {
     fn situations(&self) -> &'static [&'static str] {
         &[
             CANCELLED,
+            LATE_MARK,
             OVERTAKEN,
             BEGUN_ANEW,
             STREAM_BREAKS,
@@ -144,6 +146,7 @@ impl Workload for Searches {
             (ports::PLACE_WITHOUT_STUDIES, &Mode::ALL),
             (ports::READER_VERSION_IGNORED, &Mode::ALL),
             (ports::NO_FENCES, &Mode::ALL),
+            (ports::LAST_MARK_WINS, &Mode::ALL),
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),
@@ -246,7 +249,12 @@ impl Workload for Searches {
             Ok(ParseCommand::TakeBackFiles(command)) => {
                 scene.given_up.extend(command.files.into_iter().map(|file| (message.partition, file)));
             }
-            Ok(ParseCommand::LookForUploads(_) | ParseCommand::MakeExport(_)) | Err(_) => {}
+            Ok(
+                ParseCommand::LookForUploads(_)
+                | ParseCommand::MakeExport(_)
+                | ParseCommand::CompareStudies(_),
+            )
+            | Err(_) => {}
         }
     }
 

@@ -8,7 +8,10 @@ use std::time::Duration;
 use functions::start_upload::NewSearch;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
-use imports::{Duplicate, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, SearchId, Study};
+use imports::{
+    Duplicate, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, Revision, SearchId, Study,
+    StudyAt,
+};
 use jiff::Timestamp;
 use messages::MessageId;
 use simulation::Scene;
@@ -126,8 +129,12 @@ pub struct Outside {
     pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
     /// What the studies of each file are recognised by.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
-    /// The marks of studies.
-    pub marks: BTreeMap<(SearchId, FileId, u64), Duplicate>,
+    /// Which studies have which keys, those that are gone among them.
+    pub keyed: BTreeSet<(u64, StudyAt)>,
+    /// How often what the project holds has changed.
+    pub revision: Revision,
+    /// The marks of studies, and by which revision.
+    pub marks: BTreeMap<StudyAt, (Revision, Option<Duplicate>)>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// The attempts at each file, and the version of the reader that was at work last.
@@ -180,10 +187,9 @@ impl Outside {
         }
         *reader = 0;
         if let Some(studies) = self.studies.remove(&(search, file)) {
-            let shifted = studies
-                .into_iter()
-                .map(|(record, study)| (record + 1, Identity { record: record + 1, ..study }));
-            self.studies.insert((search, file), shifted.collect());
+            for (record, study) in studies {
+                self.keep((search, file), Identity { record: record + 1, ..study });
+            }
         }
     }
 
@@ -206,14 +212,38 @@ impl Outside {
         Some(self.studies.remove(&key).map_or(0, |studies| studies.len()))
     }
 
-    /// Takes back everything of a file for good; returns how many studies that was.
-    pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: Place) -> usize {
+    /// Stores what a study is recognised by, unless it is there.
+    fn keep(&mut self, (search_id, file_id): (SearchId, FileId), study: Identity) {
+        let at = StudyAt { search_id, file_id, record: study.record };
+        self.keyed.extend(study.fields.keys().into_iter().map(|key| (key, at)));
+        self.studies.entry((search_id, file_id)).or_default().entry(study.record).or_insert(study);
+    }
+
+    /// A study as it is recognised.
+    pub fn study(&self, at: StudyAt) -> Option<&Identity> {
+        self.studies.get(&(at.search_id, at.file_id))?.get(&at.record)
+    }
+
+    /// A study as it is read: with whether it has a mark.
+    pub(super) fn with_mark(&self, search_id: SearchId, file_id: FileId, study: &Identity) -> Identity {
+        let at = StudyAt { search_id, file_id, record: study.record };
+        let is_marked = self.marks.get(&at).is_some_and(|(_, mark)| mark.is_some());
+        Identity { is_marked, ..study.clone() }
+    }
+
+    /// Lets a file be one that was never read; what is stored of it stays.
+    pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: Place) {
         let new = || (Reading::default(), references::READER_VERSION);
         let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
         reading.fence += 1;
         reading.place = Some(refused);
-        self.held.remove(&(search, file));
         self.files.remove(&(search, file));
+    }
+
+    /// Takes back everything of a file for good; returns how many studies that was.
+    pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: Place) -> usize {
+        self.withdraw(search, file, refused);
+        self.held.remove(&(search, file));
         self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
     }
 
@@ -229,16 +259,15 @@ impl Outside {
             self.put_back(first.search_id, first.file_id);
         }
         for study in studies {
-            let (file, record) = ((study.search_id, study.file_id), study.record);
-            let known = self.studies.entry(file).or_default();
-            known.entry(record).or_insert_with(|| Identity::of(record, &study.reference));
+            let file = (study.search_id, study.file_id);
+            self.keep(file, Identity::of(study.record, &study.reference));
         }
     }
 
     /// Stores the study that a defect has held back.
     pub(super) fn put_back(&mut self, search: SearchId, file: FileId) {
-        if let Some((record, study)) = self.held.remove(&(search, file)) {
-            self.studies.entry((search, file)).or_default().insert(record, study);
+        if let Some((_, study)) = self.held.remove(&(search, file)) {
+            self.keep((search, file), study);
         }
     }
 

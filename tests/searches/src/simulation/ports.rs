@@ -10,9 +10,10 @@ use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, ObjectFacts, ParsedFile,
-    Place, PresignUpload, PresignedPost, Progress, Quarantined, ReadObject, ReadProgress, ReadStudies,
-    Reading, ReportProgress, SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
+    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, Marked,
+    ObjectFacts, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
+    ReadObject, ReadProgress, ReadStudies, Reading, Relative, ReportProgress, Revision, SearchId, Selection,
+    Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -21,7 +22,8 @@ use simulation::{Access, Call, Scene};
 
 use super::outside::{Outside, Quality};
 use super::{
-    BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON, STREAM_BREAKS,
+    BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON,
+    STREAM_BREAKS,
 };
 
 /// Looking an object up.
@@ -51,8 +53,13 @@ const READING_PAUSE: Call = Call::own(10, "reading.pause");
 /// Removing a file of a search that was cancelled.
 const STUDIES_REMOVE: Call = Call::own(11, "studies.remove").late().rare();
 
+/// Letting a file be one that was never read.
+const STUDIES_WITHDRAW: Call = Call::own(12, "studies.withdraw").late().rare();
+/// Counting a change of what the project holds.
+const STUDIES_REVISE: Call = Call::own(13, "studies.revise");
+
 /// All of them.
-pub(super) static CALLS: [Call; 12] = [
+pub(super) static CALLS: [Call; 14] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -65,6 +72,8 @@ pub(super) static CALLS: [Call; 12] = [
     READING_REACH,
     READING_PAUSE,
     STUDIES_REMOVE,
+    STUDIES_WITHDRAW,
+    STUDIES_REVISE,
 ];
 
 /// A place is remembered without what was read before it being stored.
@@ -74,6 +83,9 @@ pub(super) const READER_VERSION_IGNORED: &str = "a changed reader goes on by the
 
 /// Whoever read a file stores what was read, whatever became of the file meanwhile.
 pub(super) const NO_FENCES: &str = "studies are stored under any fence";
+
+/// Whoever marks last is believed, whatever it has seen.
+pub(super) const LAST_MARK_WINS: &str = "the last mark wins, of whichever revision";
 
 /// An attempt that got nowhere because a store was away counts as one that crashed.
 pub(super) const FAILURES_ARE_CRASHES: &str = "failures of stores count as crashes";
@@ -348,13 +360,53 @@ impl WriteStudies for Own {
         self.0.call(STUDIES_FINISH, finish).await
     }
 
-    async fn mark(&self, marks: &[Mark]) -> Result<(), StoreError> {
+    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+        let refused = refused.clone();
+        let withdraw = move |scene: &mut Scene<'_, Outside>| {
+            scene.withdraw(search, file, refused);
+            scene.note(|| format!("studies.withdraw file {} of {}", short(&file), short(&search)));
+        };
+        self.0.call(STUDIES_WITHDRAW, withdraw).await
+    }
+}
+
+#[async_trait]
+impl CompareStudies for Own {
+    /// There is one project.
+    async fn revise(&self, _: ProjectId) -> Result<Revision, StoreError> {
+        let revise = |scene: &mut Scene<'_, Outside>| {
+            scene.revision += 1;
+            scene.revision
+        };
+        self.0.call(STUDIES_REVISE, revise).await
+    }
+
+    async fn sharing(&self, _: ProjectId, keys: &[u64], limit: usize) -> Result<Vec<Relative>, StoreError> {
+        let keys = keys.to_vec();
+        let find = move |scene: &mut Scene<'_, Outside>| {
+            let mut found = Vec::new();
+            for key in keys {
+                let of_key = scene.keyed.iter().skip_while(|(known, _)| *known < key);
+                let of_key = of_key.take_while(|(known, _)| *known == key).map(|(_, at)| *at);
+                let there = of_key.filter(|at| scene.study(*at).is_some()).take(limit);
+                found.extend(there.map(|at| Relative { key, at }));
+            }
+            found
+        };
+        self.0.call(STUDIES_READ, find).await
+    }
+
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
         let marks = marks.to_vec();
+        let last_wins = self.0.has(LAST_MARK_WINS);
         let mark = move |scene: &mut Scene<'_, Outside>| {
-            for Mark { search_id, file_id, record, duplicate } in marks {
-                let mark = scene.marks.entry((search_id, file_id, record)).or_insert(duplicate);
-                if duplicate.rank() < mark.rank() {
-                    *mark = duplicate;
+            for Mark { at, duplicate } in marks {
+                let is_later = scene.marks.get(&at).is_some_and(|(by, _)| *by > revision);
+                if is_later {
+                    scene.meet(LATE_MARK);
+                }
+                if scene.study(at).is_some() && (!is_later || last_wins) {
+                    scene.marks.insert(at, (revision, duplicate));
                 }
             }
         };
@@ -389,7 +441,8 @@ impl ReadStudies for Own {
     ) -> Result<Vec<Identity>, StoreError> {
         let read = move |scene: &mut Scene<'_, Outside>| {
             let Some(known) = scene.studies.get(&(search, file)) else { return Vec::new() };
-            known.range(after + 1..).map(|(_, study)| study.clone()).take(limit).collect()
+            let page = known.range(after + 1..).map(|(_, study)| study).take(limit);
+            page.map(|study| scene.with_mark(search, file, study)).collect()
         };
         self.0.call(STUDIES_READ, read).await
     }
@@ -403,7 +456,8 @@ impl ReadStudies for Own {
         let records = records.to_vec();
         let read = move |scene: &mut Scene<'_, Outside>| {
             let known = scene.studies.get(&(search, file));
-            records.iter().filter_map(|record| known?.get(record).cloned()).collect()
+            let found = records.iter().filter_map(|record| known?.get(record));
+            found.map(|study| scene.with_mark(search, file, study)).collect()
         };
         self.0.call(STUDIES_READ, read).await
     }
@@ -412,7 +466,7 @@ impl ReadStudies for Own {
         self.0.call(STUDIES_READ, move |scene| scene.files_of(search)).await
     }
 
-    async fn duplicates(&self, _: SearchId, _: FileId) -> Result<u64, StoreError> {
-        Ok(0)
+    async fn marked(&self, _: SearchId, _: FileId) -> Result<Marked, StoreError> {
+        Ok(Marked::default())
     }
 }

@@ -1,12 +1,13 @@
 //! What must hold of searches when everything has come to rest.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use functions::parse_references::MOST_OF_A_KEY;
 use functions::start_upload::NewSearch;
+use imports::duplicates::{Compared, Edge, marks};
 use imports::saga::{CANCELLED, Ended, State};
 use imports::{
-    Duplicate, FileId, ImportEvent, Job, Outcome, ParseCommand, ParsedFile, SearchEvent, SearchId,
+    Decisions, FileId, ImportEvent, Job, Outcome, ParseCommand, ParsedFile, SearchEvent, SearchId, StudyAt,
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
@@ -36,12 +37,11 @@ pub(super) fn check(rest: &AtRest<'_>) -> Checked {
         told_of_key(rest, *search)?;
         if let Some(state) = rest.state(*search) {
             outcome(rest, *search, state, truth)?;
-            duplicates(rest, *search)?;
             told(rest, *search)?;
             shown(rest, *search, state)?;
         }
     }
-    Ok(())
+    duplicates(rest)
 }
 
 fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
@@ -254,26 +254,41 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
     Ok(())
 }
 
-/// Whatever the order in which its files were read, a search has the marks that all of them together give.
-fn duplicates(rest: &AtRest<'_>, search: SearchId) -> Checked {
-    // A command that was given up may have got no further than to what it marks by.
-    if rest.given_up.iter().any(|(of, _)| *of == search) {
+/// Whatever the order in which files were read and taken back, the studies have the marks that all of them together give.
+fn duplicates(rest: &AtRest<'_>) -> Checked {
+    // A command that was given up may have got no further than to what others compare with.
+    if !rest.given_up.is_empty() {
         return Ok(());
     }
-    let files = rest.files_of(search);
-    let of_file = |file: &ParsedFile| rest.studies.get(&(search, file.file_id)).into_iter().flatten();
-    let all: Vec<_> = files.iter().flat_map(|file| of_file(file).map(move |study| (file, study))).collect();
-    for (place, (file, (record, study))) in all.iter().enumerate() {
-        let earlier = all[..place].iter().filter_map(|(file, (record, earlier))| {
-            let (tier, _) = study.repeats(&earlier.fields)?;
-            Some((Reverse(tier), file.position, **record))
-        });
-        let (expected, mark) = (earlier.min(), rest.marks.get(&(search, file.file_id, **record)));
-        let found = mark.map(Duplicate::rank);
+    let is_there =
+        |at: &StudyAt| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
+    let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
+    let mut having: BTreeMap<u64, usize> = BTreeMap::new();
+    keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
+    if having.values().any(|having| *having > MOST_OF_A_KEY) {
+        // Of more than these some are not looked at.
+        return Ok(());
+    }
+    let of_file = |file: &ParsedFile| rest.studies.get(&(file.search_id, file.file_id)).into_iter().flatten();
+    let studies =
+        rest.files.values().flat_map(|file| of_file(file).map(move |(_, study)| Compared::of(file, study)));
+    let studies: Vec<_> = studies.collect();
+    let contents: BTreeMap<_, _> =
+        studies.iter().map(|study| (study.content, &study.identity.fields)).collect();
+    let mut edges = Vec::new();
+    for (one, fields) in &contents {
+        for (other, others) in contents.range(*one..).skip(1) {
+            let shares = fields.keys().iter().any(|key| others.keys().contains(key));
+            edges.extend(Edge::between((*one, fields), (*other, others)).filter(|_| shares));
+        }
+    }
+    for (at, expected) in marks(&studies, &edges, &Decisions::default()) {
+        let found = rest.marks.get(&at).and_then(|(_, mark)| *mark);
         if found != expected {
+            let StudyAt { search_id, file_id, record } = at;
             let detail = format!(
-                "record {record} of file {} of search {search} is marked as a duplicate of {found:?}, not of {expected:?}",
-                short(&file.file_id)
+                "record {record} of file {} of search {search_id} is marked as a duplicate of {found:?}, not of {expected:?}",
+                short(&file_id)
             );
             return broken(Invariant::Application, detail);
         }

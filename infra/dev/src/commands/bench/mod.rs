@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::Saga(args) => saga::run(args).await,
         BenchCommand::Sweep(args) => sweep::run(args).await,
         BenchCommand::Parse(args) => parse::run(args),
-        BenchCommand::Duplicates(args) => duplicates::run(args),
+        BenchCommand::Duplicates(args) => duplicates::run(args).await,
         BenchCommand::ColdStart(args) => cold_start::run(args).await,
         BenchCommand::Connections(args) => connections::run(args).await,
         BenchCommand::SmallRecords(args) => small_records::run(args).await,

@@ -3,13 +3,15 @@
 use backend::SystemHost;
 use futures::TryStreamExt;
 use imports::{
-    Duplicate, Fenced, Mark, ReadStudies, Reason, Selection, StudyId, Tier, TrackReading, WriteStudies,
+    CompareStudies, Duplicate, Fenced, Mark, ProjectId, ReadStudies, Reason, Selection, Study, StudyAt, Tier,
+    TrackReading, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
 use outbox::{Aged, Owner, ReadViews, SweepOutbox, View, WriteViews, Written};
+use references::Reference;
 use saga::{Persist, WriteDocuments};
 use testing::{outboxes, sample};
 use uuid::Uuid;
@@ -121,17 +123,39 @@ async fn listing_marked_studies_does_not_read_the_others() -> Tested {
     let studies: Vec<_> =
         (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
     scratch.mongo.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
-    let of = StudyId::of(search_id, file_id, 1);
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
-    let duplicate = Duplicate { of, file_id, position: 0, record: 1, tier, reason };
-    let marks = [500, 1_000, 1_900].map(|record| Mark { search_id, file_id, record, duplicate });
-    scratch.mongo.mark(&marks).await?;
+    let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
+    let at = |record| StudyAt { search_id, file_id, record };
+    scratch.mongo.mark(1, &[500, 1_000, 1_900].map(|record| Mark { at: at(record), duplicate })).await?;
     scratch.profile().await?;
-    let selection = Selection { marked: true, after: 500, limit: 100, bytes: usize::MAX };
+    let selection = Selection { marked: Some(Tier::Likely), after: 500, limit: 100, bytes: usize::MAX };
     assert_eq!(scratch.mongo.select(search_id, file_id, selection).await?.len(), 2);
     let operation = executed(&scratch, collections::STUDY, "query").await?;
     assert_eq!((int(&operation, "keysExamined"), int(&operation, "docsExamined")), (2, 2));
     assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
+    scratch.end().await
+}
+
+#[tokio::test]
+async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
+    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
+    let project_id = ProjectId::from_uuid(HOST.fresh_id());
+    let study = |record| {
+        let study = sample::search::study(search_id, file_id, record);
+        let title = format!("{} of the common cold in children of school {record}", study.reference.title);
+        Study { project_id, reference: Reference { title, ..study.reference }, ..study }
+    };
+    let studies: Vec<_> = (1..=2_000).map(study).collect();
+    scratch.mongo.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
+    let fields = &scratch.mongo.identities_of(search_id, file_id, &[700]).await?[0].fields;
+    scratch.profile().await?;
+    let found = scratch.mongo.sharing(project_id, &fields.keys(), 5).await?;
+    assert!(found.iter().any(|found| found.at.record == 700), "{found:?}");
+    let operation = executed(&scratch, collections::STUDY, "query").await?;
+    assert!(int(&operation, "docsExamined") <= found.len() as i64, "{operation}");
+    assert!(operation.get_str("planSummary").is_ok_and(|plan| plan.contains("Keys")), "{operation}");
     scratch.end().await
 }
 

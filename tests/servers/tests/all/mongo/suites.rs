@@ -78,6 +78,7 @@ async fn studies_on(scratch: &Scratch) -> Tested {
     testing::studies::all(&testing::studies::Ports {
         read: store,
         write: store,
+        compare: store,
         track: store,
         host: &SystemHost,
     })

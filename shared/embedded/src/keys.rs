@@ -1,0 +1,187 @@
+//! By what studies of a project are found that may be the same work.
+
+use async_trait::async_trait;
+use imports::duplicates::Fields;
+use imports::{CompareStudies, FileId, Mark, ProjectId, Relative, Revision, SearchId, StudyAt};
+use messages::StoreError;
+use references::Reference;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Deserialize;
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::intercept::Call;
+use crate::rows;
+use crate::value::{from_json, limit, parse, uint};
+
+#[async_trait]
+impl CompareStudies for Store {
+    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
+        let doing = format!("counting a change of project {project}");
+        let work = move |db: &Connection| {
+            let sql = "INSERT INTO project (project_id, revision) VALUES (?1, 1)
+                ON CONFLICT (project_id) DO UPDATE SET revision = revision + 1 RETURNING revision";
+            let revision = db.prepare_cached(sql)?.query_row([project.to_string()], |row| row.get(0))?;
+            Ok(uint(revision))
+        };
+        self.change(Call::StudiesRevise, doing, work).await
+    }
+
+    async fn sharing(
+        &self,
+        project: ProjectId,
+        keys: &[u64],
+        most: usize,
+    ) -> Result<Vec<Relative>, StoreError> {
+        let doing = format!("finding studies of project {project} by {} keys", keys.len());
+        let keys = keys.to_vec();
+        self.look(Call::StudiesSharing, doing, move |db| sharing(db, project, &keys, most)).await
+    }
+
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let doing = format!("marking {} studies", marks.len());
+        let marks = marks.to_vec();
+        let work = move |db: &Connection| rows::mark(db, revision, &marks);
+        self.change(Call::StudiesMark, doing, work).await
+    }
+}
+
+/// In the order in which their files got numbers: the first to be stored are the first.
+pub(crate) const SHARING: &str = "SELECT study_key.source, study_key.record FROM study_key
+    WHERE study_key.project = ?1 AND study_key.key = ?2 ORDER BY study_key.source, study_key.record LIMIT ?3";
+
+fn sharing(db: &Connection, project: ProjectId, keys: &[u64], most: usize) -> Result<Vec<Relative>, Fault> {
+    let known = "SELECT seq FROM project WHERE project_id = ?1";
+    let known = db.prepare_cached(known)?.query_row([project.to_string()], |row| row.get(0)).optional()?;
+    let Some(project): Option<i64> = known else { return Ok(Vec::new()) };
+    let mut statement = db.prepare_cached(SHARING)?;
+    let mut sources = Sources::default();
+    let mut found = Vec::new();
+    for key in keys {
+        let mut rows = statement.query(params![project, key.cast_signed(), limit(most)])?;
+        while let Some(row) = rows.next()? {
+            let (search_id, file_id) = sources.of(db, row.get(0)?)?;
+            found.push(Relative { key: *key, at: StudyAt { search_id, file_id, record: uint(row.get(1)?) } });
+        }
+    }
+    Ok(found)
+}
+
+/// The files that numbers stand for.
+#[derive(Default)]
+struct Sources(std::collections::HashMap<i64, (SearchId, FileId)>);
+
+impl Sources {
+    fn of(&mut self, db: &Connection, source: i64) -> Result<(SearchId, FileId), Fault> {
+        if let Some(known) = self.0.get(&source) {
+            return Ok(*known);
+        }
+        let sql = "SELECT search_id, file_id FROM source WHERE seq = ?1";
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        let (search, file) = db.prepare_cached(sql)?.query_row([source], row)?;
+        let search = SearchId::from_uuid(parse("search id", &search)?);
+        let found = (search, FileId::from_uuid(parse("file id", &file)?));
+        self.0.insert(source, found);
+        Ok(found)
+    }
+}
+
+/// Keys as they are stored with their study.
+pub(crate) fn bytes(reference: &Reference) -> Vec<u8> {
+    Fields::of(reference).keys().into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+fn keys(bytes: &[u8]) -> impl Iterator<Item = i64> {
+    bytes.as_chunks::<8>().0.iter().map(|key| i64::from_le_bytes(*key))
+}
+
+/// The number of a file's project; it has one from now on.
+fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
+    let known = "SELECT project.seq FROM source JOIN project USING (project_id) WHERE source.seq = ?1";
+    let known = db.prepare_cached(known)?.query_row([source], |row| row.get(0)).optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let sql = "INSERT INTO project (project_id) SELECT project_id FROM source WHERE seq = ?1 RETURNING seq";
+    db.prepare_cached(sql)?.query_row([source], |row| row.get(0))
+}
+
+/// Lets studies of a file be found by their keys.
+pub(crate) fn insert<'a>(
+    db: &Connection,
+    source: i64,
+    studies: impl Iterator<Item = (i64, &'a [u8])>,
+) -> rusqlite::Result<()> {
+    let mut studies = studies.peekable();
+    if studies.peek().is_none() {
+        return Ok(());
+    }
+    let project = project_of(db, source)?;
+    let sql =
+        "INSERT INTO study_key (project, key, source, record) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+    let mut statement = db.prepare_cached(sql)?;
+    for (record, bytes) in studies {
+        for key in keys(bytes) {
+            statement.execute(params![project, key, source, record])?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets some studies of a file, the first ones, be found no longer.
+pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usize) -> Result<(), Fault> {
+    let known = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2 AND project_id IS NOT NULL";
+    let file = params![search.to_string(), file.to_string()];
+    let known = db.prepare_cached(known)?.query_row(file, |row| row.get(0)).optional()?;
+    let Some(source): Option<i64> = known else { return Ok(()) };
+    let project = project_of(db, source)?;
+    let sql = "DELETE FROM study_key WHERE project = ?1 AND key = ?2 AND source = ?3 AND record = ?4";
+    let mut delete = db.prepare_cached(sql)?;
+    let sql = "SELECT record, keys FROM study WHERE source = ?1 ORDER BY record LIMIT ?2";
+    let mut studies = db.prepare_cached(sql)?;
+    let mut studies = studies.query(params![source, limit(most)])?;
+    while let Some(study) = studies.next()? {
+        let (record, stored): (i64, Option<Vec<u8>>) = (study.get(0)?, study.get(1)?);
+        for key in keys(&stored.unwrap_or_default()) {
+            delete.execute(params![project, key, source, record])?;
+        }
+    }
+    Ok(())
+}
+
+/// What of a stored study its keys are made of.
+#[derive(Deserialize)]
+struct Said {
+    reference: Reference,
+}
+
+/// Makes the keys of studies that a release before has stored, some at a time.
+pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
+    const AT_ONCE: usize = 1_000;
+    loop {
+        let db = db.transaction()?;
+        let missing = {
+            let sql = "SELECT seq, source, record, study FROM study WHERE keys IS NULL ORDER BY seq LIMIT ?1";
+            let mut missing = db.prepare_cached(sql)?;
+            let mut rows = missing.query([limit(AT_ONCE)])?;
+            let mut missing: Vec<(i64, i64, i64, Vec<u8>)> = Vec::new();
+            while let Some(row) = rows.next()? {
+                // Whoever reads a study that cannot be read is told so. None is found by what it says.
+                let said = from_json::<Said>(row.get_ref(3)?.as_str()?).map(|said| bytes(&said.reference));
+                missing.push((row.get(0)?, row.get(1)?, row.get(2)?, said.unwrap_or_default()));
+            }
+            missing
+        };
+        for (seq, source, record, bytes) in &missing {
+            insert(&db, *source, std::iter::once((*record, bytes.as_slice())))?;
+            db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
+        }
+        db.commit()?;
+        if missing.len() < AT_ONCE {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What people have said of the studies of a project.
+
+use std::collections::BTreeMap;
+
+use ::duplicates::Verdict;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::StudyAt;
+
+/// The most that is kept of what people have said in one project: about 3 MB of the 16 MB that a document of MongoDB has
+/// room for (<https://www.mongodb.com/docs/manual/reference/limits/>).
+pub const MOST_DECISIONS: usize = 10_000;
+
+/// The kind of record that they are kept in, one a project, by its id.
+pub const DECISIONS: &str = "decisions";
+
+/// What somebody has said, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When it was said.
+    pub at: Timestamp,
+    /// Who has said it.
+    pub by: String,
+    /// What.
+    pub about: About,
+}
+
+/// What can be said of studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// Whether two are the same work.
+    Pair {
+        /// The two, in any order.
+        studies: (StudyAt, StudyAt),
+        /// None takes back what was said of them before.
+        #[serde(with = "words")]
+        verdict: Option<Verdict>,
+    },
+    /// Whether one is to be kept of all that are the same.
+    Keep {
+        /// The study.
+        study: StudyAt,
+        /// False takes back that it is.
+        keep: bool,
+    },
+}
+
+impl About {
+    /// The studies that it is about.
+    pub fn studies(&self) -> Vec<StudyAt> {
+        match self {
+            Self::Pair { studies: (one, other), .. } => vec![*one, *other],
+            Self::Keep { study, .. } => vec![*study],
+        }
+    }
+}
+
+/// Why something is not written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecisionFault {
+    /// It says nothing.
+    #[error("a study is the same as itself")]
+    Itself,
+    /// There is no room for more.
+    #[error("{MOST_DECISIONS} decisions are kept of one project, and there are as many")]
+    TooMany,
+}
+
+/// Everything that was said in a project, in its order. Nothing is taken out: what is taken back was said all the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Decision>", into = "Vec<Decision>")]
+pub struct Decisions {
+    all: Vec<Decision>,
+    verdicts: BTreeMap<(StudyAt, StudyAt), Verdict>,
+    partners: BTreeMap<StudyAt, Vec<StudyAt>>,
+    kept: BTreeMap<StudyAt, bool>,
+}
+
+impl Decisions {
+    /// Everything that was said, the earliest first.
+    pub fn all(&self) -> &[Decision] {
+        &self.all
+    }
+
+    /// Writes something down; whether it changes anything.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn add(&mut self, decision: Decision) -> Result<bool, DecisionFault> {
+        match decision.about {
+            About::Pair { studies: (one, other), .. } if one == other => return Err(DecisionFault::Itself),
+            _ if self.holds(decision.about) => return Ok(false),
+            _ if self.all.len() >= MOST_DECISIONS => return Err(DecisionFault::TooMany),
+            _ => {}
+        }
+        self.count(decision.about);
+        self.all.push(decision);
+        Ok(true)
+    }
+
+    fn holds(&self, about: About) -> bool {
+        match about {
+            About::Pair { studies, verdict } => self.verdicts.get(&sorted(studies)).copied() == verdict,
+            About::Keep { study, keep } => self.keeps(study) == keep,
+        }
+    }
+
+    fn count(&mut self, about: About) {
+        match about {
+            About::Pair { studies, verdict } => {
+                let (one, other) = sorted(studies);
+                match verdict {
+                    Some(verdict) => self.verdicts.insert((one, other), verdict),
+                    None => self.verdicts.remove(&(one, other)),
+                };
+                for (one, other) in [(one, other), (other, one)] {
+                    let partners = self.partners.entry(one).or_default();
+                    partners.retain(|partner| *partner != other);
+                    if verdict == Some(Verdict::Same) {
+                        partners.push(other);
+                    }
+                }
+            }
+            About::Keep { study, keep } => {
+                self.kept.insert(study, keep);
+            }
+        }
+    }
+
+    /// What holds of pairs, each pair once.
+    pub fn verdicts(&self) -> impl Iterator<Item = ((StudyAt, StudyAt), Verdict)> {
+        self.verdicts.iter().map(|(pair, verdict)| (*pair, *verdict))
+    }
+
+    /// What holds of two studies.
+    pub fn verdict(&self, one: StudyAt, other: StudyAt) -> Option<Verdict> {
+        self.verdicts.get(&sorted((one, other))).copied()
+    }
+
+    /// The studies that are the same as one because somebody has said so.
+    pub fn same_as(&self, study: StudyAt) -> &[StudyAt] {
+        self.partners.get(&study).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether somebody has said that a study is the one to keep.
+    pub fn keeps(&self, study: StudyAt) -> bool {
+        self.kept.get(&study).copied().unwrap_or_default()
+    }
+}
+
+fn sorted((one, other): (StudyAt, StudyAt)) -> (StudyAt, StudyAt) {
+    (one.min(other), one.max(other))
+}
+
+impl From<Vec<Decision>> for Decisions {
+    fn from(all: Vec<Decision>) -> Self {
+        let mut decisions = Self::default();
+        all.iter().for_each(|decision| decisions.count(decision.about));
+        Self { all, ..decisions }
+    }
+}
+
+impl From<Decisions> for Vec<Decision> {
+    fn from(decisions: Decisions) -> Self {
+        decisions.all
+    }
+}
+
+/// How a verdict is written.
+mod words {
+    use ::duplicates::Verdict;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Word {
+        Same,
+        Different,
+        TakenBack,
+    }
+
+    // The shape that serde asks for.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub(super) fn serialize<S: Serializer>(
+        verdict: &Option<Verdict>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let word = match verdict {
+            Some(Verdict::Same) => Word::Same,
+            Some(Verdict::Different) => Word::Different,
+            None => Word::TakenBack,
+        };
+        word.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Verdict>, D::Error> {
+        Ok(match Word::deserialize(deserializer)? {
+            Word::Same => Some(Verdict::Same),
+            Word::Different => Some(Verdict::Different),
+            Word::TakenBack => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{FileId, SearchId};
+
+    fn study(record: u64) -> StudyAt {
+        let id = Uuid::nil();
+        StudyAt { search_id: SearchId::from_uuid(id), file_id: FileId::from_uuid(id), record }
+    }
+
+    fn said(about: About) -> Decision {
+        Decision { at: Timestamp::UNIX_EPOCH, by: "berg".to_owned(), about }
+    }
+
+    #[test]
+    fn the_last_word_about_two_studies_holds_and_all_are_kept() {
+        let mut decisions = Decisions::default();
+        let pair = |studies, verdict| said(About::Pair { studies, verdict });
+        let (a, b) = (study(1), study(2));
+        assert_eq!(decisions.add(pair((b, a), Some(Verdict::Same))), Ok(true));
+        assert_eq!((decisions.verdict(a, b), decisions.same_as(a)), (Some(Verdict::Same), &[b][..]));
+        // Said again, by whoever has not seen that it was said.
+        assert_eq!(decisions.add(pair((a, b), Some(Verdict::Same))), Ok(false));
+        assert_eq!(decisions.add(pair((a, b), Some(Verdict::Different))), Ok(true));
+        assert_eq!((decisions.verdict(b, a), decisions.same_as(a)), (Some(Verdict::Different), &[][..]));
+        assert_eq!(decisions.add(pair((a, b), None)), Ok(true));
+        assert_eq!((decisions.verdict(a, b), decisions.all().len()), (None, 3));
+        assert_eq!(decisions.add(pair((a, b), None)), Ok(false));
+
+        let stored = serde_json::to_value(&decisions).unwrap();
+        assert_eq!(stored[0]["about"]["pair"]["verdict"], "same");
+        assert_eq!(serde_json::from_value::<Decisions>(stored).unwrap(), decisions);
+    }
+
+    #[test]
+    fn what_says_nothing_or_finds_no_room_is_refused() {
+        let mut decisions = Decisions::default();
+        let itself = said(About::Pair { studies: (study(1), study(1)), verdict: Some(Verdict::Same) });
+        assert_eq!(decisions.add(itself), Err(DecisionFault::Itself));
+        for record in 0..MOST_DECISIONS as u64 {
+            decisions.add(said(About::Keep { study: study(record), keep: true })).unwrap();
+        }
+        let another = said(About::Keep { study: study(1), keep: false });
+        assert_eq!(decisions.add(another), Err(DecisionFault::TooMany));
+    }
+}
