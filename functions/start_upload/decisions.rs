@@ -5,7 +5,7 @@
 
 use imports::duplicates::{About, DECISIONS, Decision, DecisionFault, Decisions, Verdict};
 use imports::messages::CompareStudies;
-use imports::{ParseCommand, ProjectId, SearchId, StudyAt};
+use imports::{ParseCommand, ProjectId, StudyAt};
 use messages::{SessionId, StoreError};
 use outbox::Key;
 use outbox::session::CommitError;
@@ -29,17 +29,6 @@ pub enum Word {
     Keep,
     /// The earliest is to be kept, as if nothing had been said of this one.
     Unkeep,
-}
-
-/// A study, by where it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named {
-    /// The search that brought it.
-    pub search: SearchId,
-    /// The place of its file among the files of the search, from 0.
-    pub position: u32,
-    /// Its place among the records of the file, from 1.
-    pub record: u64,
 }
 
 /// What became of something that was said.
@@ -119,22 +108,21 @@ impl StartUpload {
         &self,
         project: ProjectId,
         word: Word,
-        named: &[Named],
+        studies: &[StudyAt],
         by: &str,
     ) -> Result<Decided, Error> {
         let caller = Caller::In([project].into());
-        let mut studies = Vec::new();
-        for (place, Named { search, position, record }) in named.iter().enumerate().take(2) {
-            let stored = self.stored(&caller, *search).await?;
-            let file = stored.and_then(|stored| stored.file(*position).map(|(file, _)| file.clone()));
-            let Some(file) = file else { return Ok(Decided::Unknown(place)) };
-            if self.study(*search, file.file_id, *record).await?.is_none() {
+        // More are refused, whatever they are.
+        for (place, study) in studies.iter().enumerate().take(2) {
+            let StudyAt { search_id, file_id, record } = *study;
+            let stored = self.stored(&caller, search_id).await?;
+            let is_read =
+                stored.is_some_and(|stored| stored.files.iter().any(|file| file.file_id == file_id));
+            if !is_read || self.study(search_id, file_id, record).await?.is_none() {
                 return Ok(Decided::Unknown(place));
             }
-            studies.push(file.study(*record));
         }
-        let about = word.about(&studies).filter(|_| named.len() == studies.len());
-        let Some((about, first)) = about.zip(studies.first()) else {
+        let Some((about, first)) = word.about(studies).zip(studies.first()) else {
             return Ok(Decided::Refused(Refused::Number));
         };
         for _ in 0..repair::TRIES {
@@ -150,7 +138,7 @@ impl StartUpload {
             }
             let failed = |error| StoreError::unusable("writing down what was said of studies", error);
             session.write(key(project), serde_json::to_value(&decisions).map_err(failed)?);
-            let command = CompareStudies { project_id: project, studies: studies.clone() };
+            let command = CompareStudies { project_id: project, studies: studies.to_vec() };
             session.send(&ParseCommand::CompareStudies(command))?;
             match self.commit(session, "noted what was said of studies").await {
                 // Somebody says something in the same project at the same time.

@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use imports::duplicates::Decision;
-use imports::{SearchId, StudyAt, Tier};
+use imports::{FileId, SearchId, StudyAt, Tier};
 use jiff::Timestamp;
 use outbox::Cursor;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use super::shelves::Pairs;
 use super::study::{PageBody, PairList};
 use super::walk::{self, Most};
 use super::{Answer, Api};
-use crate::start_upload::{Decided, Named, Word};
+use crate::start_upload::{Decided, Word};
 
 /// How many duplicates a page has by default, and at most: each takes a read of its own.
 const PAIRS: usize = 50;
@@ -154,18 +154,7 @@ pub(super) struct NewDecision {
     /// What is said.
     decision: Word,
     /// Of which studies: two, or the one to keep.
-    studies: Vec<NamedStudy>,
-}
-
-/// A study of a project.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NamedStudy {
-    /// The search that brought it.
-    #[schema(value_type = Uuid)]
-    search_id: SearchId,
-    /// The `id` of the study, such as `0-17`.
-    id: String,
+    studies: Vec<StudyPlace>,
 }
 
 /// Say of two studies that they are the same work, or are not; or which study is to be kept.
@@ -191,13 +180,7 @@ pub(super) async fn decide(
     new: Result<Json<NewDecision>, JsonRejection>,
 ) -> Answer {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "what is decided"))?;
-    let mut studies = Vec::new();
-    for NamedStudy { search_id, id } in &new.studies {
-        let RecordPlace { position, record } = RecordPlace::read(id).ok_or_else(|| {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the id of a study is such as 0-17")
-        })?;
-        studies.push(Named { search: *search_id, position, record });
-    }
+    let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
     match api.function.decide(project, new.decision, &studies, &person).await? {
         Decided::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
         Decided::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
@@ -220,12 +203,13 @@ struct DecisionView {
     /// What was said.
     decision: Word,
     /// Of which studies.
-    studies: Vec<StudyPlaceView>,
+    studies: Vec<StudyPlace>,
 }
 
 /// Where a study is.
-#[derive(Serialize, ToSchema)]
-struct StudyPlaceView {
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct StudyPlace {
     /// The search that brought it.
     search_id: Uuid,
     /// Its file.
@@ -234,15 +218,22 @@ struct StudyPlaceView {
     record: u64,
 }
 
-impl From<StudyAt> for StudyPlaceView {
+impl From<StudyAt> for StudyPlace {
     fn from(StudyAt { search_id, file_id, record }: StudyAt) -> Self {
         Self { search_id: search_id.as_uuid(), file_id: file_id.as_uuid(), record }
     }
 }
 
+impl StudyPlace {
+    fn at(&self) -> StudyAt {
+        let (search_id, file_id) = (SearchId::from_uuid(self.search_id), FileId::from_uuid(self.file_id));
+        StudyAt { search_id, file_id, record: self.record }
+    }
+}
+
 impl From<&Decision> for DecisionView {
     fn from(Decision { at, by, about }: &Decision) -> Self {
-        let studies = about.studies().into_iter().map(StudyPlaceView::from).collect();
+        let studies = about.studies().into_iter().map(StudyPlace::from).collect();
         Self { at: *at, by: by.clone(), decision: Word::of(about), studies }
     }
 }

@@ -89,7 +89,8 @@ impl Shelf for Pairs<'_> {
         let original = self.function.study(search_id, file_id, record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
         let study = StudyView::of(file.position, study).bounded()?;
-        shown(&PairView { study, original: original.transpose()? }).map(Some)
+        shown(&PairView { search_id: self.search.as_uuid(), study, original: original.transpose()? })
+            .map(Some)
     }
 }
 

@@ -143,6 +143,8 @@ pub(super) struct RawView {
 /// A study that repeats another one, beside that one.
 #[derive(Serialize, ToSchema)]
 pub(super) struct PairView {
+    /// The search that brought the later study.
+    pub(super) search_id: Uuid,
     /// The later study, which is marked.
     pub(super) study: StudyView,
     /// The earlier study, which it repeats.

@@ -121,6 +121,10 @@ async fn status(
     let body = match path.rsplit('/').next() {
         Some("repair" | "exports") => json!({}),
         Some("sources") => json!({ "files": [] }),
+        Some("decisions") => {
+            let study = json!({ "search_id": search, "file_id": Uuid::from_u128(2), "record": 1 });
+            json!({ "decision": "keep", "studies": [study] })
+        }
         _ => json!(manifest("asked for by somebody")),
     };
     let asked = request(method, &path, projects, (method == "POST").then_some(&body));

@@ -42,6 +42,10 @@ pub(crate) enum Command {
     Delete(Inspect),
     /// Show where the files of a search come from, or say it
     Sources(Sources),
+    /// List the studies of a project that repeat an earlier one, each beside that one
+    Duplicates(Duplicates),
+    /// Say of two studies that they are the same or are not, or which one is to be kept
+    Decide(Decide),
     /// Report what was found where and what is left of it, as PRISMA 2020 wants it
     Prisma(Prisma),
     /// Export the unreadable records of a search to a file, which can be corrected and imported
@@ -120,6 +124,57 @@ pub(crate) struct Sources {
     pub(crate) forget: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Duplicates {
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// Only those that are at least as sure
+    #[arg(long, value_enum, default_value_t = Least::Likely)]
+    pub(crate) least: Least,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How sure it is that two studies are the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Least {
+    /// One in some thousand is not
+    Certain,
+    /// One in some hundred is not
+    Likely,
+    /// Somebody has to say it
+    Possible,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Decide {
+    /// What to say
+    #[arg(value_enum)]
+    pub(crate) decision: Decision,
+    /// The studies, as `duplicates` names them: two, or the one to keep
+    #[arg(value_name = "STUDY", required = true, num_args = 1..=2)]
+    pub(crate) studies: Vec<String>,
+    #[command(flatten)]
+    pub(crate) project: Project,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What can be said of studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Decision {
+    /// The two are the same work
+    Same,
+    /// The two are not the same work
+    Different,
+    /// Take back what was said of the two
+    Undo,
+    /// Keep this one of all that are the same work
+    Keep,
+    /// Take back that this one is to be kept
+    Unkeep,
 }
 
 #[derive(Debug, clap::Args)]

@@ -48,7 +48,7 @@ pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
 }
 
 /// Opens a data directory for work where nobody works in it, and otherwise beside whoever does.
-async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
+pub(crate) async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
     let config = workspace::settings(&output.place)?;
     let is_free = config.backend == BackendKind::Embedded
         && config.data_dir.exists()
@@ -56,18 +56,24 @@ async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
     if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
 }
 
+/// Does the work where nobody else does it.
+pub(crate) async fn settled(workspace: &Workspace) -> anyhow::Result<()> {
+    if workspace.home().is_none() {
+        return Ok(());
+    }
+    let runner = workspace.runner(&args::Trial::default())?;
+    let idle = async {
+        while runner.is_idle().await? != Some(true) {
+            workspace.host().sleep(PACE).await;
+        }
+        anyhow::Ok(())
+    };
+    runner.run_until(idle).await?
+}
+
 /// Does the work where nobody else does it, and says what was done.
 async fn done(workspace: &Workspace, args: &Inspect, search: &str, what: &str) -> anyhow::Result<bool> {
-    if workspace.home().is_some() {
-        let runner = workspace.runner(&args::Trial::default())?;
-        let idle = async {
-            while runner.is_idle().await? != Some(true) {
-                workspace.host().sleep(PACE).await;
-            }
-            anyhow::Ok(())
-        };
-        runner.run_until(idle).await??;
-    }
+    settled(workspace).await?;
     if args.output.json {
         output::json(&json!({ "search_id": search, "done": what }))?;
     } else {

@@ -21,6 +21,7 @@
 
 mod args;
 mod changes;
+mod duplicates;
 mod end;
 mod failures;
 mod find;
@@ -94,6 +95,8 @@ async fn main() -> ExitCode {
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Sources(args) => sources::run(&args).await,
+        Command::Duplicates(args) => duplicates::run(&args).await,
+        Command::Decide(args) => duplicates::decide(&args).await,
         Command::Prisma(args) => sources::prisma(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,
         Command::Completions(args) => manual::completions(&args),

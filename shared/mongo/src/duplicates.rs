@@ -21,7 +21,7 @@ use crate::Mongo;
 use crate::fault::Fault;
 use crate::names::collections;
 use crate::pipeline::Statement;
-use crate::studies::{DUPLICATE, FILE, PROJECT, RECORD, SEARCH, at, of_file};
+use crate::studies::{DUPLICATE, FILE, PROJECT, RECORD, REFERENCE, SEARCH, at, of_file};
 use crate::value::{Key, count_field, from_bson, int, literal, serde_field, to_bson};
 
 const ID: &str = "_id";
@@ -84,6 +84,47 @@ impl CompareStudies for Mongo {
         };
         self.call(format!("marking {} studies", marks.len()), work).await
     }
+}
+
+impl Mongo {
+    /// Makes the keys of studies that a release before has stored; returns how many these were. It may be repeated, and be
+    /// broken off.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn make_missing_keys(&self) -> Result<u64, StoreError> {
+        let mut made = 0;
+        loop {
+            let some = self.call("making keys of studies".to_owned(), make_some(self)).await?;
+            if some == 0 {
+                return Ok(made);
+            }
+            made += some;
+        }
+    }
+}
+
+/// How many keys are made in one call.
+const MADE_AT_ONCE: i64 = 1_000;
+
+async fn make_some(mongo: &Mongo) -> Result<u64, Fault> {
+    let studies = mongo.collection(collections::STUDY);
+    // Null is in the index where there is no such field.
+    let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(MADE_AT_ONCE);
+    let missing: Vec<Document> = missing.await?.try_collect().await?;
+    let statements = missing.iter().map(|study| {
+        // Whoever reads a study that cannot be read is told so. None is found by what it says.
+        let made =
+            serde_field::<Reference>(study, REFERENCE).map(|reference| keys(&reference)).unwrap_or_default();
+        let filter = doc! { ID: study.get(ID).cloned().unwrap_or(Bson::Null) };
+        Statement { filter, pipeline: vec![doc! { "$set": { KEYS: made } }], upsert: false }
+    });
+    let statements: Vec<Statement> = statements.collect();
+    let made = statements.len() as u64;
+    if made > 0 {
+        mongo.update(collections::STUDY, statements).await?.expect_none_taken()?;
+    }
+    Ok(made)
 }
 
 async fn sharing(

@@ -1,6 +1,7 @@
 //! What the HTTP API shows of searches and of what was found in them.
 
 mod changes;
+mod duplicates;
 mod exports;
 mod failures;
 mod health;

@@ -1,0 +1,195 @@
+//! Duplicates across the searches of a project, and what people say of them.
+
+use std::time::Duration;
+
+use axum::Router;
+use functions::start_upload::{Caller, Deletion};
+use imports::SearchId;
+use imports::queues::{PARSE, SAGA, UPLOADS};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{api, get, path_of, post, refusal};
+use crate::world::World;
+
+const ZINC: &str = "TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A.\nPY  - 2020\n\
+                    DO  - 10.1000/zinc\nER  - \n";
+/// The same as another database has it, and a work of its own.
+const AGAIN: &str = "TY  - JOUR\nTI  - Iron for the tired\nAU  - Eisen, F.\nPY  - 2001\nER  - \n\n\
+                     TY  - JOUR\nTI  - ZINC for the common cold in children.\nAU  - Berg, Anna\nPY  - 2020\nER  - \n";
+
+fn of_project(path: &str) -> String {
+    format!("/projects/{}/{path}", Uuid::nil())
+}
+
+async fn search(world: &World, name: &str, content: &str) -> SearchId {
+    let announced = world.announce(&[name]).await;
+    world.upload(&announced, 0, content).await;
+    world.run().await;
+    // Of two that were announced at the same moment neither is the earlier one.
+    world.host.advance(Duration::from_secs(1));
+    announced.search_id
+}
+
+/// The pairs of a list: search and id of the later study and of the one that it repeats, and how sure that is.
+async fn pairs(api: &Router, path: &str) -> Vec<(Value, Value, Value, Value, Value)> {
+    let (items, _) = super::all(api, path).await;
+    let pair = |item: &Value| {
+        let mark = &item["study"]["duplicate"];
+        assert_eq!(item["original"]["id"], mark["of"], "{item}");
+        (
+            item["search_id"].clone(),
+            item["study"]["id"].clone(),
+            mark["search_id"].clone(),
+            mark["of"].clone(),
+            mark["tier"].clone(),
+        )
+    };
+    items.iter().map(pair).collect()
+}
+
+fn pair(
+    later: SearchId,
+    id: &str,
+    earlier: SearchId,
+    of: &str,
+    tier: &str,
+) -> (Value, Value, Value, Value, Value) {
+    (json!(later), json!(id), json!(earlier), json!(of), json!(tier))
+}
+
+/// Says something of studies, which are given by their searches and records.
+async fn decide(world: &World, api: &Router, word: &str, studies: &[(SearchId, u64)]) -> (u16, Value) {
+    let mut named = Vec::new();
+    for (search_id, record) in studies {
+        let files = get(api, &path_of(*search_id)).await["files"].clone();
+        named.push(json!({ "search_id": search_id, "file_id": files[0]["file_id"], "record": record }));
+    }
+    let body = json!({ "decision": word, "studies": named });
+    let (status, _, answer) = post(api, &of_project("duplicates/decisions"), &body).await;
+    world.run().await;
+    (status.as_u16(), answer)
+}
+
+#[tokio::test]
+async fn a_study_repeats_one_of_an_earlier_search_whichever_was_read_first() {
+    for order in [[0, 1], [1, 0]] {
+        let world = World::new();
+        let mut searches = Vec::new();
+        for content in [ZINC, AGAIN] {
+            let announced = world.announce(&["a.ris"]).await;
+            world.upload(&announced, 0, content).await;
+            searches.push(announced.search_id);
+            world.deliver_all(&[&UPLOADS, &SAGA]).await;
+            world.host.advance(Duration::from_secs(1));
+        }
+        let mut commands = world.take(&PARSE).await;
+        commands.sort_by_key(|command| {
+            let message = messages::Message::decode(&command.delivery.body).unwrap();
+            searches.iter().position(|search| *search == message.partition)
+        });
+        for index in order {
+            world.deliver(&PARSE, &commands[index..=index]).await;
+        }
+        world.run().await;
+        let (api, expected) = (api(&world), [pair(searches[1], "0-2", searches[0], "0-1", "certain")]);
+        assert_eq!(pairs(&api, &of_project("duplicates")).await, expected, "{order:?}");
+        assert_eq!(pairs(&api, &format!("{}/duplicates", path_of(searches[1]))).await, expected);
+        assert_eq!(pairs(&api, &format!("{}/duplicates", path_of(searches[0]))).await, []);
+        let flow = get(&api, &of_project("prisma")).await;
+        assert_eq!((&flow["total"]["duplicates"], &flow["total"]["left"]), (&json!(1), &json!(2)));
+        assert_eq!(flow["total"]["duplicates_by"], json!({ "certain": 1, "likely": 0, "said": 0 }));
+    }
+}
+
+#[tokio::test]
+async fn what_repeated_a_deleted_search_does_so_no_longer_and_the_next_one_is_kept() {
+    let world = World::new();
+    let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
+    let third = search(&world, "c.ris", ZINC).await;
+    let (api, all) = (api(&world), of_project("duplicates"));
+    assert_eq!(
+        pairs(&api, &all).await,
+        [pair(third, "0-1", first, "0-1", "certain"), pair(second, "0-2", first, "0-1", "certain")]
+    );
+    let deletion = world.functions.start_upload.delete(&Caller::Everywhere, first).await.unwrap();
+    assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
+    world.run().await;
+    assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", second, "0-2", "certain")]);
+}
+
+#[tokio::test]
+async fn what_somebody_says_stands_above_the_rules_and_outlives_later_imports() {
+    let world = World::new();
+    let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
+    let (api, all) = (api(&world), of_project("duplicates"));
+    let marked = [pair(second, "0-2", first, "0-1", "certain")];
+    assert_eq!(pairs(&api, &all).await, marked);
+    let both = [(first, 1), (second, 2)];
+    assert_eq!(decide(&world, &api, "different", &both).await.0, 202);
+    assert_eq!(pairs(&api, &all).await, []);
+    assert_eq!(decide(&world, &api, "different", &[both[1], both[0]]).await.0, 204, "it holds");
+    // Another copy belongs to one of them, and leaves the other alone.
+    let third = search(&world, "c.ris", ZINC).await;
+    assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", first, "0-1", "certain")]);
+    assert_eq!(decide(&world, &api, "undo", &both).await.0, 202);
+    let all_three = [pair(third, "0-1", first, "0-1", "certain"), marked[0].clone()];
+    assert_eq!(pairs(&api, &all).await, all_three);
+    // One that no rule would ever find.
+    assert_eq!(decide(&world, &api, "same", &[(second, 1), (first, 1)]).await.0, 202);
+    let flow = get(&api, &of_project("prisma")).await;
+    assert_eq!(flow["total"]["duplicates_by"], json!({ "certain": 2, "likely": 0, "said": 1 }));
+    assert_eq!(decide(&world, &api, "keep", &[(third, 1)]).await.0, 202);
+    let found = pairs(&api, &all).await;
+    assert!(
+        found.len() == 3 && found.iter().all(|(.., of, id, _)| (of, id) == (&json!(third), &json!("0-1"))),
+        "{found:?}"
+    );
+    let (said, sizes) = super::all(&api, &of_project("duplicates/decisions?limit=3")).await;
+    let words: Vec<_> = said.iter().map(|said| said["decision"].as_str().unwrap()).collect();
+    assert_eq!((words, sizes), (vec!["keep", "same", "undo", "different"], vec![3, 1]));
+    assert!(said.iter().all(|said| said["by"] == "somebody"), "{said:?}");
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let world = World::new();
+    let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
+    let api = api(&world);
+    for (word, studies, status, why) in [
+        ("same", vec![(first, 1)], 422, "of two studies"),
+        ("keep", vec![(first, 1), (second, 1)], 422, "of one"),
+        ("same", vec![(first, 1), (second, 1), (second, 2)], 422, "of two studies"),
+        ("same", vec![], 422, "of two studies"),
+        ("same", vec![(first, 1), (first, 1)], 422, "the same as itself"),
+        ("same", vec![(first, 1), (second, 3)], 404, "studies[1]"),
+        ("merge", vec![(first, 1)], 400, "unknown variant"),
+    ] {
+        let (answered, problem) = decide(&world, &api, word, &studies).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(answered == status && detail.contains(why), "{word} {studies:?}: {answered} {detail}");
+    }
+    for path in ["duplicates?least=sure", "duplicates?after=x", "duplicates/decisions?limit=0"] {
+        assert_eq!(refusal(&api, &of_project(path)).await.0, 400, "{path}");
+    }
+    assert!(get(&api, &of_project("duplicates/decisions")).await["items"].as_array().unwrap().is_empty());
+}
+
+/// Pages may end anywhere, also between two searches.
+#[tokio::test]
+async fn pages_of_a_project_have_each_pair_once() {
+    let world = World::new();
+    let record =
+        |n: u32| ZINC.replace("Zinc", &format!("Zinc number {n}")).replace("zinc", &format!("zinc{n}"));
+    let file: String = (1..=3).map(record).collect();
+    for name in ["a.ris", "b.ris", "c.ris", "d.ris"] {
+        search(&world, name, &file).await;
+    }
+    let api = api(&world);
+    let (all, _) = super::all(&api, &of_project("duplicates")).await;
+    assert_eq!(all.len(), 9);
+    for limit in 1..=10 {
+        let (items, sizes) = super::all(&api, &of_project(&format!("duplicates?limit={limit}"))).await;
+        assert_eq!(items, all, "{limit}: {sizes:?}");
+    }
+}
