@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use imports::messages::StartParsing;
-use imports::{Duplicate, Identity, Mark, Matcher, ParsedFile, SearchId, Share, StudyId, Tier};
+use imports::{Duplicate, Identity, Mark, Matcher, ParsedFile, Part, SearchId, Share, StudyId, Tier};
 use messages::StoreError;
 
 use super::ParseReferences;
@@ -33,7 +33,7 @@ impl ParseReferences {
         &self,
         search_id: SearchId,
         command: &StartParsing,
-        mut shares: Vec<Share>,
+        (parts, mut shares): (Vec<Part>, Vec<Share>),
         time: &Time<'_>,
     ) -> Result<Vec<Share>, StoreError> {
         let file = ParsedFile {
@@ -42,6 +42,7 @@ impl ParseReferences {
             position: command.position,
             name: command.file_name.clone(),
             object: command.object.clone(),
+            parts,
         };
         self.studies.finish(&file).await?;
         let files = self.stored.parsed(search_id).await?;

@@ -55,7 +55,7 @@ impl Shelf for Studies<'_> {
         if !self.is_wanted(&study) {
             return Ok(None);
         }
-        let view = StudyView::of(file.position, study);
+        let view = StudyView::of(file.position, study).within(&file.parts);
         shown(&if self.unbounded { view } else { view.bounded()? }).map(Some)
     }
 }
@@ -90,7 +90,7 @@ impl Shelf for Pairs<'_> {
         let Some(duplicate) = study.duplicate else { return Ok(None) };
         let original = self.function.study(self.search, duplicate.file_id, duplicate.record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
-        let study = StudyView::of(file.position, study).bounded()?;
+        let study = StudyView::of(file.position, study).within(&file.parts).bounded()?;
         shown(&PairView { study, original: original.transpose()? }).map(Some)
     }
 }
@@ -124,6 +124,6 @@ impl Shelf for Unread<'_> {
         file: &ParsedFile,
         unread: Quarantined,
     ) -> Result<Option<Box<RawValue>>, StoreError> {
-        shown(&UnreadView::of(file.position, unread, &self.known)).map(Some)
+        shown(&UnreadView::of(file.position, unread, &self.known).within(&file.parts)).map(Some)
     }
 }

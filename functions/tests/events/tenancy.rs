@@ -84,7 +84,8 @@ async fn imported(store: &Store) -> SearchId {
     let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
     let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };
     let name = "secret.ris".to_owned();
-    store.finish(&ParsedFile { search_id, file_id, position: 0, name: name.clone(), object }).await.unwrap();
+    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object, parts: Vec::new() };
+    store.finish(&file).await.unwrap();
     let counts = Counts { records: 2, studies: 1, quarantined: 1, ..Counts::default() };
     let outcome = Some(Outcome::Completed(counts));
     let (size_bytes, announced_bytes, received) = (Some(1), None, true);

@@ -20,7 +20,8 @@
 //!   [`Reference::extra`], and so does what was done about a record that is damaged, under `repaired`.
 //! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external ones
 //!   that PubMed and publishers write are skipped, and never fetched.
-//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do
+//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do, unless the caller has
+//!   unpacked them before, as `archives` does
 //!   ([`Error::Binary`]).
 //!
 //! # Modules, in reading order

@@ -52,11 +52,11 @@ async fn imported() -> (World, Announced, String) {
     (world, announced, path)
 }
 
-fn path_of(search: SearchId) -> String {
+pub(crate) fn path_of(search: SearchId) -> String {
     format!("/projects/{}/searches/{search}", Uuid::nil())
 }
 
-fn api(world: &World) -> Router {
+pub(crate) fn api(world: &World) -> Router {
     router(world.functions.start_upload.clone())
 }
 
@@ -78,7 +78,7 @@ async fn post(api: &Router, path: &str, body: &Value) -> (StatusCode, HeaderMap,
     (parts.status, parts.headers, answer)
 }
 
-async fn get(api: &Router, path: &str) -> Value {
+pub(crate) async fn get(api: &Router, path: &str) -> Value {
     let (status, _, body) = ask(api, path, None).await;
     assert_eq!(status, StatusCode::OK, "{path}: {}", String::from_utf8_lossy(&body));
     serde_json::from_slice(&body).unwrap()
@@ -128,7 +128,7 @@ async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, c
         size_bytes: u64::MAX,
     };
     let name = "none.ris".to_owned();
-    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object };
+    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object, parts: Vec::new() };
     world.store().finish(&file).await.unwrap();
     let counts = Counts { records: count, studies: count, encoding: "UTF-8".to_owned(), ..Counts::default() };
     let file = JobFile {

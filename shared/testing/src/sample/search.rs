@@ -68,6 +68,7 @@ pub fn end(unmarked: Vec<Share>) -> Place {
         records: 3,
         studies: 2,
         quarantined: 1,
+        ..Counts::default()
     };
     Place::End { counts, unmarked }
 }
@@ -81,5 +82,5 @@ pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile
         version: Some("v1".to_owned()),
         size_bytes: 100,
     };
-    ParsedFile { search_id, file_id, position, name, object }
+    ParsedFile { search_id, file_id, position, name, object, parts: Vec::new() }
 }
