@@ -50,8 +50,11 @@ pub(crate) enum FileError {
         error: references::Error,
     },
     /// An archive in an archive.
-    #[error("{name:?}, which is inside, is packed itself; unpack it and upload the files inside")]
-    Nested { name: String },
+    #[error("{what} is packed itself; unpack it and upload the files inside")]
+    Nested {
+        /// Its name, with what it is; or what it is alone, in a gzip file.
+        what: String,
+    },
     /// More reference files in one file than are read.
     #[error("it has more than {limit} reference files inside; upload them in several archives")]
     TooManyParts { limit: usize },

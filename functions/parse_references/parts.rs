@@ -257,7 +257,10 @@ impl ParseReferences {
             references::Error::TooManyRecords { .. } => {
                 FileError::Refused(references::Error::TooManyRecords { limit: self.limits.max_records })
             }
-            error if error.is_packed() => FileError::Nested { name },
+            error if error.is_packed() && name.is_empty() => {
+                FileError::Nested { what: "what is inside".to_owned() }
+            }
+            error if error.is_packed() => FileError::Nested { what: format!("{name:?}, which is inside,") },
             // There is nothing else in a gzip file.
             error if name.is_empty() => FileError::Refused(error),
             error => FileError::Inside { name, error },
