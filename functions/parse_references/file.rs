@@ -1,26 +1,19 @@
 //! Streaming one file into studies.
 
-use std::collections::VecDeque;
-
-use futures::StreamExt;
 use imports::messages::StartParsing;
-use imports::{Fenced, Place, Progress, Quarantined, SearchId, Study, StudyId};
-use jiff::{SignedDuration, Timestamp};
-use messages::{Host, Message, MessageId, Reporter, StoreError};
-use references::{Checkpoint, Outcome, Reader, Report};
+use imports::{ContentsError, Fenced, PartBytes, Place, Progress, Quarantined, SearchId};
+use jiff::Timestamp;
+use messages::{Host, Message, Reporter, StoreError};
+use references::{Checkpoint, Limits, Reader, Report};
 use serde::Deserialize;
 
 use super::ParseReferences;
-
-/// How often progress is reported at most.
-const REPORT_EVERY: SignedDuration = SignedDuration::from_millis(500);
+use super::parts::{Found, Spot, Tally, place};
+use super::pending::{BATCH_BYTES, Pending};
 
 /// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
 const AT_ONCE: usize = 2_048;
-
-/// The most bytes of a file whose records are stored together, however few they are.
-const BATCH_BYTES: u64 = 4 << 20;
 
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
@@ -46,15 +39,52 @@ pub(crate) enum FileError {
         /// The first of them, with their reasons.
         first: String,
     },
+    /// It is packed, in a way that is refused.
+    #[error(transparent)]
+    Packed(archives::Error),
+    /// A file inside, or a sheet, cannot be read; no other try will.
+    #[error("{name:?}, which is inside: {error}")]
+    Inside {
+        /// Its path in the archive, or the name of the sheet.
+        name: String,
+        error: references::Error,
+    },
+    /// An archive in an archive.
+    #[error("{what} is packed itself; unpack it and upload the files inside")]
+    Nested {
+        /// Its name, with what it is; or what it is alone, in a gzip file.
+        what: String,
+    },
+    /// More reference files in one file than are read.
+    #[error("it has more than {limit} reference files inside; upload them in several archives")]
+    TooManyParts { limit: usize },
+    /// A packed file without any reference file.
+    #[error("it is {kind} with no reference file inside{reasons}")]
+    NothingInside {
+        /// With its article: `"a ZIP archive"`.
+        kind: &'static str,
+        /// Why what is inside is none, for the first of it, behind a colon.
+        reasons: String,
+    },
     /// There is no such object any more.
     #[error("the uploaded file is gone")]
     Gone,
 }
 
+impl From<ContentsError> for FileError {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Store(error) => Self::Store(error),
+            ContentsError::Refused(error) => Self::Packed(error),
+            ContentsError::Gone => Self::Gone,
+        }
+    }
+}
+
 /// What an attempt came to.
 pub(crate) enum Attempt {
     /// The file was read to its end.
-    Whole(Report),
+    Whole(Tally),
     /// The time was over after this many records, all of them stored, and so is the place.
     UpTo(u64),
 }
@@ -82,41 +112,65 @@ impl Time<'_> {
 }
 
 impl ParseReferences {
-    /// Reads a file into studies, from where the reader is.
+    /// Reads a file into studies, from this place on.
     pub(crate) async fn parse_file(
         &self,
         message: &Message,
         command: &StartParsing,
         reporter: &Reporter,
-        (held, mut reader): (Fenced, Reader),
+        (held, spot): (Fenced, Option<Spot>),
         time: &Time<'_>,
     ) -> Result<Attempt, FileError> {
-        let begun_at = reader.bytes_read();
-        let mut stream = self.objects.open(&command.object, begun_at).await?.ok_or(FileError::Gone)?;
-        let mut pending = Pending::new(message, command, held, &reader, self.kept_unreadable);
+        let mut pending = Pending::new(message, command, held, spot.as_ref(), self.kept_unreadable);
+        let tally = match self.look_inside(command, spot.as_ref()).await? {
+            Found::Plain(stream) => {
+                let reader = self.reader_at(spot.as_ref().map(|spot| &spot.within), self.limits);
+                let mut bytes = PartBytes::Plain(stream);
+                let report = self.read_part(&mut bytes, reader, &mut pending, reporter, time).await?;
+                report.map(|report| Tally::of_plain(&report))
+            }
+            Found::Packed(contents) => {
+                self.parse_parts(&contents, spot, &mut pending, reporter, time).await?
+            }
+        };
+        let Some(tally) = tally else { return pending.paused() };
+        self.store(&mut pending, 1).await?;
+        self.report(&mut pending, command.object.size_bytes, reporter).await;
+        self.check(message.partition, command, &tally).await?;
+        Ok(Attempt::Whole(tally))
+    }
+
+    /// Reads the bytes of a file that is not packed, or of one that is inside; none when the time was over before.
+    pub(super) async fn read_part(
+        &self,
+        stream: &mut PartBytes,
+        mut reader: Reader,
+        pending: &mut Pending<'_>,
+        reporter: &Reporter,
+        time: &Time<'_>,
+    ) -> Result<Option<Report>, FileError> {
         let mut bytes = Vec::with_capacity(self.push_bytes);
-        while let Some(piece) = stream.next().await {
-            bytes.extend(piece?);
+        while let Some(piece) = stream.next().await? {
+            bytes.extend(piece);
             if bytes.len() < self.push_bytes {
                 continue;
             }
             reader.feed(&bytes);
             bytes.clear();
-            if self.read_on(&mut reader, &mut pending, reporter, time).await? == Rest::Left || time.is_over()
+            let place = place(stream, &reader);
+            if self.read_on(&mut reader, pending, reporter, (time, place)).await? == Rest::Left
+                || time.is_over()
             {
-                return pending.paused();
+                return Ok(None);
             }
         }
         reader.feed(&bytes);
         reader.end();
-        if self.read_on(&mut reader, &mut pending, reporter, time).await? == Rest::Left {
-            return pending.paused();
+        let place = place(stream, &reader);
+        if self.read_on(&mut reader, pending, reporter, (time, place)).await? == Rest::Left {
+            return Ok(None);
         }
-        let report = reader.report()?;
-        self.store(&mut pending, 1).await?;
-        self.report(&mut pending, report.bytes, reporter).await;
-        self.check(message.partition, command, &report).await?;
-        Ok(Attempt::Whole(report))
+        Ok(Some(reader.report()?))
     }
 
     /// Stores what can be read of the bytes that the reader has, or a part of it when the time is over and a place was
@@ -126,7 +180,7 @@ impl ParseReferences {
         reader: &mut Reader,
         pending: &mut Pending<'_>,
         reporter: &Reporter,
-        time: &Time<'_>,
+        (time, place): (&Time<'_>, u64),
     ) -> Result<Rest, FileError> {
         loop {
             let outcomes = reader.read(AT_ONCE)?;
@@ -137,7 +191,7 @@ impl ParseReferences {
             let over = time.is_over();
             if over || pending.is_due(reporter) {
                 self.reach(pending, reader.checkpoint()).await?;
-                self.report(pending, reader.bytes_read(), reporter).await;
+                self.report(pending, place, reporter).await;
             }
             if is_all {
                 return Ok(Rest::None);
@@ -148,27 +202,25 @@ impl ParseReferences {
         }
     }
 
-    /// A reader that goes on at a place. One that cannot be understood is none: then what is stored of the file goes, and
-    /// it is begun anew.
-    pub(crate) async fn reader(
+    /// Where to go on. A place that cannot be understood is none: then what is stored of the file goes, and it is begun anew.
+    pub(crate) async fn spot(
         &self,
         held: &mut Fenced,
         place: Option<&Place>,
-    ) -> Result<Reader, StoreError> {
-        let reader = match place {
-            None | Some(Place::End { .. } | Place::Refused { .. }) => Reader::new(self.limits),
-            Some(Place::Within(checkpoint)) => {
-                let checkpoint = Checkpoint::deserialize(checkpoint).ok();
-                match checkpoint.and_then(|checkpoint| Reader::resume(self.limits, &checkpoint)) {
-                    Some(reader) => reader,
-                    None => {
-                        *held = self.studies.discard(held, None).await?;
-                        Reader::new(self.limits)
-                    }
-                }
-            }
-        };
-        Ok(reader.with_threads(self.threads))
+    ) -> Result<Option<Spot>, StoreError> {
+        let Some(Place::Within(place)) = place else { return Ok(None) };
+        let spot = Spot::deserialize(place).ok();
+        let spot = spot.filter(|spot| Reader::resume(self.limits, &spot.within).is_some());
+        if spot.is_none() {
+            *held = self.studies.discard(held, None).await?;
+        }
+        Ok(spot)
+    }
+
+    /// A reader that goes on at a place, or begins.
+    pub(super) fn reader_at(&self, within: Option<&Checkpoint>, limits: Limits) -> Reader {
+        let reader = within.and_then(|within| Reader::resume(limits, within));
+        reader.unwrap_or_else(|| Reader::new(limits)).with_threads(self.threads)
     }
 
     /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file.
@@ -186,13 +238,15 @@ impl ParseReferences {
         pending: &mut Pending<'_>,
         checkpoint: Option<Checkpoint>,
     ) -> Result<(), StoreError> {
-        let is_new = |checkpoint: &Checkpoint| checkpoint.byte() > pending.begun_at;
-        let Some(checkpoint) = checkpoint.filter(is_new) else { return Ok(()) };
+        let Some(checkpoint) = checkpoint.filter(|checkpoint| pending.is_new(checkpoint)) else {
+            return Ok(());
+        };
         self.store(pending, 1).await?;
-        let place = serde_json::to_value(&checkpoint).map(Place::Within);
+        let spot = Spot { within: checkpoint, packed: pending.part.clone() };
+        let place = serde_json::to_value(&spot).map(Place::Within);
         let place = place.map_err(|error| StoreError::unusable("writing a place in a file down", error))?;
         self.reading.reach(&pending.held, &place).await?;
-        pending.reached = Some(checkpoint.records());
+        pending.reached = Some(pending.records);
         Ok(())
     }
 
@@ -211,9 +265,9 @@ impl ParseReferences {
         &self,
         search_id: SearchId,
         command: &StartParsing,
-        report: &Report,
+        tally: &Tally,
     ) -> Result<(), FileError> {
-        let &Report { records, quarantined, .. } = report;
+        let &Tally { records, quarantined, .. } = tally;
         let percent = self.max_quarantined_percent;
         if u128::from(quarantined) * 100 <= u128::from(records) * u128::from(percent) {
             return Ok(());
@@ -225,123 +279,4 @@ impl ParseReferences {
         let first = first.collect::<Vec<_>>().join("; ");
         Err(FileError::Unreadable { quarantined, records, percent, first })
     }
-}
-
-/// What was read and is not stored yet.
-struct Pending<'a> {
-    search_id: SearchId,
-    message_id: MessageId,
-    command: &'a StartParsing,
-    held: Fenced,
-    outcomes: VecDeque<Outcome>,
-    /// How many bytes of the file those are.
-    bytes: u64,
-    /// The records of the file so far, and how many of them could not be read.
-    records: u64,
-    unreadable: u64,
-    /// How many of those are kept.
-    kept_unreadable: u64,
-    /// The byte of the file that this attempt began at.
-    begun_at: u64,
-    reported_at: Option<Timestamp>,
-    /// The number of records before the place that this attempt has reached.
-    reached: Option<u64>,
-}
-
-impl<'a> Pending<'a> {
-    fn new(
-        message: &Message,
-        command: &'a StartParsing,
-        held: Fenced,
-        reader: &Reader,
-        kept_unreadable: u64,
-    ) -> Self {
-        let begins = reader.checkpoint();
-        let before = |count: fn(&Checkpoint) -> u64| begins.as_ref().map_or(0, count);
-        Self {
-            search_id: message.partition,
-            message_id: message.id,
-            command,
-            held,
-            outcomes: VecDeque::new(),
-            bytes: 0,
-            records: before(Checkpoint::records),
-            unreadable: before(Checkpoint::quarantined),
-            kept_unreadable,
-            begun_at: reader.bytes_read(),
-            reported_at: None,
-            reached: None,
-        }
-    }
-
-    fn add(&mut self, outcomes: Vec<Outcome>) {
-        self.records += outcomes.len() as u64;
-        for outcome in outcomes {
-            if matches!(outcome, Outcome::Quarantined(_)) {
-                self.unreadable += 1;
-                if self.unreadable > self.kept_unreadable {
-                    continue;
-                }
-            }
-            self.bytes += size(&outcome);
-            self.outcomes.push_back(outcome);
-        }
-    }
-
-    /// Whether it is time to say how far the file is, which is not worth doing more often.
-    fn is_due(&self, reporter: &Reporter) -> bool {
-        let now = reporter.host.now();
-        self.reported_at.is_none_or(|at| now.duration_since(at) >= REPORT_EVERY)
-    }
-
-    /// An attempt that has reached no place is one that failed: the next one would do the same again.
-    fn paused(&self) -> Result<Attempt, FileError> {
-        match self.reached {
-            Some(records) => Ok(Attempt::UpTo(records)),
-            None => {
-                Err(StoreError::unavailable("reading a file", "no record ended before the time was over")
-                    .into())
-            }
-        }
-    }
-
-    /// The next records, as what they are to be stored as.
-    fn next_batch(&mut self, most: usize) -> (Vec<Study>, Vec<Quarantined>) {
-        let (search_id, file_id) = (self.search_id, self.command.file_id);
-        let (mut studies, mut quarantined) = (Vec::new(), Vec::new());
-        let mut bytes = 0;
-        while bytes < BATCH_BYTES
-            && studies.len() + quarantined.len() < most
-            && let Some(outcome) = self.outcomes.pop_front()
-        {
-            bytes += size(&outcome);
-            match outcome {
-                Outcome::Read(record) => studies.push(Study {
-                    id: StudyId::of(search_id, file_id, record.number),
-                    project_id: self.command.project_id,
-                    search_id,
-                    file_id,
-                    record: record.number,
-                    line: record.line,
-                    bytes: Some(record.bytes),
-                    reference: record.reference,
-                    duplicate: None,
-                }),
-                Outcome::Quarantined(record) => {
-                    quarantined.push(Quarantined { search_id, file_id, record });
-                }
-            }
-        }
-        self.bytes -= bytes;
-        (studies, quarantined)
-    }
-}
-
-/// How many bytes of its file a record has.
-fn size(outcome: &Outcome) -> u64 {
-    let bytes = match outcome {
-        Outcome::Read(record) => &record.bytes,
-        Outcome::Quarantined(record) => &record.bytes,
-    };
-    bytes.end - bytes.start
 }

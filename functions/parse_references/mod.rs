@@ -11,7 +11,7 @@
 //! are known, and are counted apart from those that failed because a store was away.
 //!
 //! - [`ParseReferences`] is the handler;
-//! - `file` streams one file into studies;
+//! - `file` streams one file into studies, `parts` those that are inside a packed one, and `pending` is what is not stored yet;
 //! - `duplicates` marks the studies that are there twice;
 //! - `look` finds the files of a search in the store;
 //! - `take_back` removes what is stored of a search that was cancelled or deleted;
@@ -21,6 +21,8 @@ mod duplicates;
 mod export;
 mod file;
 mod look;
+mod parts;
+mod pending;
 mod take_back;
 
 use std::collections::BTreeSet;
@@ -40,7 +42,7 @@ use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
-use references::{Limits, READER_VERSION, Report};
+use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, Missing, Service, Source};
 
 pub use self::duplicates::{Duplicates, MOST_OF_A_KEY};
@@ -206,13 +208,13 @@ impl ParseReferences {
             let reason = format!("reading it made the parser crash {begun} times");
             return self.refuse(command, held, reason, CRASHED).await;
         }
-        let reader = self.reader(held, place.as_ref()).await?;
-        let reason = match self.parse_file(message, command, reporter, (*held, reader), time).await {
+        let spot = self.spot(held, place.as_ref()).await?;
+        let reason = match self.parse_file(message, command, reporter, (*held, spot), time).await {
             Ok(Attempt::UpTo(records)) => {
                 return Ok(Done::again(format!("the time is nearly over; {records} records are stored")));
             }
-            Ok(Attempt::Whole(report)) => {
-                let counts = counts(&report);
+            Ok(Attempt::Whole(tally)) => {
+                let counts = tally.counts();
                 self.reading.reach(held, &Place::end(counts.clone())).await?;
                 return self.complete(message, command, held, (counts, 0), reporter, time).await;
             }
@@ -255,6 +257,7 @@ impl ParseReferences {
             position,
             name: command.file_name.clone(),
             object: command.object.clone(),
+            parts: counts.parts.clone(),
             announced_at: command.announced_at,
         };
         self.studies.finish(&file).await?;
@@ -269,18 +272,6 @@ impl ParseReferences {
         let why = format!("{} studies from {} records", counts.studies, counts.records);
         let completed = ReferenceFileParsingCompleted { file_id: command.file_id, counts };
         Done::because(why).reply(&SearchEvent::ReferenceFileParsingCompleted(completed))
-    }
-}
-
-fn counts(report: &Report) -> Counts {
-    Counts {
-        format: report.format.to_string(),
-        format_certainty: report.format_certainty.to_string(),
-        encoding: report.encoding.to_string(),
-        encoding_certainty: report.encoding_certainty.to_string(),
-        records: report.records,
-        studies: report.records - report.quarantined,
-        quarantined: report.quarantined,
     }
 }
 

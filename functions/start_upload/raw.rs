@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use futures::TryStreamExt;
-use imports::ParsedFile;
+use imports::{ContentsError, ParsedFile, Part, PartBytes};
 use messages::StoreError;
 use references::{Cutting, Encoding, Limits};
 
@@ -42,18 +41,48 @@ pub struct Around {
 /// How much of a file is read to find what is around its records, in bytes.
 const MAX_BEFORE: usize = 1 << 20;
 
+/// A file that was read before, and is refused now, is another one than it was.
+struct Replaced;
+
+/// What comes of a file that was read before.
+fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, StoreError> {
+    match found {
+        Ok(found) => Ok(Ok(found)),
+        Err(ContentsError::Store(error)) => Err(error),
+        Err(ContentsError::Refused(_) | ContentsError::Gone) => Ok(Err(Replaced)),
+    }
+}
+
 impl StartUpload {
-    /// What a file has around its records, as text; none when it is not there any more, or has more before its first record
+    /// The bytes of a file, or of a part of it, from a place on; none when they are not there any more.
+    async fn open_part(
+        &self,
+        file: &ParsedFile,
+        part: Option<&Part>,
+        from: u64,
+    ) -> Result<Option<PartBytes>, StoreError> {
+        let opened = PartBytes::open(&*self.objects, &file.object, part, from).await;
+        Ok(still(opened)?.unwrap_or(None))
+    }
+
+    /// What a file has around its records, or the part of it that this record is in, as text; none when it is not there any more, or has more before its first record
     /// than anybody would show.
     ///
     /// # Errors
     /// When the store of the files does not answer.
-    pub async fn around(&self, file: &ParsedFile, encoding: &str) -> Result<Option<Around>, StoreError> {
-        let Some(mut pieces) = self.objects.open(&file.object, 0).await? else { return Ok(None) };
+    pub async fn around(
+        &self,
+        file: &ParsedFile,
+        encoding: &str,
+        record: u64,
+    ) -> Result<Option<Around>, StoreError> {
+        let part = Part::of(&file.parts, record);
+        let encoding = part.map_or(encoding, |part| &part.encoding);
+        let Some(mut pieces) = self.open_part(file, part, 0).await? else { return Ok(None) };
         let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
         let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
         while cutting.between().is_none() && read < MAX_BEFORE {
-            let piece = pieces.try_next().await?;
+            let Ok(piece) = still(pieces.next().await)? else { return Ok(None) };
             read += piece.as_ref().map_or(MAX_BEFORE, Vec::len);
             // It was read before, so nothing is wrong with it but that it may have been replaced.
             let opening = match piece {
@@ -75,7 +104,7 @@ impl StartUpload {
         Ok(Some(Around { before, between, after }))
     }
 
-    /// The text at some bytes of a file in the encoding that it was read in.
+    /// The text of a record, at some bytes of a file or of the part that it is in, in the encoding that it was read in.
     ///
     /// # Errors
     /// When the store of the files does not answer.
@@ -83,28 +112,29 @@ impl StartUpload {
         &self,
         file: &ParsedFile,
         encoding: &str,
-        bytes: Option<Range<u64>>,
+        (record, bytes): (u64, Option<Range<u64>>),
     ) -> Result<Raw, StoreError> {
         let Some(Range { start, end }) = bytes else {
             return Ok(Raw::Missing(
                 "an earlier release stored the study, and did not note where it is in its file",
             ));
         };
-        if end > file.object.size_bytes {
+        let part = Part::of(&file.parts, record);
+        let encoding = part.map_or(encoding, |part| &part.encoding);
+        if part.is_none() && end > file.object.size_bytes {
             return Ok(Raw::Missing(CHANGED));
         }
         if start == end {
             return Ok(Raw::Text { text: String::new(), truncated: false });
         }
-        let Some(mut pieces) = self.objects.open(&file.object, start).await? else {
+        let Some(mut pieces) = self.open_part(file, part, start).await? else {
             return Ok(Raw::Missing("the uploaded file is gone"));
         };
         let wanted = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
         let most = wanted.min(MAX_RAW_BYTES);
         let mut record = Vec::new();
-        while record.len() < most
-            && let Some(piece) = pieces.try_next().await?
-        {
+        while record.len() < most {
+            let Ok(Some(piece)) = still(pieces.next().await)? else { break };
             record.extend_from_slice(piece.get(..most - record.len()).unwrap_or(&piece));
         }
         if record.len() < most {

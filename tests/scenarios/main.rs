@@ -16,6 +16,7 @@ mod fixtures;
 mod history;
 mod hostile;
 mod outbox;
+mod packed;
 mod parsing;
 mod repairs;
 mod retries;

@@ -23,7 +23,7 @@ use testing::ManualHost;
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
 /// Remembers what it is asked to store, and may fail.
-struct Recording {
+pub(crate) struct Recording {
     store: Arc<dyn WriteStudies>,
     /// The records of each call.
     calls: Mutex<Vec<Vec<u64>>>,
@@ -92,7 +92,7 @@ fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
     world.backend.ports.engine.guard(parse_references::NAME, parser).unwrap()
 }
 
-fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<Recording>) {
+pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<Recording>) {
     let mut parser = ParseReferences { push_bytes: 64 << 10, ..parser(world) };
     let (store, host) = (parser.studies.clone(), Arc::clone(&world.host));
     let recording = Arc::new(Recording { store, calls: Mutex::default(), fails, host });

@@ -132,9 +132,12 @@ pub(super) async fn show_study(
     let stored = asked.stored(&api.function).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let study = api.function.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
-    let raw = api.function.raw(file, encoding, study.bytes.clone()).await?;
-    Ok(Json(StudyDetail { study: StudyView::of(position, study).bounded()?, raw: raw.into() })
-        .into_response())
+    let raw = api.function.raw(file, encoding, (study.record, study.bytes.clone())).await?;
+    Ok(Json(StudyDetail {
+        study: StudyView::of(position, study).within(&file.parts).bounded()?,
+        raw: raw.into(),
+    })
+    .into_response())
 }
 
 /// Which page of the unreadable records to return, and of which file.
@@ -196,9 +199,9 @@ pub(super) async fn show_unread(
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let mut found = api.function.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
     let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
-    let raw = api.function.raw(file, encoding, Some(unread.record.bytes.clone())).await?;
-    let around = api.function.around(file, encoding).await?.map(Into::into);
+    let raw = api.function.raw(file, encoding, (record, Some(unread.record.bytes.clone()))).await?;
+    let around = api.function.around(file, encoding, record).await?.map(Into::into);
     let known = api.function.repairs(&stored.job).await?;
-    let unread = UnreadView::of(position, unread, &known);
+    let unread = UnreadView::of(position, unread, &known).within(&file.parts);
     Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())
 }

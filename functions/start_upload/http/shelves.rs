@@ -56,7 +56,7 @@ impl Shelf for Studies<'_> {
         if !self.is_wanted(&study) {
             return Ok(None);
         }
-        let view = StudyView::of(file.position, study);
+        let view = StudyView::of(file.position, study).within(&file.parts);
         shown(&if self.unbounded { view } else { view.bounded()? }).map(Some)
     }
 }
@@ -88,7 +88,7 @@ impl Shelf for Pairs<'_> {
         let Duplicate { search_id, file_id, record, .. } = duplicate;
         let original = self.function.study(search_id, file_id, record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
-        let study = StudyView::of(file.position, study).bounded()?;
+        let study = StudyView::of(file.position, study).within(&file.parts).bounded()?;
         shown(&PairView { search_id: self.search.as_uuid(), study, original: original.transpose()? })
             .map(Some)
     }
@@ -123,6 +123,6 @@ impl Shelf for Unread<'_> {
         file: &ParsedFile,
         unread: Quarantined,
     ) -> Result<Option<Box<RawValue>>, StoreError> {
-        shown(&UnreadView::of(file.position, unread, &self.known)).map(Some)
+        shown(&UnreadView::of(file.position, unread, &self.known).within(&file.parts)).map(Some)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use imports::{Duplicate, Quarantined, Reason, Study, Tier};
+use imports::{Duplicate, Part, Quarantined, Reason, Study, Tier};
 use messages::StoreError;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -23,6 +23,10 @@ pub(super) struct StudyView {
     file_id: Uuid,
     /// Its place among the records of the file, from 1.
     record: u64,
+    /// The file inside the archive, or the sheet of the workbook, that it was in; left out where the file is not packed. Line
+    /// and bytes are places in that, once it is unpacked, and a sheet is a table of comma-separated values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     /// The line of the file that it begins at, from 1.
     line: u64,
     /// Where it is in the file; null for studies that an earlier release stored.
@@ -161,6 +165,9 @@ pub(super) struct UnreadView {
     file_id: Uuid,
     /// Its place among the records of the file, from 1.
     record: u64,
+    /// The file inside the archive, or the sheet of the workbook, that it is in, as with studies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
     /// The line of the file that it begins at, from 1.
     line: u64,
     /// Where it is in the file.
@@ -284,6 +291,11 @@ impl From<Raw> for RawView {
     }
 }
 
+/// The name of the part that a record is in. What is in a gzip file has none.
+fn part_of(parts: &[Part], record: u64) -> Option<String> {
+    Part::of(parts, record).map(|part| part.name.clone()).filter(|name| !name.is_empty())
+}
+
 impl StudyView {
     /// A study of the file at a position.
     pub(super) fn of(position: u32, study: Study) -> Self {
@@ -292,6 +304,7 @@ impl StudyView {
             id: id(position, study.record),
             file_id: study.file_id.as_uuid(),
             record: study.record,
+            part: None,
             line: study.line,
             bytes: study.bytes.map(BytesView::from),
             title: reference.title,
@@ -313,6 +326,11 @@ impl StudyView {
             duplicate: study.duplicate.map(|duplicate| DuplicateView::of(duplicate)),
             shortened: false,
         }
+    }
+
+    /// The same with the part that it is in, of a file with these.
+    pub(super) fn within(self, parts: &[Part]) -> Self {
+        Self { part: part_of(parts, self.record), ..self }
     }
 
     /// The same for where there is not room for everything that a file may say: more than [`MAX_STUDY_BYTES`] are shortened.
@@ -355,11 +373,17 @@ impl UnreadView {
             id: id(position, record.number),
             file_id: file_id.as_uuid(),
             record: record.number,
+            part: None,
             line: record.line,
             bytes: record.bytes.into(),
             reason: record.reason,
             excerpt: record.excerpt,
             mended_by: mended_by.map(|search| search.as_uuid()),
         }
+    }
+
+    /// The same with the part that it is in, of a file with these.
+    pub(super) fn within(self, parts: &[Part]) -> Self {
+        Self { part: part_of(parts, self.record), ..self }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, JobFile, Outcome, PresignedPost, Progress};
+use imports::{FileId, Job, JobFile, Outcome, Part, PresignedPost, Progress};
 use messages::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -205,6 +205,15 @@ enum OutcomeView {
         studies: u64,
         /// Records that could not be read.
         quarantined: u64,
+        /// The files of an archive, or the sheets of a workbook, that were read; left out where the file is not packed.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        parts: Vec<PartView>,
+        /// What else is to be said of the file, in sentences for the reviewer: what was passed over, and what is missing in
+        /// many records. Left out where there is nothing to say.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        notes: Vec<String>,
         /// Studies that repeat an earlier one of the project; only where a search is asked for by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         duplicates: Option<u64>,
@@ -214,6 +223,28 @@ enum OutcomeView {
         /// Why, in words for the reviewer.
         reason: String,
     },
+}
+
+/// A file inside an archive, or a sheet of a workbook.
+#[derive(Serialize, ToSchema)]
+struct PartView {
+    /// Its path in the archive, or the name of the sheet; empty for what is in a gzip file.
+    name: String,
+    /// The number of its first record: records are numbered through all parts.
+    first: u64,
+    /// How many records it has, those that could not be read included.
+    records: u64,
+    /// The format that was detected from its content.
+    format: String,
+    /// The encoding that was detected from its content.
+    encoding: String,
+}
+
+impl From<Part> for PartView {
+    fn from(part: Part) -> Self {
+        let Part { name, first, records, format, encoding, .. } = part;
+        Self { name, first, records, format, encoding }
+    }
 }
 
 /// Some searches.
@@ -429,6 +460,8 @@ impl OutcomeView {
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
+                parts: counts.parts.into_iter().map(PartView::from).collect(),
+                notes: counts.notes,
                 duplicates,
             },
             Outcome::Failed { reason } => Self::Failed { reason },

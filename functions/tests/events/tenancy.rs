@@ -84,7 +84,16 @@ async fn imported(store: &Store) -> SearchId {
     let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
     let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };
     let name = "secret.ris".to_owned();
-    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object, announced_at: None };
+    let name_of = name.clone();
+    let file = ParsedFile {
+        search_id,
+        file_id,
+        position: 0,
+        name: name_of,
+        object,
+        parts: Vec::new(),
+        announced_at: None,
+    };
     store.finish(&file).await.unwrap();
     let counts = Counts { records: 2, studies: 1, quarantined: 1, ..Counts::default() };
     let outcome = Some(Outcome::Completed(counts));

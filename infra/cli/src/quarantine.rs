@@ -1,5 +1,6 @@
 //! Exports unreadable records as files that can be corrected and imported.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::num::NonZeroU64;
@@ -7,8 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use futures::StreamExt;
-use imports::{FileId, Job, Outcome, ParsedFile, Ports};
+use imports::{FileId, Job, Outcome, ParsedFile, Part, PartBytes, Ports};
 use local::output;
 use references::{Cutting, Limits};
 use serde::Serialize;
@@ -25,6 +25,8 @@ struct Unread {
     name: String,
     number: usize,
     file: ParsedFile,
+    /// The part that the records are in, where the file is packed.
+    part: Option<Part>,
     records: Vec<Range<u64>>,
 }
 
@@ -43,11 +45,16 @@ struct Written {
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let mut written = Vec::new();
-    for (unread, out) in choose(unread(workspace.ports(), &job).await?, args)? {
+    let (mut written, found) = (Vec::new(), unread(workspace.ports(), &job).await?);
+    let mut kept = BTreeMap::new();
+    found
+        .iter()
+        .for_each(|unread| *kept.entry(unread.file.file_id).or_insert(0) += unread.records.len() as u64);
+    for (unread, out) in choose(found, args)? {
         export(workspace.ports(), &unread, &out).await?;
         let records = unread.records.len();
-        let more = unreadable(&job, unread.file.file_id).saturating_sub(records as u64);
+        let all = kept.get(&unread.file.file_id).copied().unwrap_or_default();
+        let more = unreadable(&job, unread.file.file_id).saturating_sub(all);
         let more = NonZeroU64::new(more);
         written.push(Written { name: unread.name, records, more, out });
     }
@@ -80,17 +87,24 @@ async fn unread(ports: &Ports, job: &Job) -> anyhow::Result<Vec<Unread>> {
     let studies = &ports.library()?.read_studies;
     let (search, mut found) = (job.search_id, Vec::new());
     for file in studies.parsed(search).await? {
-        let (mut records, mut after) = (Vec::new(), 0);
+        let (mut records, mut after) = (BTreeMap::<_, (Option<Part>, Vec<Range<u64>>)>::new(), 0);
         loop {
             let page = studies.quarantined(search, file.file_id, after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.record.number;
-            records.extend(page.into_iter().map(|quarantined| quarantined.record.bytes));
+            for quarantined in page {
+                let part = Part::of(&file.parts, quarantined.record.number).cloned();
+                let found = records.entry(part.as_ref().map(|part| part.index)).or_insert((part, Vec::new()));
+                found.1.push(quarantined.record.bytes);
+            }
         }
-        if !records.is_empty() {
+        for (part, records) in records.into_values() {
             let place = job.files.iter().position(|known| known.file_id == file.file_id);
-            let name = job.file_name(file.file_id);
-            found.push(Unread { name, number: place.map_or(0, |place| place + 1), file, records });
+            let within = part.as_ref().filter(|part| !part.name.is_empty());
+            let within = within.map(|part| format!(" ({})", part.name.replace('/', "_"))).unwrap_or_default();
+            let name = job.file_name(file.file_id) + &within;
+            let (number, file) = (place.map_or(0, |place| place + 1), file.clone());
+            found.push(Unread { name, number, file, part, records });
         }
     }
     found.sort_by_key(|unread| unread.number);
@@ -182,12 +196,13 @@ async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::R
         Some(size) if size != object.size_bytes => anyhow::bail!("the uploaded file was replaced"),
         Some(_) => {}
     }
-    let mut stream = ports.objects.open(object, 0).await?.context("the uploaded file is gone")?;
+    let stream = PartBytes::open(&*ports.objects, object, unread.part.as_ref(), 0).await?;
+    let mut stream = stream.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
     let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
     let mut cutting = Cutting::new(limits, unread.records.iter().cloned());
-    while let Some(bytes) = stream.next().await {
-        out.write_all(&cutting.push(&bytes?)?)?;
+    while let Some(bytes) = stream.next().await? {
+        out.write_all(&cutting.push(&bytes)?)?;
     }
     out.write_all(&cutting.finish()?)?;
     Ok(out.flush()?)

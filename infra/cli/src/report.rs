@@ -55,6 +55,12 @@ pub(crate) struct FileReport {
     pub(crate) studies: u64,
     pub(crate) duplicates: u64,
     pub(crate) quarantined: u64,
+    /// The files of an archive, or the sheets of a workbook, that were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parts: Vec<String>,
+    /// What else is to be said of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
     pub(crate) outcome: &'static str,
     pub(crate) error: Option<String>,
 }
@@ -152,6 +158,14 @@ impl Report {
         let columns = if with_outcome { &COLUMNS[..] } else { &COLUMNS[..COLUMNS.len() - 1] };
         let row = |file: &FileReport| file.row().into_iter().take(columns.len()).collect();
         output::block(&table(columns, self.files.iter().map(row)))?;
+        for file in &self.files {
+            if !file.parts.is_empty() {
+                output::line(&format!("{}: read {}", file.name, file.parts.join(", ")))?;
+            }
+            for note in &file.notes {
+                output::line(&format!("{}: {note}", file.name))?;
+            }
+        }
         let studies = counted(self.studies, "study", "studies");
         let duplicates = match self.duplicates {
             0 => String::new(),
@@ -175,6 +189,13 @@ impl FileReport {
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
+                parts: counts
+                    .parts
+                    .iter()
+                    .map(|part| part.name.clone())
+                    .filter(|name| !name.is_empty())
+                    .collect(),
+                notes: counts.notes.clone(),
                 ..Self::without_counts(name, COMPLETED, None)
             },
             Some(Outcome::Failed { reason }) => Self::without_counts(name, "failed", Some(reason.clone())),
@@ -205,6 +226,8 @@ impl FileReport {
             studies: 0,
             duplicates: 0,
             quarantined: 0,
+            parts: Vec::new(),
+            notes: Vec::new(),
             outcome,
             error,
         }

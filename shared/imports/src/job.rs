@@ -7,6 +7,7 @@ use outbox::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contents::Part;
 use crate::ids::{FileId, ProjectId, SearchId};
 
 /// One import and how far it is.
@@ -120,6 +121,14 @@ pub struct Counts {
     pub studies: u64,
     /// Records set aside because they could not be read.
     pub quarantined: u64,
+    /// The files of an archive, or the sheets of a workbook, that were read; none of a file that is not packed. At most
+    /// [`MAX_PARTS`](crate::MAX_PARTS).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// What else is to be said of the file, in sentences for the reviewer: what was passed over, and what is missing in many
+    /// records. At most some twenty, of some hundred characters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Job {

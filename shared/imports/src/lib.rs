@@ -8,12 +8,13 @@
 //! - [`saga`]: the state machine of one search;
 //! - [`job`], [`jobs`]: an import as its readers see it, and how far its files are;
 //! - [`studies`], [`duplicates`]: the studies, the records that could not be read, and which studies are there twice;
-//! - [`objects`], [`reading`]: the uploaded files, and how far the reading of one has got;
+//! - [`objects`], [`contents`], [`reading`]: the uploaded files, what is inside packed ones, and how far the reading of one has got;
 //! - [`exports`]: what is made of the studies for whoever asks for all of them;
 //! - [`ports`]: all ports that the application works on.
 //!
 //! Ports stand beside what they store; their adapters are in crates of their own.
 
+pub mod contents;
 pub mod duplicates;
 pub mod exports;
 pub mod ids;
@@ -29,6 +30,7 @@ pub mod reading;
 pub mod saga;
 pub mod studies;
 
+pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, Unpacked};
 pub use duplicates::{Decisions, Duplicate, Identity, Reason, Relative, Revision, StudyAt, Tier};
 pub use exports::{ExportId, ExportKey, ExportLink, KeepExports};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};

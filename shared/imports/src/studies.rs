@@ -9,6 +9,7 @@ use references::{Quarantine, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::contents::Part;
 use crate::duplicates::{Duplicate, Identity, Relative, Revision, StudyAt, Tier};
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
@@ -81,6 +82,9 @@ pub struct ParsedFile {
     pub name: String,
     /// Where its bytes are, for as long as they are kept.
     pub object: ObjectRef,
+    /// What was read inside, where the file is packed: places of records are places in the part that they are in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// When its search was announced; none in what releases before stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_at: Option<Timestamp>,

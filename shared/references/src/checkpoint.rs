@@ -6,13 +6,14 @@ use crate::{
     Format,
     detect::Detected,
     encoding::{Certainty, Encoding, Legacy, LegacyState},
+    gaps::Gaps,
     stream::Place,
 };
 
 /// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
 /// a reader of another version does not go on where one of this version was, since its records would be counted
 /// otherwise.
-pub const READER_VERSION: u32 = 2;
+pub const READER_VERSION: u32 = 3;
 
 /// A place between two records, and what a reader has to know to go on from there. It can be stored.
 ///
@@ -30,6 +31,12 @@ pub struct Checkpoint {
     /// How many of them have no title. Readers before version 2 did not count them.
     #[serde(default)]
     pub(crate) untitled: u64,
+    /// How many of these may mean something else by what was read, and what was between the records. Readers before
+    /// version 3 did not note it.
+    #[serde(default)]
+    pub(crate) obscure: u64,
+    #[serde(default)]
+    pub(crate) gaps: Gaps,
     pub(crate) format: Format,
     pub(crate) format_certainty: Certainty,
     pub(crate) encoding: Encoding,

@@ -98,6 +98,34 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether the file is none of references: beside reference files in an archive, such files may well be.
+    #[must_use]
+    pub fn is_of_another_kind(&self) -> bool {
+        match self {
+            Self::Empty
+            | Self::UnsupportedFormat { .. }
+            | Self::UnknownFormat { .. }
+            | Self::Untitled { .. }
+            | Self::NoRecords { .. } => true,
+            Self::Binary { .. } => !self.is_packed(),
+            Self::TooLarge { .. }
+            | Self::TooManyRecords { .. }
+            | Self::Doctype { .. }
+            | Self::RecordTooLarge { .. }
+            | Self::MalformedXml { .. }
+            | Self::UntitledRecords { .. } => false,
+        }
+    }
+
+    /// Whether the file is one that may have reference files inside.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        const PACKED: [&str; 6] = ["archive", "gzip", "bzip2", "xz file", "Zstandard", "Excel workbook"];
+        matches!(self, Self::Binary { what } if PACKED.iter().any(|kind| what.contains(kind)))
+    }
+}
+
 /// The formats that most databases export, for messages.
 const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 

@@ -20,7 +20,8 @@
 //!   [`Reference::extra`], and so does what was done about a record that is damaged, under `repaired`.
 //! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external ones
 //!   that PubMed and publishers write are skipped, and never fetched.
-//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do
+//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do, unless the caller has
+//!   unpacked them before, as `archives` does
 //!   ([`Error::Binary`]).
 //!
 //! # Modules, in reading order
@@ -32,6 +33,7 @@
 //! - `batch`: the records of one push, read on several threads.
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
+//! - `gaps`: the text that belongs to no record, so that it can be named.
 //! - `checkpoint`: where a reader is, so that another one goes on from there.
 //! - `cutting`: copies some records of a file into a file of their own, to be corrected.
 
@@ -42,6 +44,7 @@ mod detect;
 mod encoding;
 mod error;
 mod format;
+mod gaps;
 mod outcome;
 mod read;
 mod reader;
@@ -55,6 +58,7 @@ pub use detect::DETECTION_WINDOW;
 pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
 pub use format::{Delimiter, Format};
+pub use gaps::Skipped;
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
 pub use read::unescape;
 pub use reader::{Limits, Reader};

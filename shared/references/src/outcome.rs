@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Certainty, Encoding, Format, Reference};
+use crate::{Certainty, Encoding, Format, Reference, Skipped};
 
 /// Longest [`Quarantine::reason`] in characters: a sentence for a person, not a dump of the input.
 pub const REASON_CHARS: usize = 500;
@@ -79,6 +79,12 @@ pub struct Report {
     pub records: u64,
     /// How many of the records were quarantined.
     pub quarantined: u64,
+    /// How many of the records were read and have no title.
+    #[serde(default)]
+    pub untitled: u64,
+    /// Text that belongs to no record.
+    #[serde(default)]
+    pub skipped: Option<Skipped>,
     /// The size of the file in bytes.
     pub bytes: u64,
 }

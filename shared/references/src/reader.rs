@@ -181,6 +181,8 @@ impl Reader {
             encoding_certainty,
             records: stream.records,
             quarantined: stream.quarantined,
+            untitled: stream.untitled(),
+            skipped: stream.skipped(),
             bytes: self.bytes,
         })
     }

@@ -6,11 +6,12 @@ use memchr::{memchr, memchr2_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Checkpoint, Error, Format, Outcome, READER_VERSION,
+    Checkpoint, Error, Format, Outcome, READER_VERSION, Reference,
     batch::{Batch, Found},
     checkpoint::Bytes,
     detect::Detected,
     encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
+    gaps::{Gaps, Skipped},
     read,
     reader::Plan,
     split::{Split, Step, splitter},
@@ -20,14 +21,17 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) byte: u64,
-    line: u64,
+    pub(crate) line: u64,
     /// Whether the last character was a CR, so that an LF would be the rest of the same line end.
-    after_cr: bool,
+    pub(crate) after_cr: bool,
 }
 
 impl Place {
+    #[cfg(test)]
+    pub(crate) const START: Self = Self { byte: 0, line: 1, after_cr: false };
+
     /// The place behind `text`, which takes two bytes for each unit where the original is UTF-16.
-    fn behind(mut self, text: &[u8], utf16: bool) -> Self {
+    pub(crate) fn behind(mut self, text: &[u8], utf16: bool) -> Self {
         let Some(&last) = text.last() else { return self };
         self.byte += if utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
         if !self.after_cr && memchr(b'\r', text).is_none() {
@@ -72,6 +76,10 @@ pub(crate) struct Stream {
     pub(crate) quarantined: u64,
     /// How many records were read and have no title.
     untitled: u64,
+    /// How many of these have nothing either that says that they were understood.
+    obscure: u64,
+    /// What is between the records.
+    gaps: Gaps,
 }
 
 /// How many records a file has to have for their lack of titles to say something about it.
@@ -115,6 +123,8 @@ impl Stream {
             records: 0,
             quarantined: 0,
             untitled: 0,
+            obscure: 0,
+            gaps: Gaps::default(),
             detected,
         }
     }
@@ -127,6 +137,8 @@ impl Stream {
         let header = checkpoint.header.clone();
         stream.known = header.and_then(|text| Known::of(text, checkpoint.format));
         stream.untitled = checkpoint.untitled;
+        stream.obscure = checkpoint.obscure;
+        stream.gaps = checkpoint.gaps.clone();
         Self { records: checkpoint.records, quarantined: checkpoint.quarantined, ..stream }
     }
 
@@ -138,6 +150,8 @@ impl Stream {
             records: self.records,
             quarantined: self.quarantined,
             untitled: self.untitled,
+            obscure: self.obscure,
+            gaps: self.gaps.clone(),
             format: self.detected.format,
             format_certainty: self.detected.format_certainty,
             encoding: self.detected.encoding,
@@ -202,10 +216,17 @@ impl Stream {
             // How far the position has moved on already, and how far it has to.
             let (known, consumed) = match self.splitter.step(tail, end) {
                 Step::More => break,
-                Step::Skip { consumed } => (0, consumed),
+                Step::Skip { consumed } => {
+                    self.gaps.add(&tail[..consumed], self.position, self.detected.format);
+                    (0, consumed)
+                }
                 Step::Header { row, consumed } => {
                     // Records found before this belong to the header before this.
                     self.read_found(&buffer, &mut found, out);
+                    self.gaps.add(&tail[..row.start], self.position, self.detected.format);
+                    self.gaps.end(self.detected.format);
+                    let behind = self.behind(self.position, &tail[..row.end]);
+                    self.gaps.add(&tail[row.end..consumed], behind, self.detected.format);
                     self.learn(&tail[row]);
                     (0, consumed)
                 }
@@ -216,6 +237,7 @@ impl Stream {
                     let behind = self.front + consumed;
                     let found_here = self.found(&buffer, self.front, record.clone(), fault);
                     found.extend(found_here.map(|found| Found { ahead: behind..behind + ahead, ..found }));
+                    self.gaps.add(&tail[record.end..consumed], self.position, self.detected.format);
                     (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
@@ -251,7 +273,10 @@ impl Stream {
         record: Range<usize>,
         fault: Option<&'static str>,
     ) -> Option<Found> {
-        let start = self.behind(self.position, &buffer[front..front + record.start]);
+        let before = &buffer[front..front + record.start];
+        self.gaps.add(before, self.position, self.detected.format);
+        self.gaps.end(self.detected.format);
+        let start = self.behind(self.position, before);
         let text = front + record.start..front + record.end;
         self.position = self.behind(start, &buffer[text.clone()]);
         self.records += 1;
@@ -280,7 +305,11 @@ impl Stream {
         for outcome in &out[before..] {
             match outcome {
                 Outcome::Quarantined(_) => self.quarantined += 1,
-                Outcome::Read(record) => self.untitled += u64::from(record.reference.title.is_empty()),
+                Outcome::Read(record) if record.reference.title.is_empty() => {
+                    self.untitled += 1;
+                    self.obscure += u64::from(self.is_obscure(&record.reference));
+                }
+                Outcome::Read(_) => {}
             }
         }
         found.clear();
@@ -307,14 +336,34 @@ impl Stream {
         }
     }
 
-    /// Refuses a file most of whose records have no title, once it is read: they are studies that nobody can screen, and the
-    /// file means something else by what was read.
+    /// Whether a record without a title may mean something else by what was read. Where a format has names of its own for
+    /// its fields, whoever named the authors was understood, and has only left the title out; the columns of a table are
+    /// called as anybody likes.
+    fn is_obscure(&self, reference: &Reference) -> bool {
+        reference.authors.is_empty() || matches!(self.detected.format, Format::Csv { .. } | Format::FieldRows)
+    }
+
+    /// Refuses a file most of whose records have no title, and were not understood, once it is read: they are studies that
+    /// nobody can screen.
     pub(crate) fn check_titles(&self) -> Result<(), Error> {
         let (untitled, records) = (self.untitled, self.records);
-        if records >= ENOUGH_RECORDS && untitled > records / 2 {
+        if records >= ENOUGH_RECORDS && self.obscure > records / 2 {
             return Err(Error::UntitledRecords { untitled, records, format: self.format() });
         }
         Ok(())
+    }
+
+    /// How many records have no title.
+    pub(crate) fn untitled(&self) -> u64 {
+        self.untitled
+    }
+
+    /// The text that belongs to no record.
+    pub(crate) fn skipped(&self) -> Option<Skipped> {
+        let mut gaps = self.gaps.clone();
+        gaps.add(&self.buffer[self.front..], self.position, self.detected.format);
+        gaps.end(self.detected.format);
+        gaps.found()
     }
 
     pub(crate) fn format(&self) -> Format {

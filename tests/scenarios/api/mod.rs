@@ -53,11 +53,11 @@ async fn imported() -> (World, Announced, String) {
     (world, announced, path)
 }
 
-fn path_of(search: SearchId) -> String {
+pub(crate) fn path_of(search: SearchId) -> String {
     format!("/projects/{}/searches/{search}", Uuid::nil())
 }
 
-fn api(world: &World) -> Router {
+pub(crate) fn api(world: &World) -> Router {
     router(world.functions.start_upload.clone())
 }
 
@@ -79,7 +79,7 @@ async fn post(api: &Router, path: &str, body: &Value) -> (StatusCode, HeaderMap,
     (parts.status, parts.headers, answer)
 }
 
-async fn get(api: &Router, path: &str) -> Value {
+pub(crate) async fn get(api: &Router, path: &str) -> Value {
     let (status, _, body) = ask(api, path, None).await;
     assert_eq!(status, StatusCode::OK, "{path}: {}", String::from_utf8_lossy(&body));
     serde_json::from_slice(&body).unwrap()
@@ -129,7 +129,9 @@ async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, c
         size_bytes: u64::MAX,
     };
     let name = "none.ris".to_owned();
-    let file = ParsedFile { search_id, file_id, position: 0, name: name.clone(), object, announced_at: None };
+    let name_of = name.clone();
+    let (parts, announced_at) = (Vec::new(), None);
+    let file = ParsedFile { search_id, file_id, position: 0, name: name_of, object, parts, announced_at };
     world.store().finish(&file).await.unwrap();
     let counts = Counts { records: count, studies: count, encoding: "UTF-8".to_owned(), ..Counts::default() };
     let file = JobFile {

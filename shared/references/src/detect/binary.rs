@@ -58,7 +58,9 @@ fn ole(window: &[u8]) -> &'static str {
         let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
         memchr::memmem::find(window, &name).is_some()
     };
-    if names("Workbook") {
+    if names("EncryptedPackage") {
+        "a document that is protected by a password"
+    } else if names("Workbook") {
         "an old Excel workbook (.xls)"
     } else if names("WordDocument") {
         "an old Word document (.doc)"
@@ -80,6 +82,7 @@ mod tests {
             magic(&[b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1....".as_slice(), &name].concat())
         };
         assert_eq!(ole("Workbook"), Some("an old Excel workbook (.xls)"));
+        assert_eq!(ole("EncryptedPackage"), Some("a document that is protected by a password"));
         assert_eq!(ole("WordDocument"), Some("an old Word document (.doc)"));
         assert_eq!(ole("x"), Some("an old Office document (such as an .xls workbook)"));
         assert_eq!(

@@ -85,7 +85,9 @@ impl Csv {
                 return Step::Header { row: 0..stop, consumed: next };
             }
             // Concatenated tables repeat it.
-            Expected::Found(header) if header == unmarked(row) => return Step::Skip { consumed: next },
+            Expected::Found(header) if header.as_slice() == unmarked(row) => {
+                return Step::Header { row: 0..stop, consumed: next };
+            }
             Expected::Found(_) | Expected::None => {}
         }
         Step::Found { record: 0..stop, consumed: next, ahead: 0, fault }

@@ -121,6 +121,37 @@ fn a_file_most_of_whose_records_have_no_title_is_refused_at_its_end() {
     assert!(refused_not(&file(5, 5)) && refused_not(&file(0, 9)));
 }
 
+/// Where a format has names for its fields, whoever named the authors was understood; a table's columns may mean anything.
+#[test]
+fn records_with_authors_alone_are_kept_but_in_tables() {
+    let entries = "@book{a, author = {Roe, Jane}, note = {x}}\n".repeat(12);
+    let (outcomes, report) = read_in_chunks(entries.as_bytes(), 100, Limits::default()).unwrap();
+    assert_eq!((outcomes.len(), report.untitled), (12, 12));
+    let rows = format!("Title,Authors,Heading\n{}", ",\"Roe, Jane\",a\n".repeat(12));
+    let refused = read_in_chunks(rows.as_bytes(), 100, Limits::default()).unwrap_err();
+    assert!(matches!(refused, Error::UntitledRecords { untitled: 12, records: 12, .. }), "{refused}");
+}
+
+#[test]
+fn text_that_belongs_to_no_record_is_named() {
+    let skipped = |file: &str| {
+        let named = [1, 7, 10_000]
+            .map(|chunk| read_in_chunks(file.as_bytes(), chunk, Limits::default()).unwrap().1.skipped);
+        assert!(named.iter().all(|one| *one == named[0]), "{named:?}");
+        named[0].clone().map(|skipped| (skipped.lines, skipped.line, skipped.excerpt))
+    };
+    let is = |lines, line, text: &str| Some((lines, line, text.to_owned()));
+    assert_eq!(skipped("TY  - JOUR\nTI  - a\nER  -\n\nZZ  - lost\nmore\n"), is(2, 5, "ZZ  - lost"));
+    assert_eq!(skipped("About: all\n\nTitle,Year\na,1\n\nTitle,Year\nb,2\n"), is(1, 1, "About: all"));
+    assert_eq!(skipped("@article{a, title = {A}}\nlost, \n@article{b, title = {B}}"), is(1, 2, "lost,"));
+    assert_eq!(
+        skipped("<xml><records><record><title>a</title></record>lost</records></xml>"),
+        is(1, 1, "lost")
+    );
+    assert_eq!(skipped("[{\"type\": \"book\", \"title\": \"a\"},\n\"lost\"]"), is(1, 2, "\"lost\"]"));
+    assert_eq!(skipped("1.\nTY  - JOUR\nTI  - a\nER  -\n\n\n2.\n"), None);
+}
+
 fn refused_not(file: &str) -> bool {
     read_in_chunks(file.as_bytes(), 100, Limits::default()).is_ok()
 }

@@ -68,6 +68,7 @@ pub fn end(compared: u64) -> Place {
         records: 3,
         studies: 2,
         quarantined: 1,
+        ..Counts::default()
     };
     Place::compared(counts, compared)
 }
@@ -87,5 +88,5 @@ pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile
         size_bytes: 100,
     };
     let announced_at = jiff::Timestamp::from_second(1_770_000_000).ok();
-    ParsedFile { search_id, file_id, position, name, object, announced_at }
+    ParsedFile { search_id, file_id, position, name, object, parts: Vec::new(), announced_at }
 }

@@ -1,0 +1,94 @@
+//! Why a packed file is refused.
+
+/// Why a packed file is refused.
+///
+/// Each message is a fragment about the file, written for the reviewer who uploaded it. None of them is worth retrying: the
+/// same bytes are refused again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file is not what its first bytes say, or was cut short.
+    #[error("the {what} is damaged: {fault}")]
+    Damaged {
+        /// `"ZIP archive"`.
+        what: &'static str,
+        /// What is wrong, in words.
+        fault: &'static str,
+    },
+    /// More bytes than [`crate::Limits::max_unpacked`].
+    #[error("it unpacks to more than the limit of {} MiB; split it", limit >> 20)]
+    TooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Hardly anything in it is not a repetition.
+    #[error("it unpacks to more than {ratio} times its size, as no reference file does")]
+    Bomb {
+        /// [`crate::Limits::max_ratio`].
+        ratio: u64,
+    },
+    /// More entries than [`crate::Limits::max_entries`].
+    #[error("the archive has more than {limit} entries; upload the reference files alone")]
+    TooManyEntries {
+        /// The limit.
+        limit: usize,
+    },
+    /// An entry that only a password opens.
+    #[error("{name:?} in the archive is protected by a password; pack it without one")]
+    Encrypted {
+        /// The entry.
+        name: String,
+    },
+    /// An entry whose name leads out of the archive.
+    #[error("{name:?} in the archive has a name that leads elsewhere")]
+    Escapes {
+        /// The entry's name, shortened.
+        name: String,
+    },
+    /// An entry with a longer name than is kept.
+    #[error("{name:?} … in the archive has a name of more than {limit} bytes")]
+    LongName {
+        /// The entry's name, shortened.
+        name: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// An entry that is a link or a device.
+    #[error("{name:?} in the archive is a link and no file; pack the file itself")]
+    Link {
+        /// The entry.
+        name: String,
+    },
+    /// Two entries that share bytes, or a name.
+    #[error("{name:?} in the archive overlaps another entry")]
+    Overlap {
+        /// The entry.
+        name: String,
+    },
+    /// An entry that is packed in a way that is not read.
+    #[error("{name:?} in the archive is packed by a method that is not read ({method}); pack it as usual")]
+    Method {
+        /// The entry.
+        name: String,
+        /// The number of the method.
+        method: u16,
+    },
+    /// An archive of several disks, or of more than 4 GiB.
+    #[error("the ZIP archive is {what}, which is not read; pack it as a plain one")]
+    Unusual {
+        /// With its article: `"one of several parts"`.
+        what: &'static str,
+    },
+    /// A workbook with more than is kept in memory.
+    #[error("the workbook has more {what} than are read; save it as CSV and upload that")]
+    WorkbookTooLarge {
+        /// `"text"`.
+        what: &'static str,
+    },
+    /// A workbook that is broken inside.
+    #[error("the workbook is damaged: {fault}")]
+    Workbook {
+        /// What is wrong, in words.
+        fault: &'static str,
+    },
+}

@@ -1,0 +1,149 @@
+//! Excel workbooks, as their sheets' tables.
+//!
+//! A workbook is a ZIP archive of XML files. It is kept in memory as it is, packed, with its texts, which cells name by
+//! number; sheets are unpacked as they are read, and become tables of comma-separated values row by row. So a workbook of
+//! any number of rows takes bounded memory.
+
+mod numbers;
+mod sheet;
+mod strings;
+mod xml;
+
+use std::sync::Arc;
+
+pub use sheet::SheetText;
+
+use self::{
+    numbers::Formats,
+    strings::Strings,
+    xml::{Inside, Node, Xml, attribute, name},
+};
+use crate::{Directory, Entry, Error, Limits, Tail, local_header};
+
+/// Largest workbook as packed, in bytes: it is kept in memory.
+pub const MOST_WORKBOOK_BYTES: u64 = 16 << 20;
+/// Most sheets.
+const MOST_SHEETS: usize = 200;
+/// The list of a workbook's sheets.
+const BOOK: &str = "xl/workbook.xml";
+
+/// A workbook in memory.
+#[derive(Debug)]
+pub struct Workbook {
+    file: Arc<[u8]>,
+    tail: Tail,
+    directory: Directory,
+    limits: Limits,
+    sheets: Vec<Sheet>,
+    strings: Arc<Strings>,
+    formats: Arc<Formats>,
+}
+
+/// One sheet of a workbook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is shown to whoever opens the workbook.
+    pub is_visible: bool,
+    /// Its entry of the archive; none for a chart.
+    entry: Option<usize>,
+}
+
+impl Workbook {
+    /// Whether the archive with these entries is a workbook.
+    #[must_use]
+    pub fn is_one(directory: &Directory) -> bool {
+        directory.entries.iter().any(|entry| entry.name == BOOK)
+    }
+
+    /// Reads what all sheets have in common.
+    ///
+    /// # Errors
+    /// When the workbook is damaged, or has more than is kept in memory.
+    pub fn open(file: Arc<[u8]>, limits: Limits) -> Result<Self, Error> {
+        let tail = Tail::find(&file[file.len().saturating_sub(crate::END_BYTES)..], file.len() as u64)?;
+        let start = usize::try_from(tail.start).unwrap_or(usize::MAX);
+        let list = file.get(start..start.saturating_add(tail.length)).unwrap_or_default();
+        let directory = Directory::read(list, &tail, &limits)?;
+        let (strings, formats) = (Arc::default(), Arc::default());
+        let mut book = Self { file, tail, directory, limits, sheets: Vec::new(), strings, formats };
+        let (sheets, from_1904) = book.list()?;
+        book.sheets = sheets;
+        let mut formats = match book.find("xl/styles.xml") {
+            Some(entry) => Formats::read(book.xml(entry)?)?,
+            None => Formats::default(),
+        };
+        formats.from_1904 = from_1904;
+        book.formats = Arc::new(formats);
+        if let Some(entry) = book.find("xl/sharedStrings.xml") {
+            book.strings = Arc::new(Strings::read(book.xml(entry)?)?);
+        }
+        Ok(book)
+    }
+
+    /// Its sheets, in their order.
+    #[must_use]
+    pub fn sheets(&self) -> &[Sheet] {
+        &self.sheets
+    }
+
+    /// The table of a sheet, by its place; none when it has no cells, as a chart.
+    ///
+    /// # Errors
+    /// When the sheet is not where the archive says.
+    pub fn text(&self, sheet: usize) -> Result<Option<SheetText>, Error> {
+        let Some(entry) = self.sheets.get(sheet).and_then(|sheet| sheet.entry) else { return Ok(None) };
+        let merged = sheet::merged(self.xml(entry)?)?;
+        let limits = (self.limits, self.file.len() as u64);
+        let (strings, formats) = (Arc::clone(&self.strings), Arc::clone(&self.formats));
+        Ok(Some(SheetText::new(self.xml(entry)?, strings, formats, merged, limits)))
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.directory.entries.iter().position(|entry| entry.name == name)
+    }
+
+    fn xml(&self, entry: usize) -> Result<Xml, Error> {
+        const GONE: Error = Error::Workbook { fault: "a part of it is missing" };
+        let behind = self.directory.behind(entry, &self.tail);
+        let entry: &Entry = self.directory.entries.get(entry).ok_or(GONE)?;
+        let start = usize::try_from(entry.header).unwrap_or(usize::MAX);
+        let before = local_header(self.file.get(start..).unwrap_or_default(), entry, behind)?;
+        Ok(Xml::new(Inside::new(Arc::clone(&self.file), entry, before, self.limits)))
+    }
+
+    /// The sheets, and whether days are counted from 1904.
+    fn list(&self) -> Result<(Vec<Sheet>, bool), Error> {
+        const NONE: Error = Error::Workbook { fault: "the list of its sheets is missing" };
+        let relations = self.find("xl/_rels/workbook.xml.rels").ok_or(NONE)?;
+        let relations = strings::relations(self.xml(relations)?)?;
+        let entry_of = |id: String| {
+            let (_, target) = relations.iter().find(|(known, _)| *known == id)?;
+            let path = target.strip_prefix('/').map_or_else(|| format!("xl/{target}"), str::to_owned);
+            self.find(&path).filter(|_| path.contains("worksheets/"))
+        };
+        let mut xml = self.xml(self.find(BOOK).ok_or(NONE)?)?;
+        let (mut sheets, mut from_1904) = (Vec::new(), false);
+        loop {
+            match xml.next()? {
+                Node::Start(start) | Node::Empty(start) if name(&start) == "sheet" => {
+                    sheets.push(Sheet {
+                        name: attribute(&start, "name").unwrap_or_default(),
+                        is_visible: attribute(&start, "state").is_none_or(|state| state == "visible"),
+                        entry: attribute(&start, "id").and_then(entry_of),
+                    });
+                    if sheets.len() > MOST_SHEETS {
+                        return Err(Error::WorkbookTooLarge { what: "sheets" });
+                    }
+                }
+                Node::Start(start) | Node::Empty(start) if name(&start) == "workbookPr" => {
+                    let is_set = |value: String| matches!(value.as_str(), "1" | "true");
+                    from_1904 = attribute(&start, "date1904").is_some_and(is_set);
+                }
+                Node::Eof => return Ok((sheets, from_1904)),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Numbers of cells as text: numbers as people write them, and dates, which are numbers too.
+
+use jiff::{SignedDuration, civil};
+
+use super::xml::{Node, Xml, attribute, name};
+use crate::Error;
+
+/// Most formats of cells: Excel has 65,490.
+const MOST_FORMATS: usize = 65_536;
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+/// The last day of Excel: 9999-12-31.
+const LAST_DAY: f64 = 2_958_466.0;
+
+/// What a number in a cell stands for, by the format of the cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Number,
+    Date,
+    Time,
+}
+
+/// What the formats of a workbook make of numbers.
+#[derive(Debug, Default)]
+pub(super) struct Formats {
+    kinds: Vec<Kind>,
+    /// Whether days are counted from 1904, as early versions for Macintosh did.
+    pub(super) from_1904: bool,
+}
+
+impl Formats {
+    /// Reads `styles.xml`.
+    pub(super) fn read(mut xml: Xml) -> Result<Self, Error> {
+        let (mut own, mut kinds, mut in_cells) = (Vec::new(), Vec::new(), false);
+        loop {
+            match xml.next()? {
+                Node::Start(start) if name(&start) == "cellXfs" => in_cells = true,
+                Node::End(name) if name == "cellXfs" => in_cells = false,
+                Node::Start(start) | Node::Empty(start) if in_cells && name(&start) == "xf" => {
+                    let id = attribute(&start, "numFmtId").and_then(|id| id.parse().ok());
+                    kinds.push(kind(id.unwrap_or(0_u32), &own));
+                }
+                Node::Start(start) | Node::Empty(start) if name(&start) == "numFmt" => {
+                    let id = attribute(&start, "numFmtId").and_then(|id| id.parse::<u32>().ok());
+                    own.extend(id.zip(attribute(&start, "formatCode").map(|code| kind_of(&code))));
+                }
+                Node::Eof => return Ok(Self { kinds, from_1904: false }),
+                _ => {}
+            }
+            if kinds.len() > MOST_FORMATS || own.len() > MOST_FORMATS {
+                return Err(Error::WorkbookTooLarge { what: "formats of cells" });
+            }
+        }
+    }
+
+    /// The number of a cell with this format, as text.
+    pub(super) fn text(&self, number: &str, format: Option<usize>) -> String {
+        let kind = format.and_then(|format| self.kinds.get(format)).copied().unwrap_or(Kind::Number);
+        let Ok(value) = number.trim().parse::<f64>() else { return number.to_owned() };
+        let dated = match kind {
+            Kind::Number => None,
+            Kind::Date | Kind::Time => self.moment(value, kind),
+        };
+        dated.unwrap_or_else(|| plain(number.trim(), value))
+    }
+
+    /// The day and time that a number stands for, in the form of ISO 8601.
+    fn moment(&self, value: f64, kind: Kind) -> Option<String> {
+        if !(0.0..LAST_DAY).contains(&value) {
+            return None;
+        }
+        let days = value.trunc();
+        #[allow(clippy::cast_possible_truncation)] // Both are within the bounds that were just checked.
+        let (days, seconds) = (days as i64, ((value - days) * DAY).round() as i64);
+        let time = civil::Time::midnight().wrapping_add(SignedDuration::from_secs(seconds));
+        if kind == Kind::Time && days == 0 {
+            return Some(time.to_string());
+        }
+        // Excel has a 29 February 1900, so days before it count from one day later.
+        let first = match (self.from_1904, days) {
+            (true, _) => civil::date(1904, 1, 1),
+            (false, 60) => return None,
+            (false, ..60) => civil::date(1899, 12, 31),
+            (false, _) => civil::date(1899, 12, 30),
+        };
+        let day = first.checked_add(SignedDuration::from_hours(24 * days)).ok()?;
+        Some(if seconds == 0 { day.to_string() } else { day.to_datetime(time).to_string() })
+    }
+}
+
+fn kind(id: u32, own: &[(u32, Kind)]) -> Kind {
+    match id {
+        14..=17 | 22 | 27..=31 | 36 | 50..=54 | 57 | 58 => Kind::Date,
+        18..=21 | 32..=35 | 45..=47 | 55 | 56 => Kind::Time,
+        _ => own.iter().find(|(known, _)| *known == id).map_or(Kind::Number, |(_, kind)| *kind),
+    }
+}
+
+/// What a format such as `dd/mm/yyyy` or `[h]:mm` makes of a number.
+fn kind_of(code: &str) -> Kind {
+    let (mut letters, mut chars) = (String::new(), code.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => while chars.next().is_some_and(|c| c != '"') {},
+            '[' => {
+                let inside: String = chars.by_ref().take_while(|c| *c != ']').collect();
+                // A time that has passed; anything else is a colour, a condition or a language.
+                letters.extend(inside.chars().filter(|c| matches!(c, 'h' | 'm' | 's') && inside.len() < 3));
+            }
+            '\\' | '_' | '*' => drop(chars.next()),
+            // What follows is for negative numbers.
+            ';' => break,
+            c => letters.extend(c.to_lowercase()),
+        }
+    }
+    if letters.contains("general") {
+        Kind::Number
+    } else if letters.contains(['y', 'd']) || letters.contains('m') && !letters.contains(['h', 's']) {
+        Kind::Date
+    } else if letters.contains(['h', 's']) {
+        Kind::Time
+    } else {
+        Kind::Number
+    }
+}
+
+/// A number as people write it: ids in full, and no more digits than Excel keeps.
+fn plain(number: &str, value: f64) -> String {
+    let is_short = number.len() <= 15 && !number.contains(['e', 'E']);
+    if is_short || !value.is_finite() {
+        return number.to_owned();
+    }
+    // Up to here every whole number has a value of its own.
+    if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
+        return format!("{value:.0}");
+    }
+    format!("{value:.14e}").parse::<f64>().map_or_else(|_| number.to_owned(), |rounded| rounded.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_what_they_are() {
+        let formats = Formats::default();
+        for (number, text) in [
+            ("2018", "2018"),
+            ("29768149", "29768149"),
+            ("3.2487951E7", "32487951"),
+            ("0012", "0012"),
+            ("1.2", "1.2"),
+            ("0.30000000000000004", "0.3"),
+            ("1234567890123456", "1234567890123456"),
+            ("1e400", "1e400"),
+            ("x", "x"),
+        ] {
+            assert_eq!(formats.text(number, None), text);
+        }
+    }
+
+    #[test]
+    fn dates_are_in_the_form_of_iso_8601() {
+        let formats = Formats { kinds: vec![Kind::Number, Kind::Date, Kind::Time], from_1904: false };
+        let text = |number: &str, format| formats.text(number, Some(format));
+        assert_eq!(text("43237", 1), "2018-05-17");
+        assert_eq!(text("43237.5", 1), "2018-05-17T12:00:00");
+        assert_eq!((text("59", 1), text("61", 1)), ("1900-02-28".to_owned(), "1900-03-01".to_owned()));
+        assert_eq!(text("60", 1), "60");
+        assert_eq!(text("0.4375", 2), "10:30:00");
+        assert_eq!(text("-1", 1), "-1");
+        assert_eq!(text("1e9", 1), "1000000000");
+        let mac = Formats { from_1904: true, ..formats };
+        assert_eq!(mac.text("41775", Some(1)), "2018-05-17");
+    }
+
+    #[test]
+    fn formats_are_told_by_their_letters() {
+        for (code, kind) in [
+            ("dd/mm/yyyy", Kind::Date),
+            ("mmm", Kind::Date),
+            ("[$-409]d\\-mmm\\-yy;@", Kind::Date),
+            ("h:mm:ss", Kind::Time),
+            ("[h]:mm", Kind::Time),
+            ("0.00", Kind::Number),
+            ("General", Kind::Number),
+            ("0 \"days\"", Kind::Number),
+            ("[Red]0;[Blue]0", Kind::Number),
+            ("@", Kind::Number),
+        ] {
+            assert_eq!(kind_of(code), kind, "{code}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! One sheet, as a table of comma-separated values.
+
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
+
+use super::{
+    numbers::Formats,
+    strings::{Item, Strings},
+    xml::{Node, Xml, attribute, name},
+};
+use crate::{Error, Limits};
+
+/// Most columns of a sheet; databases export up to 100.
+const MOST_COLUMNS: usize = 1_024;
+/// Most rows that a sheet can have.
+const MOST_ROWS: u32 = 1_048_576;
+/// Most merged cells that are filled.
+const MOST_MERGED: usize = 10_000;
+/// Most bytes of text that merged cells hold for the rows below, all together.
+const MOST_HELD: usize = 1 << 20;
+/// How much text is made at a time, in bytes, about.
+const PIECE: usize = 64 * 1024;
+
+/// Cells that are one and go over several rows: the place of the first cell, and the last row. A cell that goes over several
+/// columns needs nothing: it is in the first of them.
+pub(super) type Merged = BTreeMap<(u32, usize), u32>;
+
+/// Finds the merged cells, which are listed behind the cells.
+pub(super) fn merged(mut xml: Xml) -> Result<Merged, Error> {
+    let mut found = Merged::new();
+    loop {
+        match xml.next()? {
+            Node::Start(start) | Node::Empty(start) if name(&start) == "mergeCell" => {
+                let span = attribute(&start, "ref");
+                let span = span.as_deref().and_then(|span| span.split_once(':'));
+                if let Some((Some(first), Some(last))) = span.map(|(a, b)| (place(a), place(b)))
+                    && last.0 > first.0
+                {
+                    found.insert(first, last.0);
+                }
+                if found.len() > MOST_MERGED {
+                    return Err(Error::WorkbookTooLarge { what: "merged cells" });
+                }
+            }
+            Node::Eof => return Ok(found),
+            _ => {}
+        }
+    }
+}
+
+/// Row and column, from 1 and 0, of a cell called like `AB12`.
+fn place(cell: &str) -> Option<(u32, usize)> {
+    let letters = cell.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (letters, row) = cell.split_at_checked(letters).filter(|(letters, _)| letters.len() <= 3)?;
+    let column =
+        letters.bytes().fold(0, |sum, letter| sum * 26 + usize::from(letter.to_ascii_uppercase() - b'A') + 1);
+    Some((row.parse().ok().filter(|row| (1..=MOST_ROWS).contains(row))?, column.checked_sub(1)?))
+}
+
+/// The text of a sheet, made as it is asked for: a line for each row, empty ones for rows that are not there.
+///
+/// Formulas are what they came to when the workbook was saved, dates are in the form of ISO 8601, and of cells that are one
+/// over several rows each row has the text.
+pub struct SheetText {
+    xml: Xml,
+    strings: Arc<Strings>,
+    formats: Arc<Formats>,
+    merged: Merged,
+    limits: Limits,
+    /// The size of the workbook, and of all text so far, in bytes.
+    packed: u64,
+    made: u64,
+    /// The rows that are written.
+    rows: u32,
+    /// The cells of the row that is open, and its number.
+    row: BTreeMap<usize, String>,
+    number: u32,
+    cell: Option<Cell>,
+    /// What merged cells put into the rows below: text and last row, by column.
+    held: BTreeMap<usize, (String, u32)>,
+    held_bytes: usize,
+    unsaved: u64,
+    ended: bool,
+}
+
+impl std::fmt::Debug for SheetText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SheetText").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+/// A cell that is open.
+#[derive(Debug, Default)]
+struct Cell {
+    column: usize,
+    kind: String,
+    format: Option<usize>,
+    value: String,
+    inline: Item,
+    in_value: bool,
+    has_formula: bool,
+}
+
+impl SheetText {
+    pub(super) fn new(
+        xml: Xml,
+        strings: Arc<Strings>,
+        formats: Arc<Formats>,
+        merged: Merged,
+        (limits, packed): (Limits, u64),
+    ) -> Self {
+        Self {
+            xml,
+            strings,
+            formats,
+            merged,
+            limits,
+            packed,
+            made: 0,
+            rows: 0,
+            row: BTreeMap::new(),
+            number: 0,
+            cell: None,
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            unsaved: 0,
+            ended: false,
+        }
+    }
+
+    /// How many formulas had no result when the workbook was saved, as far as it is read: their cells are empty.
+    #[must_use]
+    pub fn unsaved(&self) -> u64 {
+        self.unsaved
+    }
+
+    /// Adds the next text; false when there is none any more.
+    ///
+    /// # Errors
+    /// When the workbook is damaged, or has more than it may.
+    pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let mut text = String::new();
+        while text.len() < PIECE && !self.ended {
+            let node = match self.xml.next()? {
+                Node::Start(start) | Node::Empty(start) if name(&start) == "row" => {
+                    Seen::Row(attribute(&start, "r"))
+                }
+                Node::Start(start) if name(&start) == "c" => Seen::Cell(Self::opened(&start), false),
+                Node::Empty(start) if name(&start) == "c" => Seen::Cell(Self::opened(&start), true),
+                Node::Start(start) => Seen::Start(name(&start).to_owned()),
+                Node::Empty(start) if name(&start) == "f" => Seen::Formula,
+                Node::Empty(_) => Seen::Nothing,
+                Node::End(name) => Seen::End(name),
+                Node::Text(text) => Seen::Text(text),
+                Node::Eof => Seen::Eof,
+            };
+            self.see(node, &mut text)?;
+        }
+        self.made += text.len() as u64;
+        self.limits.check(self.packed, self.made)?;
+        out.extend_from_slice(text.as_bytes());
+        Ok(!self.ended || !text.is_empty())
+    }
+
+    fn opened(start: &quick_xml::events::BytesStart<'_>) -> (Option<(u32, usize)>, Cell) {
+        let at = attribute(start, "r").as_deref().and_then(place);
+        let kind = attribute(start, "t").unwrap_or_default();
+        let format = attribute(start, "s").and_then(|format| format.parse().ok());
+        (at, Cell { kind, format, ..Cell::default() })
+    }
+
+    fn see(&mut self, seen: Seen, out: &mut String) -> Result<(), Error> {
+        match seen {
+            Seen::Row(number) => {
+                self.write_row(out)?;
+                let next = self.number + 1;
+                let number = number.and_then(|number| number.parse().ok()).unwrap_or(next);
+                if number < next || number > MOST_ROWS {
+                    return Err(Error::Workbook { fault: "its rows are not in order" });
+                }
+                self.number = number;
+            }
+            Seen::Cell((at, cell), is_empty) => {
+                let next = self.row.last_key_value().map_or(0, |(column, _)| column + 1);
+                let column = at.map_or(next, |(_, column)| column);
+                if column >= MOST_COLUMNS {
+                    return Err(Error::WorkbookTooLarge { what: "columns" });
+                }
+                if is_empty {
+                    self.row.insert(column, String::new());
+                } else {
+                    self.cell = Some(Cell { column, ..cell });
+                }
+            }
+            Seen::Start(name) => self.open(&name),
+            Seen::Formula => self.open("f"),
+            Seen::End(name) if name == "c" => self.close_cell(),
+            Seen::End(name) if name == "row" || name == "sheetData" => self.write_row(out)?,
+            Seen::End(name) => {
+                if let Some(cell) = &mut self.cell {
+                    cell.in_value &= name != "v";
+                    cell.inline.close(&name);
+                }
+            }
+            Seen::Text(text) => {
+                if let Some(cell) = &mut self.cell {
+                    if cell.in_value {
+                        cell.value.push_str(&text);
+                    }
+                    cell.inline.add(&text);
+                }
+            }
+            Seen::Eof => {
+                self.write_row(out)?;
+                self.ended = true;
+            }
+            Seen::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, name: &str) {
+        if let Some(cell) = &mut self.cell {
+            cell.in_value |= name == "v";
+            cell.has_formula |= name == "f";
+            cell.inline.open(name);
+        }
+    }
+
+    fn close_cell(&mut self) {
+        let Some(mut cell) = self.cell.take() else { return };
+        let inline = cell.inline.take();
+        let text = match cell.kind.as_str() {
+            "s" => cell
+                .value
+                .trim()
+                .parse()
+                .ok()
+                .and_then(|at| self.strings.get(at))
+                .unwrap_or_default()
+                .to_owned(),
+            "inlineStr" => inline,
+            "b" => if cell.value.trim() == "1" { "TRUE" } else { "FALSE" }.to_owned(),
+            "str" | "e" | "d" => cell.value,
+            _ => self.formats.text(&cell.value, cell.format),
+        };
+        self.unsaved += u64::from(cell.has_formula && text.is_empty());
+        self.row.insert(cell.column, text);
+    }
+
+    /// Writes the row that is open, if there is one, behind empty lines for those that are not there.
+    fn write_row(&mut self, out: &mut String) -> Result<(), Error> {
+        if self.number <= self.rows {
+            return Ok(());
+        }
+        // Rows that are not there have no cells, and so nothing of cells that go over them.
+        (self.rows + 1..self.number).for_each(|_| out.push('\n'));
+        self.rows = self.number;
+        self.fill()?;
+        let row = std::mem::take(&mut self.row);
+        let last = row.iter().rev().find(|(_, text)| !text.is_empty()).map_or(0, |(column, _)| *column);
+        for column in 0..=last {
+            if column > 0 {
+                out.push(',');
+            }
+            write_cell(row.get(&column).map_or("", String::as_str), out);
+        }
+        out.push('\n');
+        Ok(())
+    }
+
+    /// Puts the text of merged cells above into the row, and keeps that of those which begin in it.
+    fn fill(&mut self) -> Result<(), Error> {
+        let number = self.number;
+        self.held.retain(|_, (_, last)| *last >= number);
+        for (column, (text, _)) in &self.held {
+            let cell = self.row.entry(*column).or_default();
+            if cell.is_empty() {
+                cell.clone_from(text);
+            }
+        }
+        for ((_, column), last) in self.merged.range((number, 0)..(number + 1, 0)) {
+            if let Some(text) = self.row.get(column) {
+                self.held.insert(*column, (text.clone(), *last));
+            }
+        }
+        self.held_bytes = self.held.values().map(|(text, _)| text.len()).sum();
+        if self.held_bytes > MOST_HELD {
+            return Err(Error::WorkbookTooLarge { what: "text in merged cells" });
+        }
+        Ok(())
+    }
+}
+
+/// What was found next, free of the buffer that it was found in.
+enum Seen {
+    Row(Option<String>),
+    Cell((Option<(u32, usize)>, Cell), bool),
+    Start(String),
+    Formula,
+    End(String),
+    Text(String),
+    Nothing,
+    Eof,
+}
+
+/// Writes a cell, in quotes where it needs them.
+fn write_cell(text: &str, out: &mut String) {
+    let text = text.trim_end_matches('\0');
+    if text.contains([',', '"', '\n', '\r', ';', '\t']) || text.starts_with(char::is_whitespace) {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\"{}\"", text.replace('"', "\"\""));
+    } else {
+        out.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read() {
+        assert_eq!(place("A1"), Some((1, 0)));
+        assert_eq!(place("AB12"), Some((12, 27)));
+        assert_eq!(place("XFD1048576"), Some((1_048_576, 16_383)));
+        for wrong in ["", "A", "1", "A0", "A1048577", "ABCD1", "A-1", "Ä1"] {
+            assert_eq!(place(wrong), None, "{wrong}");
+        }
+    }
+}

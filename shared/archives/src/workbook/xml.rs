@@ -1,0 +1,170 @@
+//! The XML files of a workbook, read event by event, with bounds on each event.
+
+use std::{
+    io::{self, BufRead, Read},
+    sync::Arc,
+};
+
+use quick_xml::{
+    Reader,
+    escape::{resolve_predefined_entity, unescape},
+    events::{BytesStart, Event},
+};
+
+use crate::{Entry, Error, Limits, Unpack};
+
+/// Most bytes of one piece of markup or text: a cell holds 32,767 characters, each of which may be a reference.
+const MOST_EVENT: usize = 1 << 20;
+/// Deepest nesting; a cell with formatted text has nine.
+const MOST_DEPTH: usize = 64;
+/// How many packed bytes are unpacked at a time.
+const PIECE: usize = 4 * 1024;
+
+/// One file of a workbook, as text.
+pub(super) struct Xml {
+    reader: Reader<Inside>,
+    buffer: Vec<u8>,
+    depth: usize,
+}
+
+/// What a file of a workbook consists of, as far as it matters.
+pub(super) enum Node<'a> {
+    Start(BytesStart<'a>),
+    /// An element with nothing in it; no end follows.
+    Empty(BytesStart<'a>),
+    /// The name of the element, without its prefix.
+    End(String),
+    Text(String),
+    Eof,
+}
+
+impl Xml {
+    pub(super) fn new(inside: Inside) -> Self {
+        let mut reader = Reader::from_reader(inside);
+        reader.config_mut().allow_dangling_amp = true;
+        Self { reader, buffer: Vec::new(), depth: 0 }
+    }
+
+    /// The next node.
+    pub(super) fn next(&mut self) -> Result<Node<'_>, Error> {
+        const BROKEN: Error = Error::Workbook { fault: "its XML is broken" };
+        self.buffer.clear();
+        self.reader.get_mut().budget = MOST_EVENT;
+        let event = match self.reader.read_event_into(&mut self.buffer) {
+            Ok(event) => event,
+            Err(_) => return Err(self.reader.get_mut().fault.take().unwrap_or(BROKEN)),
+        };
+        Ok(match event {
+            Event::Start(start) => {
+                self.depth += 1;
+                if self.depth > MOST_DEPTH {
+                    return Err(Error::Workbook { fault: "its elements are nested too deeply" });
+                }
+                Node::Start(start)
+            }
+            Event::Empty(start) => Node::Empty(start),
+            Event::End(end) => {
+                self.depth = self.depth.saturating_sub(1);
+                Node::End(end.local_name().into_inner().to_owned())
+            }
+            Event::Text(text) => Node::Text(text.xml10_content().into_owned()),
+            Event::CData(text) => Node::Text(text.xml10_content().into_owned()),
+            Event::GeneralRef(reference) => {
+                let known = || Some(resolve_predefined_entity(&reference.xml10_content())?.to_owned());
+                let char_ref = reference.resolve_char_ref().ok().flatten();
+                Node::Text(char_ref.map(String::from).or_else(known).ok_or(BROKEN)?)
+            }
+            // It may define entities.
+            Event::DocType(_) => return Err(Error::Workbook { fault: "its XML declares a DOCTYPE" }),
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) => Node::Text(String::new()),
+            Event::Eof if self.depth > 0 => return Err(BROKEN),
+            Event::Eof => Node::Eof,
+        })
+    }
+}
+
+/// The name of an element, without its prefix.
+pub(super) fn name<'a>(start: &'a BytesStart<'_>) -> &'a str {
+    start.local_name().into_inner()
+}
+
+/// The value of an attribute, by its name without a prefix.
+pub(super) fn attribute(start: &BytesStart<'_>, wanted: &str) -> Option<String> {
+    let mut all = start.attributes();
+    let found = all.with_checks(false).flatten();
+    let found = found.into_iter().find(|attribute| attribute.key.local_name().into_inner() == wanted)?;
+    unescape(&found.value).ok().map(std::borrow::Cow::into_owned)
+}
+
+/// An entry of a workbook in memory, unpacked as it is read.
+pub(super) struct Inside {
+    file: Arc<[u8]>,
+    at: usize,
+    end: usize,
+    unpack: Unpack,
+    ready: Vec<u8>,
+    front: usize,
+    finished: bool,
+    /// How many bytes may be read before the budget is set anew.
+    budget: usize,
+    fault: Option<Error>,
+}
+
+impl Inside {
+    /// The entry, whose packed bytes begin `before` bytes behind its header.
+    pub(super) fn new(file: Arc<[u8]>, entry: &Entry, before: u64, limits: Limits) -> Self {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
+        let (at, end) = (place(entry.header + before), place(entry.header + before + entry.packed));
+        let unpack = Unpack::entry(entry.clone(), limits);
+        let (ready, front, finished, fault) = (Vec::new(), 0, false, None);
+        Self { file, at, end, unpack, ready, front, finished, budget: MOST_EVENT, fault }
+    }
+
+    fn more(&mut self) -> Result<(), Error> {
+        self.ready.clear();
+        self.front = 0;
+        while self.ready.is_empty() && !self.finished {
+            let piece = &self.file[self.at..self.end.min(self.at + PIECE)];
+            if piece.is_empty() {
+                self.finished = true;
+                self.unpack.finish(&mut self.ready)?;
+            } else {
+                self.at += self.unpack.push(piece, &mut self.ready)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Inside {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let taken = ready.len().min(out.len());
+        out[..taken].copy_from_slice(&ready[..taken]);
+        self.consume(taken);
+        Ok(taken)
+    }
+}
+
+impl BufRead for Inside {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let refused = if self.budget == 0 {
+            Err(Error::WorkbookTooLarge { what: "characters in a cell" })
+        } else if self.front == self.ready.len() {
+            self.more()
+        } else {
+            Ok(())
+        };
+        if let Err(error) = refused {
+            self.fault = Some(error);
+            return Err(io::Error::other("the workbook is refused"));
+        }
+        let ready = &self.ready[self.front..];
+        Ok(&ready[..ready.len().min(self.budget)])
+    }
+
+    fn consume(&mut self, taken: usize) {
+        self.front += taken;
+        self.budget = self.budget.saturating_sub(taken);
+    }
+}

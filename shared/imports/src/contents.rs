@@ -1,0 +1,360 @@
+//! What is inside an uploaded file: the file itself, the one in a gzip file, those in a ZIP archive, or the sheets of a
+//! workbook.
+//!
+//! Packed bytes are unpacked as they come from the store, so nothing unpacked is kept. A place in what is unpacked is found by
+//! unpacking from the beginning of that part again ([decision 39](../../../docs/decisions/0039-packed-files-are-read-by-parts.md)).
+
+use std::sync::Arc;
+
+use archives::{Directory, END_BYTES, Form, LOCAL_BYTES, Limits, SheetText, Tail, Unpack, Workbook};
+use futures::TryStreamExt;
+use messages::StoreError;
+use serde::{Deserialize, Serialize};
+
+use crate::messages::ObjectRef;
+use crate::objects::{ObjectStream, ReadObject};
+
+/// Most parts of an uploaded file that are read: what is known of each is kept with the file.
+pub const MAX_PARTS: usize = 50;
+
+/// How much text of a sheet is taken at a time, in bytes.
+const SHEET_BYTES: usize = 64 * 1024;
+
+/// One file inside an uploaded file, or one sheet, that was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its path in the archive, or the name of the sheet; empty for what is in a gzip file.
+    pub name: String,
+    /// Its place among all that is inside, from 0.
+    pub index: usize,
+    /// The number of its first record: records are numbered through all parts.
+    pub first: u64,
+    /// How many records it has, the unreadable ones included.
+    pub records: u64,
+    /// The detected format, such as `RIS`.
+    pub format: String,
+    /// The detected encoding, such as `UTF-8`.
+    pub encoding: String,
+}
+
+impl Part {
+    /// The part that a record is in.
+    pub fn of(parts: &[Self], record: u64) -> Option<&Self> {
+        parts.iter().find(|part| (part.first..part.first + part.records).contains(&record))
+    }
+}
+
+/// Why what is inside cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// The store did not answer; another try may go better.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file is refused; no other try will go better.
+    #[error(transparent)]
+    Refused(#[from] archives::Error),
+    /// There is no such object any more.
+    #[error("the uploaded file is gone")]
+    Gone,
+}
+
+/// A packed file, and what is inside.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    object: ObjectRef,
+    limits: Limits,
+    packed: Packed,
+}
+
+#[derive(Debug, Clone)]
+enum Packed {
+    Gzip,
+    Zip(Arc<(Directory, Tail)>),
+    Workbook(Arc<Workbook>),
+}
+
+/// One thing inside a packed file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inside<'a> {
+    /// Its path in the archive, or the name of the sheet.
+    pub name: &'a str,
+    /// Whether it is a sheet that whoever opens the workbook does not see.
+    pub is_hidden: bool,
+}
+
+impl Contents {
+    /// Looks into a file that begins with these bytes, at least [`archives::MAGIC_BYTES`] of them if it has so many; none
+    /// when it is not packed. What is unpacked of it may have so many bytes.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the file is refused.
+    pub async fn of(
+        objects: &dyn ReadObject,
+        object: &ObjectRef,
+        start: &[u8],
+        max_unpacked: u64,
+    ) -> Result<Option<Self>, ContentsError> {
+        let limits = Limits { max_unpacked, ..Limits::default() };
+        let packed = match Form::of(start) {
+            Form::Plain => return Ok(None),
+            Form::Gzip => Packed::Gzip,
+            Form::Zip => zip(objects, object, limits).await?,
+        };
+        Ok(Some(Self { object: object.clone(), limits, packed }))
+    }
+
+    /// What kind of packed file it is, with its article.
+    pub fn kind(&self) -> &'static str {
+        match self.packed {
+            Packed::Gzip => "a gzip file",
+            Packed::Zip(_) => "a ZIP archive",
+            Packed::Workbook(_) => "an Excel workbook",
+        }
+    }
+
+    /// Whether it is a workbook, whose parts are sheets.
+    pub fn is_workbook(&self) -> bool {
+        matches!(self.packed, Packed::Workbook(_))
+    }
+
+    /// All that is inside, in its order.
+    pub fn inside(&self) -> Vec<Inside<'_>> {
+        let file = |name| Inside { name, is_hidden: false };
+        match &self.packed {
+            Packed::Gzip => vec![file("")],
+            Packed::Zip(list) => list.0.entries.iter().map(|entry| file(&entry.name)).collect(),
+            Packed::Workbook(book) => {
+                let sheets = book.sheets().iter();
+                sheets.map(|sheet| Inside { name: &sheet.name, is_hidden: !sheet.is_visible }).collect()
+            }
+        }
+    }
+
+    /// The unpacked bytes of what is at this place of [`Contents::inside`], from byte `from` of them; none when there is
+    /// nothing that has any, as for a chart.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the file is refused.
+    pub async fn open(
+        &self,
+        objects: &dyn ReadObject,
+        index: usize,
+        from: u64,
+    ) -> Result<Option<Unpacked>, ContentsError> {
+        let source = match &self.packed {
+            Packed::Gzip => {
+                let stream = objects.open(&self.object, 0).await?.ok_or(ContentsError::Gone)?;
+                let unpack = Box::new(Unpack::gzip(self.limits));
+                Source::Packed {
+                    stream,
+                    piece: Vec::new(),
+                    taken: 0,
+                    left: self.object.size_bytes,
+                    unpack,
+                    begin: 0,
+                }
+            }
+            Packed::Zip(list) => {
+                let (directory, tail) = &**list;
+                let Some(entry) = directory.entries.get(index) else { return Ok(None) };
+                let mut stream =
+                    objects.open(&self.object, entry.header).await?.ok_or(ContentsError::Gone)?;
+                let mut piece = Vec::new();
+                fill(&mut stream, &mut piece, LOCAL_BYTES).await?;
+                let before = archives::local_header(&piece, entry, directory.behind(index, tail))?;
+                let taken = usize::try_from(before).unwrap_or(usize::MAX);
+                fill(&mut stream, &mut piece, taken).await?;
+                let unpack = Box::new(Unpack::entry(entry.clone(), self.limits));
+                Source::Packed { stream, piece, taken, left: entry.packed, unpack, begin: entry.header }
+            }
+            Packed::Workbook(book) => match book.text(index)? {
+                Some(text) => Source::Sheet(Box::new(text)),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Unpacked { source, skip: from, ended: false }))
+    }
+}
+
+/// Reads the list at the end of a ZIP archive, and all of a workbook.
+async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Result<Packed, ContentsError> {
+    let size = object.size_bytes;
+    let last = bytes(objects, object, size.saturating_sub(END_BYTES as u64), END_BYTES).await?;
+    let tail = Tail::find(&last, size)?;
+    let list = bytes(objects, object, tail.start, tail.length).await?;
+    let directory = Directory::read(&list, &tail, &limits)?;
+    if !Workbook::is_one(&directory) {
+        return Ok(Packed::Zip(Arc::new((directory, tail))));
+    }
+    if size > archives::MOST_WORKBOOK_BYTES {
+        return Err(archives::Error::WorkbookTooLarge { what: "bytes" }.into());
+    }
+    let all = usize::try_from(size).unwrap_or(usize::MAX);
+    let file = bytes(objects, object, 0, all).await?;
+    Ok(Packed::Workbook(Arc::new(Workbook::open(file.into(), limits)?)))
+}
+
+/// At most so many bytes of an object, from a place on.
+async fn bytes(
+    objects: &dyn ReadObject,
+    object: &ObjectRef,
+    from: u64,
+    most: usize,
+) -> Result<Vec<u8>, ContentsError> {
+    let mut stream = objects.open(object, from).await?.ok_or(ContentsError::Gone)?;
+    let mut found = Vec::new();
+    fill(&mut stream, &mut found, most).await?;
+    found.truncate(most);
+    Ok(found)
+}
+
+/// Reads until there are so many bytes, or no more.
+async fn fill(stream: &mut ObjectStream, found: &mut Vec<u8>, least: usize) -> Result<(), StoreError> {
+    while found.len() < least
+        && let Some(piece) = stream.try_next().await?
+    {
+        found.extend(piece);
+    }
+    Ok(())
+}
+
+/// The bytes of an uploaded file, or of a part of one that is packed.
+pub enum PartBytes {
+    /// As they are stored.
+    Plain(ObjectStream),
+    /// Unpacked.
+    Packed(Box<Unpacked>),
+}
+
+impl PartBytes {
+    /// Opens a file that was read before, or the part of it that was read, at byte `from`; none when it is gone.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the file is another one than it was.
+    pub async fn open(
+        objects: &dyn ReadObject,
+        object: &ObjectRef,
+        part: Option<&Part>,
+        from: u64,
+    ) -> Result<Option<Self>, ContentsError> {
+        let at = if part.is_some() { 0 } else { from };
+        let Some(mut stream) = objects.open(object, at).await? else { return Ok(None) };
+        let Some(part) = part else { return Ok(Some(Self::Plain(stream))) };
+        let mut start = Vec::new();
+        fill(&mut stream, &mut start, archives::MAGIC_BYTES).await?;
+        // It was within the limits when it was read, whatever they are now.
+        let Some(contents) = Contents::of(objects, object, &start, u64::MAX).await? else { return Ok(None) };
+        let unpacked = contents.open(objects, part.index, from).await?;
+        Ok(unpacked.map(|unpacked| Self::Packed(Box::new(unpacked))))
+    }
+
+    /// The next bytes; none at the end.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the file is refused.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
+        match self {
+            Self::Plain(stream) => Ok(stream.try_next().await?),
+            Self::Packed(unpacked) => unpacked.next().await,
+        }
+    }
+}
+
+/// The unpacked bytes of one part.
+#[derive(Debug)]
+pub struct Unpacked {
+    source: Source,
+    /// How many bytes are left before those that were asked for.
+    skip: u64,
+    ended: bool,
+}
+
+enum Source {
+    Packed {
+        stream: ObjectStream,
+        /// What came from the store last, and how much of it is unpacked.
+        piece: Vec<u8>,
+        taken: usize,
+        /// How many packed bytes are left, and where they begin in the uploaded file.
+        left: u64,
+        begin: u64,
+        unpack: Box<Unpack>,
+    },
+    Sheet(Box<SheetText>),
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Packed { .. } => "Packed",
+            Self::Sheet(_) => "Sheet",
+        })
+    }
+}
+
+impl Unpacked {
+    /// The next bytes; none at the end.
+    ///
+    /// # Errors
+    /// When the store does not answer, or the file is refused.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
+        loop {
+            let Some(mut bytes) = self.unpack().await? else { return Ok(None) };
+            let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+            self.skip -= skipped as u64;
+            bytes.drain(..skipped);
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+
+    /// How far the uploaded file is read, in its own bytes, as near as that is known.
+    pub fn place(&self) -> u64 {
+        match &self.source {
+            Source::Packed { begin, unpack, .. } => begin + unpack.packed(),
+            Source::Sheet(_) => 0,
+        }
+    }
+
+    /// How many formulas of a sheet had no result when the workbook was saved.
+    pub fn unsaved(&self) -> u64 {
+        match &self.source {
+            Source::Packed { .. } => 0,
+            Source::Sheet(text) => text.unsaved(),
+        }
+    }
+
+    async fn unpack(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        match &mut self.source {
+            Source::Sheet(text) => {
+                while out.len() < SHEET_BYTES && !self.ended {
+                    self.ended = !text.next_piece(&mut out)?;
+                }
+            }
+            Source::Packed { stream, piece, taken, left, unpack, .. } => {
+                if *taken >= piece.len() && *left > 0 {
+                    (*piece, *taken) = (stream.try_next().await?.unwrap_or_default(), 0);
+                    // A store that has fewer bytes than it said is one that was written to meanwhile.
+                    if piece.is_empty() {
+                        *left = 0;
+                    }
+                }
+                let here = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len() - *taken);
+                if here == 0 {
+                    unpack.finish(&mut out)?;
+                    self.ended = true;
+                } else {
+                    let read = unpack.push(&piece[*taken..*taken + here], &mut out)?;
+                    *taken += read;
+                    *left -= read as u64;
+                }
+            }
+        }
+        Ok(Some(out))
+    }
+}
