@@ -7,6 +7,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `searches`, `changes`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
 //! - `sources`, `flow_chart`: where the files come from, and what a review reports of that;
+//! - `export`: writes studies for other programs;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `repair`: reads anew what of a search has failed;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
@@ -22,6 +23,7 @@
 mod args;
 mod changes;
 mod end;
+mod export;
 mod failures;
 mod find;
 mod flow_chart;
@@ -95,6 +97,7 @@ async fn main() -> ExitCode {
         Command::Studies(args) => studies::run(&args).await,
         Command::Sources(args) => sources::run(&args).await,
         Command::Prisma(args) => sources::prisma(&args).await,
+        Command::Export(args) => export::run(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

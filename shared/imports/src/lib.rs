@@ -30,7 +30,7 @@ pub mod saga;
 pub mod studies;
 
 pub use duplicates::{Duplicate, Identity, Matcher, Reason, Share, Tier};
-pub use exports::{ExportId, ExportKey, ExportLink, KeepExports};
+pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, Which};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
 pub use jobs::{AgePlace, ByAge, Jobs, Progress, ReadProgress, ReportProgress};

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
 use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
+use writers::Format;
 
 use crate::{Checked, sample};
 
@@ -48,6 +49,7 @@ impl Ports<'_> {
             project: ProjectId::from_uuid(self.host.fresh_id()),
             search: sample::partition(self.host),
             export: ExportId::from_uuid(self.host.fresh_id()),
+            format: Format::default(),
         }
     }
 
