@@ -257,13 +257,13 @@ test('all studies are downloaded, at once or when a deployment that cannot strea
   assert.equal(all[0], '0-1');
 
   await page.getByLabel('Format').selectOption('RIS (EndNote, Zotero, Covidence)');
-  await page.getByLabel('Studies', { exact: true }).selectOption('Without duplicates');
+  await page.getByLabel('Which studies').selectOption('Without duplicates');
   await holds(page, 'what to export');
   const [ris] = await Promise.all([page.waitForEvent('download'), button.click()]);
   assert.equal(ris.suggestedFilename(), 'studies.ris');
   assert.match(await readFile(await ris.path(), 'utf8'), /^TY {2}- [A-Z]+\r\nID {2}- /);
   await page.getByLabel('Format').selectOption('JSON lines');
-  await page.getByLabel('Studies', { exact: true }).selectOption('All studies');
+  await page.getByLabel('Which studies').selectOption('All studies');
 
   // As a Lambda function answers: it is being made, and then it is elsewhere.
   let looks = 0;

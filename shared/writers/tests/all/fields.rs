@@ -205,3 +205,25 @@ fn ris_is_utf_8_without_a_mark_and_a_line_a_value() {
     assert_eq!(file.matches("AU  - ").count(), 3);
     assert_eq!(read(file.as_bytes()).1.format, Read::Ris);
 }
+
+#[test]
+fn names_are_written_as_each_format_has_them() {
+    let authors =
+        ["Smith and Sons, J.", "Doe, Jane, Jr.", "Health and Safety Group"].map(str::to_owned).to_vec();
+    let study = [Reference { title: "T".into(), authors, ..Reference::default() }];
+    let bibtex = text(Format::Bibtex, &study);
+    let names = "  author = {{Smith and Sons}, J. and Doe, Jr., Jane and {Health and Safety Group}}";
+    assert!(bibtex.contains(names), "{bibtex}");
+    let nbib = text(Format::Nbib, &study);
+    for line in
+        ["FAU - Smith and Sons, J.\r\n", "FAU - Doe, Jane, Jr.\r\n", "CN  - Health and Safety Group\r\n"]
+    {
+        assert!(nbib.contains(line), "{nbib}");
+    }
+    let csl: serde_json::Value =
+        serde_json::from_str(&text(Format::CslJson, &[study[0].clone(), full()])).unwrap();
+    assert_eq!(csl.as_array().unwrap().len(), 2);
+    assert_eq!(csl[0]["author"][1], serde_json::json!({ "family": "Doe", "given": "Jane", "suffix": "Jr." }));
+    assert_eq!(csl[0]["author"][2], serde_json::json!({ "literal": "Health and Safety Group" }));
+    assert_eq!(csl[1]["issued"], serde_json::json!({ "date-parts": [[2018, 5, 17]] }));
+}

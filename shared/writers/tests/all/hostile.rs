@@ -7,7 +7,7 @@ use crate::fields::READ;
 use crate::{read, text, written};
 
 /// A study whose every text is this.
-fn all_of(text: &str) -> Reference {
+pub(crate) fn all_of(text: &str) -> Reference {
     let some = || Some(text.to_owned());
     Reference {
         title: text.to_owned(),
@@ -25,7 +25,7 @@ fn all_of(text: &str) -> Reference {
     }
 }
 
-const HOSTILE: [&str; 17] = [
+pub(crate) const HOSTILE: [&str; 17] = [
     "One.\r\nER  - \r\nTY  - JOUR\r\nTI  - Two",
     "One.\nPMID- 7\nTI  - Two",
     "One.\n\nPMID- 7\n\n",

@@ -7,6 +7,7 @@ mod fields;
 mod hostile;
 mod properties;
 mod tables;
+mod workbooks;
 
 use references::{Limits, Outcome, Reader, Reference, Report};
 use uuid::Uuid;
