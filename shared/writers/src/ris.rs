@@ -37,7 +37,7 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         None => optional(out, "SP", reference.pages.as_deref()),
     }
     optional(out, "DO", reference.doi.as_deref());
-    optional(out, "C2", reference.pmid.as_deref());
+    optional(out, pmid_tag(study), reference.pmid.as_deref());
     optional(out, "AB", reference.r#abstract.as_deref());
     for keyword in &reference.keywords {
         tag(out, "KW", &keyword.replace(';', ","));
@@ -49,6 +49,13 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     optional(out, "DB", study.source.database.as_deref());
     optional(out, "DP", study.source.platform.as_deref());
     out.extend_from_slice(b"ER  - \r\n\r\n");
+}
+
+/// Where a PMID is: the accession number of a study that was found in PubMed or MEDLINE. With another database beside it, that
+/// would be a number of that one.
+fn pmid_tag(study: &Study<'_>) -> &'static str {
+    let database = study.source.database.as_deref().unwrap_or_default().to_lowercase();
+    if ["pubmed", "medline"].iter().any(|name| database.contains(name)) { "AN" } else { "C2" }
 }
 
 /// A line; none without a value.

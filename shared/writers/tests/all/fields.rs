@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use references::{Format as Read, Reference};
-use writers::Format;
+use writers::{Format, Source};
 
-use crate::{key, read, text, written};
+use crate::{key, read, text, written, written_from};
 
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
@@ -226,4 +226,16 @@ fn names_are_written_as_each_format_has_them() {
     assert_eq!(csl[0]["author"][1], serde_json::json!({ "family": "Doe", "given": "Jane", "suffix": "Jr." }));
     assert_eq!(csl[0]["author"][2], serde_json::json!({ "literal": "Health and Safety Group" }));
     assert_eq!(csl[1]["issued"], serde_json::json!({ "date-parts": [[2018, 5, 17]] }));
+}
+
+/// The accession number of a study in PubMed is its PMID; one of another database is not.
+#[test]
+fn a_pmid_is_an_accession_number_where_the_database_has_it() {
+    for (database, tag) in [("PubMed", "AN"), ("Ovid MEDLINE(R)", "AN"), ("Embase", "C2"), ("", "C2")] {
+        let source = Source { database: Some(database.to_owned()), ..Source::default() };
+        let file = written_from(&source, Format::Ris, &[full()]);
+        let line = format!("\r\n{tag}  - 29700001\r\n");
+        assert!(String::from_utf8_lossy(&file).contains(&line), "{database}");
+        assert_eq!(read(&file).0[0].pmid, full().pmid, "{database}");
+    }
 }

@@ -25,7 +25,11 @@ fn source() -> Source {
 
 /// A file of these.
 fn written(format: Format, references: &[Reference]) -> Vec<u8> {
-    let source = source();
+    written_from(&source(), format, references)
+}
+
+/// A file of these, which were found there.
+fn written_from(source: &Source, format: Format, references: &[Reference]) -> Vec<u8> {
     let (mut writer, mut file) = (Writer::new(format), Vec::new());
     for (at, reference) in references.iter().enumerate() {
         let study = Study {
@@ -33,7 +37,7 @@ fn written(format: Format, references: &[Reference]) -> Vec<u8> {
             search: Uuid::nil(),
             file: "a.ris",
             record: at as u64 + 1,
-            source: &source,
+            source,
             duplicate_of: (at == 1).then(|| key(0)),
             reference,
         };
