@@ -199,6 +199,11 @@ compare-readers: ## Compare that with other readers, installed below target/
 	$(CARGO) build --package dev --release --locked
 	$(TOOLS) run readers -- python tests/compare/compare.py target/release/dev
 
+.PHONY: compare-exports
+compare-exports: ## Read what is exported with other readers, installed below target/, and compare it with what is stored
+	$(CARGO) build --package cli --locked
+	$(TOOLS) run readers -- python tests/compare/exports.py target/debug/search-import
+
 .PHONY: diagram
 diagram: ## Draw the diagram and the table of docs/states.md from the code
 	$(CARGO) build --package dev --locked

@@ -1,35 +1,164 @@
-//! What is exported of a search: all studies of its files, a line of JSON each.
+//! What is exported of a search: the studies of its files, in any format.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{ParsedFile, ReadStudies, SearchId};
+use imports::{Duplicate, FileId, ParsedFile, ReadStudies, SearchId, Selection, Study, StudyId, Tier, Which};
 use messages::StoreError;
 use messages::store::chain;
+use writers::{Format, Source, Writer};
 
 use crate::start_upload::http::{RecordPlace, study_lines};
 
-/// An export, of which the next piece is made when the one before is sent. Its memory does not grow with the studies.
-pub(crate) struct Export {
-    studies: Arc<dyn ReadStudies>,
+/// How many studies are read at a time, and how many bytes of them; a study more may be added to that.
+const READ_STUDIES: usize = 500;
+const READ_BYTES: usize = 1 << 20;
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// What it is written in.
+    pub format: Format,
+    /// Which studies.
+    pub studies: Which,
+}
+
+/// The studies of files that were read to their end, some at a time.
+pub struct Studies {
+    stored: Arc<dyn ReadStudies>,
     search: SearchId,
+    which: Which,
+    /// Those that are left, the next one last.
     files: Vec<ParsedFile>,
-    /// After which it goes on, unless it has ended.
-    place: Option<RecordPlace>,
+    /// The record after which the next one goes on.
+    after: u64,
+}
+
+impl Studies {
+    /// Of these files, in this order.
+    pub fn of(
+        stored: Arc<dyn ReadStudies>,
+        search: SearchId,
+        mut files: Vec<ParsedFile>,
+        which: Which,
+    ) -> Self {
+        files.reverse();
+        Self { stored, search, which, files, after: 0 }
+    }
+
+    /// The next ones, and the file that they are in; none at the end. There may be none of them although more follow.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
+        let marked = self.which.marked();
+        while let Some(file) = self.files.last() {
+            let selection = Selection {
+                marked: (marked == Some(true)).then_some(Tier::Likely),
+                after: self.after,
+                limit: READ_STUDIES,
+                bytes: READ_BYTES,
+            };
+            let mut studies = self.stored.select(self.search, file.file_id, selection).await?;
+            let Some(last) = studies.last() else {
+                self.after = 0;
+                self.files.pop();
+                continue;
+            };
+            self.after = last.record;
+            let file = file.clone();
+            studies.retain(|study| marked.is_none_or(|marked| marked == study.is_duplicate()));
+            return Ok(Some((file, studies)));
+        }
+        Ok(None)
+    }
+}
+
+/// A study as it is written.
+pub fn entry<'a>(file: &'a ParsedFile, source: &'a Source, study: &'a Study) -> writers::Study<'a> {
+    writers::Study {
+        key: StudyId::of(study.search_id, study.file_id, study.record).as_uuid(),
+        search: study.search_id.as_uuid(),
+        file: &file.name,
+        record: study.record,
+        source,
+        duplicate_of: study
+            .duplicate
+            .filter(Duplicate::is_same)
+            .map(|duplicate| duplicate.of().id().as_uuid()),
+        reference: &study.reference,
+    }
+}
+
+/// An export, of which the next piece is made when the one before is sent. Its memory does not grow with the studies.
+pub(crate) struct Export(State);
+
+enum State {
+    /// Lines as the API has them.
+    Lines {
+        studies: Arc<dyn ReadStudies>,
+        search: SearchId,
+        which: Which,
+        files: Vec<ParsedFile>,
+        after: RecordPlace,
+    },
+    Written {
+        studies: Studies,
+        sources: BTreeMap<FileId, Source>,
+        writer: Writer,
+    },
+    Ended,
 }
 
 impl Export {
-    /// Of these files, which were read to their end.
-    pub(crate) fn of(studies: Arc<dyn ReadStudies>, search: SearchId, files: Vec<ParsedFile>) -> Self {
-        Self { studies, search, files, place: Some(RecordPlace::default()) }
+    /// Of these files, which were read to their end, and come from these sources.
+    pub(crate) fn of(
+        studies: Arc<dyn ReadStudies>,
+        search: SearchId,
+        files: Vec<ParsedFile>,
+        wanted: &Wanted,
+        sources: BTreeMap<FileId, Source>,
+    ) -> Self {
+        let which = wanted.studies;
+        Self(match wanted.format {
+            Format::Jsonl => State::Lines { studies, search, which, files, after: RecordPlace::default() },
+            format => State::Written {
+                studies: Studies::of(studies, search, files, which),
+                sources,
+                writer: Writer::new(format),
+            },
+        })
     }
 
-    /// What comes next, some 256 KB; none at the end.
+    /// What comes next, some 256 KB or what one reading of the store gives; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(after) = self.place.take() else { return Ok(None) };
-        let (lines, next) = study_lines(&*self.studies, self.search, &self.files, after).await?;
-        self.place = next;
-        Ok(Some(lines))
+        match std::mem::replace(&mut self.0, State::Ended) {
+            State::Ended => Ok(None),
+            State::Lines { studies, search, which, files, after } => {
+                let (lines, next) = study_lines(&*studies, search, &files, which, after).await?;
+                if let Some(after) = next {
+                    self.0 = State::Lines { studies, search, which, files, after };
+                }
+                Ok(Some(lines))
+            }
+            State::Written { mut studies, sources, mut writer } => {
+                let (mut out, unknown) = (Vec::new(), Source::default());
+                // An empty piece would say that nothing follows.
+                while out.is_empty() {
+                    let Some((file, some)) = studies.next().await? else {
+                        writer.finish(&mut out).map_err(unwritten)?;
+                        return Ok(Some(out));
+                    };
+                    let source = sources.get(&file.file_id).unwrap_or(&unknown);
+                    for study in &some {
+                        writer.push(&entry(&file, source, study), &mut out).map_err(unwritten)?;
+                    }
+                }
+                self.0 = State::Written { studies, sources, writer };
+                Ok(Some(out))
+            }
+        }
     }
 
     /// All of it. A store that does not answer any more ends it before its end, with an error.
@@ -41,4 +170,8 @@ impl Export {
             Ok(piece.map(|piece| (piece, export)))
         })
     }
+}
+
+fn unwritten(error: writers::Error) -> StoreError {
+    StoreError::unusable("writing an export", error)
 }

@@ -21,7 +21,7 @@
 
 pub mod dispatch_outbox;
 pub mod effects;
-mod exports;
+pub mod exports;
 pub mod health;
 pub mod notify_upload;
 pub mod parse_references;

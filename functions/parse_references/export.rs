@@ -10,7 +10,7 @@ use messages::StoreError;
 
 use super::ParseReferences;
 use super::file::Time;
-use crate::exports::Export;
+use crate::exports::{Export, Wanted};
 
 /// Why an export broke off.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +26,11 @@ impl ParseReferences {
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
         let Some(files) = self.files_of(search, command).await? else { return gone() };
-        let key = ExportKey { project: command.project_id, search, export: command.export_id };
+        let MakeExport { project_id: project, export_id: export, format, studies, .. } = *command;
+        let key = ExportKey { project, search, export, format };
         let over = || StoreError::unavailable(format!("exporting search {search}"), TimeIsOver);
-        let pieces = Export::of(Arc::clone(&self.stored), search, files).pieces();
+        let (wanted, sources) = (Wanted { format, studies }, command.sources.clone());
+        let pieces = Export::of(Arc::clone(&self.stored), search, files, &wanted, sources).pieces();
         let pieces = pieces.and_then(|piece| async { if time.is_over() { Err(over()) } else { Ok(piece) } });
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;
         // The search may have been deleted meanwhile, with what was exported of it before.

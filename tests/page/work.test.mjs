@@ -248,13 +248,22 @@ test('all studies are downloaded, at once or when a deployment that cannot strea
   const search = await server.import('To be exported', [sample('psycinfo.ris')]);
   const page = await open(server, `#/searches/${search}/studies`);
   await heading(page, 'Studies');
-  const button = page.getByRole('button', { name: 'Export all as JSON lines' });
+  const button = page.getByRole('button', { name: 'Export', exact: true });
   const saved = async () => {
     const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
     return (await readFile(await download.path(), 'utf8')).trim().split('\n').map((line) => JSON.parse(line).id);
   };
   const all = await saved();
   assert.equal(all[0], '0-1');
+
+  await page.getByLabel('Format').selectOption('RIS (EndNote, Zotero, Covidence)');
+  await page.getByLabel('Which studies').selectOption('Without duplicates');
+  await holds(page, 'what to export');
+  const [ris] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  assert.equal(ris.suggestedFilename(), 'studies.ris');
+  assert.match(await readFile(await ris.path(), 'utf8'), /^TY {2}- [A-Z]+\r\nID {2}- /);
+  await page.getByLabel('Format').selectOption('JSON lines');
+  await page.getByLabel('Which studies').selectOption('All studies');
 
   // As a Lambda function answers: it is being made, and then it is elsewhere.
   let looks = 0;

@@ -9,11 +9,12 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use imports::{ExportLink, ParsedFile, ReadStudies, SearchId};
+use imports::{ExportLink, ParsedFile, ReadStudies, SearchId, Which};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
+use writers::Format;
 
 use super::asked::{AskedExport, AskedSearch};
 use super::paging::RecordPlace;
@@ -23,8 +24,8 @@ use super::shelves::Studies;
 use super::study::StudyView;
 use super::walk::{self, Most};
 use super::{Answer, Answers, Api};
-use crate::exports::Export;
-use crate::start_upload::{EXPORT_FILE, Exported};
+use crate::exports::{Export, Wanted};
+use crate::start_upload::{Exported, export_file};
 
 /// The most of an export that is sent as a whole, in bytes.
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
@@ -37,17 +38,23 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {
-    /// `jsonl`: a line for each study, with the fields that it has in lists.
+    /// `jsonl` (where nothing is said): a line for each study, with the fields that it has in lists. Or `ris`, `csv`, `xlsx`,
+    /// `bibtex`, `nbib`, `csl-json`, or the tables of `rayyan` and `asreview`.
     format: Option<String>,
+    /// Which studies: `all` (where nothing is said), `unique` or `duplicates`.
+    studies: Option<String>,
 }
 
 /// An export to be made.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewExport {
-    /// `jsonl`, as in the query of `…/export`.
+    /// As in the query of `…/export`.
     #[serde(default)]
     format: Option<String>,
+    /// As in the query of `…/export`.
+    #[serde(default)]
+    studies: Option<String>,
 }
 
 /// An export as an object of its own.
@@ -86,20 +93,35 @@ impl ExportView {
     }
 
     /// One that is made while it is sent.
-    fn streamed(search: &AskedSearch, project: Uuid) -> Self {
-        let url = format!("/projects/{project}/searches/{}/export", search.search);
+    fn streamed(search: &AskedSearch, project: Uuid, wanted: &Wanted) -> Self {
+        let mut url = format!("/projects/{project}/searches/{}/export", search.search);
+        if *wanted != Wanted::default() {
+            url.push_str(&format!("?format={}&studies={}", wanted.format, name(wanted.studies)));
+        }
         Self { export_id: None, state: "ready", url: Some(url), expires_at: None, size_bytes: None }
     }
 }
 
-fn check(format: Option<&str>) -> Result<(), Problem> {
-    match format {
-        None | Some("jsonl") => Ok(()),
-        Some(_) => Err(Problem::bad("format is \"jsonl\"")),
+fn wanted(format: Option<&str>, studies: Option<&str>) -> Result<Wanted, Problem> {
+    let format = format.map_or(Ok(Format::default()), str::parse);
+    let format = format.map_err(|error| Problem::bad(&error.to_string()))?;
+    let all = [Which::All, Which::Unique, Which::Duplicates];
+    let studies =
+        studies.map_or(Some(Which::All), |studies| all.into_iter().find(|which| name(*which) == studies));
+    let studies = studies.ok_or_else(|| Problem::bad("studies is one of all, unique and duplicates"))?;
+    Ok(Wanted { format, studies })
+}
+
+/// How it is asked for.
+fn name(studies: Which) -> &'static str {
+    match studies {
+        Which::All => "all",
+        Which::Unique => "unique",
+        Which::Duplicates => "duplicates",
     }
 }
 
-/// All studies of the files that were read to their end, a line of JSON each.
+/// The studies of the files that were read to their end, a line of JSON each, or in the format of another program.
 ///
 /// Where answers are not streamed (see `/config.json`), more than 5 MB are refused: then have an export made.
 #[utoipa::path(
@@ -111,7 +133,7 @@ fn check(format: Option<&str>) -> Result<(), Problem> {
         ExportQuery,
     ),
     responses(
-        (status = 200, description = "All of them", body = StudyView, content_type = "application/jsonl"),
+        (status = 200, description = "All of them; another format has its own media type", body = StudyView, content_type = "application/jsonl"),
         (status = 413, description = "They are more than can be sent at once; have an export made", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
@@ -121,9 +143,13 @@ pub(super) async fn export_studies(
     asked: AskedSearch,
     query: Asked<ExportQuery>,
 ) -> Answer {
-    check(read(query)?.format.as_deref())?;
-    let files = files(asked.stored(&api.function).await?, None)?;
-    let mut export = Export::of(Arc::clone(&api.function.studies), asked.search, files);
+    let ExportQuery { format, studies } = read(query)?;
+    let wanted = wanted(format.as_deref(), studies.as_deref())?;
+    let stored = asked.stored(&api.function).await?;
+    let sources = api.function.sources_for(&stored.job, &wanted).await?;
+    let files = files(stored, None)?;
+    let studies = Arc::clone(&api.function.studies);
+    let mut export = Export::of(studies, asked.search, files, &wanted, sources);
     let body = match api.answers {
         Answers::Streamed => Body::from_stream(export.pieces()),
         Answers::Whole => {
@@ -139,13 +165,14 @@ pub(super) async fn export_studies(
         }
     };
     // The name has nothing that would have to be escaped.
-    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{EXPORT_FILE}\""));
+    let disposition =
+        HeaderValue::from_str(&format!("attachment; filename=\"{}\"", export_file(wanted.format)));
     let disposition = disposition.map_err(|error| StoreError::unusable("naming an export", error))?;
-    let kind = HeaderValue::from_static("application/jsonl");
+    let kind = HeaderValue::from_static(wanted.format.media_type());
     Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], body).into_response())
 }
 
-/// Has an export made: all studies of the files that are read to their end by now, a line of JSON each, of any size.
+/// Has an export made: the studies of the files that are read to their end by now, of any size.
 ///
 /// It is made once for each request, and kept for a day. Where answers are streamed there is nothing to make, and the answer
 /// is 200 with the address of the stream.
@@ -170,13 +197,13 @@ pub(super) async fn make_export(
     new: Result<Json<NewExport>, JsonRejection>,
 ) -> Answer {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
-    check(new.format.as_deref())?;
+    let wanted = wanted(new.format.as_deref(), new.studies.as_deref())?;
     let stored = asked.stored(&api.function).await?;
     let project = stored.job.project_id.as_uuid();
     if api.answers == Answers::Streamed {
-        return Ok(Json(ExportView::streamed(&asked, project)).into_response());
+        return Ok(Json(ExportView::streamed(&asked, project, &wanted)).into_response());
     }
-    let export = api.function.make_export(&stored).await?.ok_or_else(|| {
+    let export = api.function.make_export(&stored, &wanted).await?.ok_or_else(|| {
         let detail = "the search has as many exports as it may; they are kept for a day";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
     })?;
@@ -225,9 +252,10 @@ pub(crate) async fn study_lines(
     stored: &dyn ReadStudies,
     search: SearchId,
     files: &[ParsedFile],
+    which: Which,
     after: RecordPlace,
 ) -> Result<(Vec<u8>, Option<RecordPlace>), StoreError> {
-    let shelf = Studies { stored, search, marked: None, text: None, unbounded: true };
+    let shelf = Studies { stored, search, marked: which.marked(), text: None, unbounded: true };
     let (items, next) = walk::page(&shelf, files, Some(after), EXPORT_PIECE).await?;
     let mut lines = Vec::new();
     for item in items {

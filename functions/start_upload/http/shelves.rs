@@ -30,8 +30,7 @@ impl Studies<'_> {
                 .chain(others)
                 .any(|in_it| text.is_in(in_it))
         };
-        self.marked.is_none_or(|marked| marked == study.duplicate.is_some_and(|mark| mark.is_same()))
-            && self.text.as_ref().is_none_or(has)
+        self.marked.is_none_or(|marked| marked == study.is_duplicate()) && self.text.as_ref().is_none_or(has)
     }
 }
 

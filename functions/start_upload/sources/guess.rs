@@ -18,6 +18,11 @@ const SHORT_NAMES: [(&str, &str); 10] = [
     ("sih", "SocINDEX"),
 ];
 
+/// What our own tables and BibTeX files call it.
+const DATABASE: &str = "database";
+const PLATFORM: &str = "platform";
+const SEARCHED_ON: &str = "searched_on";
+
 /// Where a link leads, and what it was found in: database and platform.
 const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
@@ -47,14 +52,19 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         searched_on: None,
     };
     let (None, Some(first)) = (by_format, first) else { return said };
-    let tag = |names: [&str; 2]| {
+    let tag = |names: &[&str]| {
         let found = names.iter().find_map(|name| first.extra.get(*name)?.first());
         found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     };
     let (mut database, mut platform) = (
-        tag(["DB", "remote-database-name"]),
-        said.platform.or_else(|| tag(["DP", "remote-database-provider"])),
+        tag(&["DB", "remote-database-name", DATABASE]),
+        said.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
     );
+    // In other formats it is the journal.
+    if format == "CSL-JSON" {
+        database = database.or_else(|| tag(&["source"]));
+    }
+    let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
     if let Some(known) = database.as_ref().and_then(|name| spelt_out(name)) {
         database = Some(known.to_owned());
     }
@@ -64,7 +74,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         database = database.or_else(|| by_link.map(str::to_owned));
         platform = platform.or_else(|| through.map(str::to_owned));
     }
-    Source { database, platform, searched_on: None }
+    Source { database, platform, searched_on }
 }
 
 fn spelt_out(short: &str) -> Option<&'static str> {
@@ -101,9 +111,26 @@ mod tests {
             (&[], Some("https://ovidsp.ovid.com/ovidweb.cgi?T=JS"), is(None, Some("Ovid"))),
             (&[], Some("https://www.scopus.com/inward/record.uri"), is(Some("Scopus"), None)),
             (&[("DB", "")], Some("https://example.org"), is(None, None)),
+            (&[("database", "Embase"), ("platform", "Ovid")], None, is(Some("Embase"), Some("Ovid"))),
+            (&[("source", "Embase")], None, is(None, None)),
         ] {
             assert_eq!(said(tags, url), expected, "{tags:?} {url:?}");
         }
+    }
+
+    #[test]
+    fn what_is_exported_says_its_source_when_it_is_imported() {
+        let guess = |format, tags: &[(&str, &str)]| {
+            let extra =
+                tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
+            guess(format, Some(&Reference { extra, ..Reference::default() }))
+        };
+        let table =
+            guess("CSV", &[("database", "Embase"), ("platform", "Ovid"), ("searched_on", "2026-05-17")]);
+        assert_eq!(table.database.as_deref(), Some("Embase"));
+        assert_eq!(table.searched_on.map(|date| date.to_string()).as_deref(), Some("2026-05-17"));
+        assert_eq!(guess("CSV", &[("searched_on", "last May")]), Source::default());
+        assert_eq!(guess("CSL-JSON", &[("source", "Embase")]).database.as_deref(), Some("Embase"));
     }
 
     #[test]

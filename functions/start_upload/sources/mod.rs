@@ -108,6 +108,12 @@ impl Source {
     }
 }
 
+impl From<Source> for writers::Source {
+    fn from(Source { database, platform, searched_on }: Source) -> Self {
+        Self { database, platform, searched_on: searched_on.map(|date| date.to_string()) }
+    }
+}
+
 /// What was said about the files of a search.
 type Given = BTreeMap<FileId, Source>;
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use functions::start_upload::sources;
 use imports::{JobState, ProjectId};
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Decide(Decide),
     /// Report what was found where and what is left of it, as PRISMA 2020 wants it
     Prisma(Prisma),
+    /// Export studies to a file, for reference managers, tools for screening and spreadsheets
+    Export(Export),
     /// Export the unreadable records of a search to a file, which can be corrected and imported
     Quarantine(Quarantine),
     #[cfg(feature = "services")]
@@ -314,6 +317,41 @@ pub(crate) struct Repair {
     pub(crate) search_name: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(id = "shape", required = true, multiple = false, args = ["format", "tool"])]
+pub(crate) struct Export {
+    /// The search: its id, the beginning of it (4 digits at least), or its name [default: all searches of --project]
+    #[arg(value_name = "SEARCH", required_unless_present = "project")]
+    pub(crate) search: Option<String>,
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub(crate) format: Option<writers::Format>,
+    /// The program to write for: its format, and for covidence a file for each source, of 15,000 studies and 50 MB at most
+    #[arg(long = "for", value_name = "PROGRAM", value_parser = tools())]
+    pub(crate) tool: Option<writers::Tool>,
+    /// Leave out studies that repeat an earlier one of their search
+    #[arg(long, conflicts_with = "duplicates")]
+    pub(crate) unique: bool,
+    /// Only studies that repeat an earlier one of their search
+    #[arg(long)]
+    pub(crate) duplicates: bool,
+    /// Where to write them: a file that is not there yet; for covidence a folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+fn formats() -> impl TypedValueParser<Value = writers::Format> {
+    PossibleValuesParser::new(writers::Format::ALL.map(writers::Format::name)).try_map(|name| name.parse())
+}
+
+fn tools() -> impl TypedValueParser<Value = writers::Tool> {
+    PossibleValuesParser::new(writers::Tool::ALL.map(writers::Tool::name)).try_map(|name| name.parse())
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,6 +7,7 @@
 //! - `report`: what came of an import, as a table and as JSON;
 //! - `searches`, `changes`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
 //! - `sources`, `flow_chart`: where the files come from, and what a review reports of that;
+//! - `export`: writes studies for other programs;
 //! - `quarantine`: exports the unreadable records, to be corrected and imported;
 //! - `repair`: reads anew what of a search has failed;
 //! - `migrate`: brings the database of the aws backend up to its indexes;
@@ -23,6 +24,7 @@ mod args;
 mod changes;
 mod duplicates;
 mod end;
+mod export;
 mod failures;
 mod find;
 mod flow_chart;
@@ -98,6 +100,7 @@ async fn main() -> ExitCode {
         Command::Duplicates(args) => duplicates::run(&args).await,
         Command::Decide(args) => duplicates::decide(&args).await,
         Command::Prisma(args) => sources::prisma(&args).await,
+        Command::Export(args) => export::run(&args).await,
         Command::Quarantine(args) => quarantine::run(&args).await,
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

@@ -10,6 +10,8 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use jiff::{SignedDuration, Timestamp};
 use messages::{StoreError, uuid_ids};
+use serde::{Deserialize, Serialize};
+use writers::Format;
 
 use crate::{ProjectId, SearchId};
 
@@ -37,7 +39,31 @@ impl ExportId {
     }
 }
 
-/// The key of an export's object: `exports/{project}/{search}/{export}.jsonl`.
+/// Which studies an export has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that repeat no earlier one.
+    Unique,
+    /// Those that repeat an earlier one.
+    Duplicates,
+}
+
+impl Which {
+    /// Whether only those that are marked are wanted, or only the others; none when all are.
+    pub const fn marked(self) -> Option<bool> {
+        match self {
+            Self::All => None,
+            Self::Unique => Some(false),
+            Self::Duplicates => Some(true),
+        }
+    }
+}
+
+/// The key of an export's object: `exports/{project}/{search}/{export}.{ending}`, with the ending of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportKey {
     /// The review.
@@ -46,6 +72,8 @@ pub struct ExportKey {
     pub search: SearchId,
     /// The export.
     pub export: ExportId,
+    /// What it is written in.
+    pub format: Format,
 }
 
 impl ExportKey {
@@ -53,11 +81,17 @@ impl ExportKey {
     pub fn folder(project: ProjectId, search: SearchId) -> String {
         format!("{PREFIX}{project}/{search}/")
     }
+
+    /// What the key of an export begins with, whatever its format.
+    pub fn beginning(project: ProjectId, search: SearchId, export: ExportId) -> String {
+        format!("{}{export}.", Self::folder(project, search))
+    }
 }
 
 impl fmt::Display for ExportKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}.jsonl", Self::folder(self.project, self.search), self.export)
+        let beginning = Self::beginning(self.project, self.search, self.export);
+        write!(f, "{beginning}{}", self.format.ending())
     }
 }
 

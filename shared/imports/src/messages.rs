@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use messages::{Token, messages};
 use saga::SAGA;
 use serde::{Deserialize, Serialize};
+use writers::{Format, Source};
 
 use crate::duplicates::StudyAt;
-use crate::exports::ExportId;
+use crate::exports::{ExportId, Which};
 use crate::ids::{FileId, ProjectId, TimeoutId};
 use crate::job::Counts;
 use crate::key::ObjectKey;
@@ -245,6 +246,16 @@ pub struct MakeExport {
     pub export_id: ExportId,
     /// The files whose studies it has; all of them were read to their end.
     pub files: BTreeSet<FileId>,
+    /// What it is written in.
+    #[serde(default)]
+    pub format: Format,
+    /// Which of their studies.
+    #[serde(default)]
+    pub studies: Which,
+    /// Where the files come from, as it was known when the export was asked for: so a command that comes twice writes the
+    /// same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<FileId, Source>,
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].

@@ -58,6 +58,13 @@ pub struct Study {
     pub duplicate: Option<Duplicate>,
 }
 
+impl Study {
+    /// Whether it is taken for the same work as an earlier one.
+    pub fn is_duplicate(&self) -> bool {
+        self.duplicate.is_some_and(|duplicate| duplicate.is_same())
+    }
+}
+
 /// One record that could not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {

@@ -60,6 +60,6 @@ pub use error::Error;
 pub use format::{Delimiter, Format};
 pub use gaps::Skipped;
 pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
-pub use read::unescape;
+pub use read::{RIS_KINDS, unescape};
 pub use reader::{Limits, Reader};
 pub use reference::{Reference, Sparse};

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
 use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
+use writers::Format;
 
 use crate::{Checked, sample};
 
@@ -48,6 +49,7 @@ impl Ports<'_> {
             project: ProjectId::from_uuid(self.host.fresh_id()),
             search: sample::partition(self.host),
             export: ExportId::from_uuid(self.host.fresh_id()),
+            format: Format::default(),
         }
     }
 
@@ -130,9 +132,13 @@ pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &P
 pub async fn exports_are_found_below_their_search_and_can_be_removed(ports: &Ports<'_>) -> Checked {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
+    let second = ExportKey { format: Format::Asreview, ..second };
     for key in [key, second, other] {
         ports.keep(&key, vec![Ok(b"{}\n".to_vec())]).await?;
     }
+    // Its id is enough to find the one whose format is not known.
+    let found = ports.find.find(&ExportKey::beginning(key.project, key.search, second.export)).await?;
+    assert_eq!(found.into_iter().map(|object| object.key).collect::<Vec<_>>(), [second.to_string()]);
     let found = ports.find.find(&ExportKey::folder(key.project, key.search)).await?;
     let mut keys: Vec<String> = found.into_iter().map(|object| object.key).collect();
     keys.sort_unstable();

@@ -6,12 +6,16 @@ use axum::Router;
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
 use imports::queues::PARSE;
-use imports::{ExportKey, FindObjects, ProjectId, SearchId};
+use imports::{
+    CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyAt,
+    StudyId, Tier,
+};
 use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use testing::sample::search::study;
 use uuid::Uuid;
+use writers::Format;
 
 use super::{api, ask, get, path_of, post, refusal, stored};
 use crate::world::{World, deliveries};
@@ -148,7 +152,8 @@ async fn a_search_has_so_many_exports_and_no_more() {
     }
     let (status, _, problem) = post(&api, &path, &json!({})).await;
     assert_eq!(status.as_u16(), 429, "{problem}");
-    for (body, expected) in [(json!({ "format": "csv" }), 400), (json!({ "x": 1 }), 400), (json!("x"), 400)] {
+    let refused = [json!({ "format": "doc" }), json!({ "studies": "some" }), json!({ "x": 1 }), json!("x")];
+    for (body, expected) in refused.map(|body| (body, 400)) {
         assert_eq!(post(&api, &path, &body).await.0.as_u16(), expected, "{body}");
     }
 }
@@ -163,4 +168,106 @@ async fn what_can_be_streamed_is_ready_at_once() {
     let (status, _, body) = ask(&api(&world), view["url"].as_str().unwrap(), None).await;
     assert_eq!((status.as_u16(), body.split(|byte| *byte == b'\n').count()), (200, 11));
     assert_eq!(world.take(&PARSE).await.len(), 0);
+}
+
+/// In every format, made or streamed.
+#[tokio::test]
+async fn an_export_is_in_the_format_that_is_asked_for() {
+    let world = World::new();
+    let search = stored(&world, study, 1_200).await;
+    let (on_lambda, streaming) = (on_lambda(&world), api(&world));
+    for format in Format::ALL {
+        let path = path_of(search);
+        let body = json!({ "format": format.name() });
+        let (status, headers, _) = post(&on_lambda, &format!("{path}/exports"), &body).await;
+        assert_eq!(status.as_u16(), 202, "{format}");
+        let location = headers["location"].to_str().unwrap().to_owned();
+        assert_eq!(get(&on_lambda, &location).await["state"], "being_made", "{format}");
+        world.run().await;
+        let made = downloaded(&get(&on_lambda, &location).await);
+        let (_, _, view) = post(&streaming, &format!("{path}/exports"), &body).await;
+        let (_, headers, streamed) = ask(&streaming, view["url"].as_str().unwrap(), None).await;
+        assert!(made == streamed, "{format}");
+        assert_eq!(headers["content-type"], format.media_type());
+        let name = format!("attachment; filename=\"studies.{}\"", format.ending());
+        assert_eq!(headers["content-disposition"], name.as_str());
+        let whole = String::from_utf8_lossy(&streamed).into_owned();
+        let entries = match format {
+            Format::Jsonl => whole.matches("\"title\":").count(),
+            Format::Ris => whole.matches("TY  - ").count(),
+            Format::Csv | Format::Rayyan | Format::Asreview => whole.matches("\r\n").count() - 1,
+            Format::Bibtex => whole.matches("\n@").count() + 1,
+            Format::Nbib => whole.matches("[study-key]").count(),
+            Format::CslJson => serde_json::from_str::<Vec<Value>>(&whole).unwrap().len(),
+            // Compressed.
+            Format::Xlsx => usize::from(whole.starts_with("PK")) * 1_200,
+        };
+        assert_eq!(entries, 1_200, "{format}");
+    }
+}
+
+/// Those of one format say where their files come from, and which study it is.
+#[tokio::test]
+async fn an_export_says_its_sources_and_its_keys() {
+    let world = World::new();
+    let search = stored(&world, study, 3).await;
+    let (api, path) = (api(&world), path_of(search));
+    let file = get(&api, &path).await["files"][0]["file_id"].clone();
+    let source = json!({ "database": "Embase", "platform": "Ovid", "searched_on": "2026-05-17" });
+    let said = json!({ "files": [{ "file_id": file, "source": source }] });
+    assert_eq!(post(&api, &format!("{path}/sources"), &said).await.0.as_u16(), 204);
+    let (_, _, csv) = ask(&api, &format!("{path}/export?format=csv"), None).await;
+    let csv = String::from_utf8(csv).unwrap();
+    assert_eq!(csv.matches("Embase,Ovid,2026-05-17").count(), 3, "{csv}");
+    let file = FileId::from_uuid(file.as_str().unwrap().parse().unwrap());
+    for record in 1..=3 {
+        let key = StudyId::of(search, file, record).as_uuid().to_string();
+        assert!(csv.contains(&format!("\n{key},")), "{key}: {csv}");
+    }
+}
+
+/// Studies that repeat an earlier one are left out, or are all that there is; made and streamed alike.
+#[tokio::test]
+async fn an_export_has_the_studies_that_are_asked_for() {
+    let world = World::new();
+    let search = stored(&world, study, 1_200).await;
+    let (on_lambda, streaming, path) = (on_lambda(&world), api(&world), path_of(search));
+    let file = get(&streaming, &path).await["files"][0]["file_id"].as_str().unwrap().parse().unwrap();
+    let file_id = FileId::from_uuid(file);
+    let marks: Vec<Mark> = (2..=1_200)
+        .step_by(3)
+        .map(|record| {
+            let reason = Reason::DoiTitle;
+            let tier = Tier::Certain;
+            let duplicate = Duplicate { search_id: search, file_id, position: 0, record: 1, tier, reason };
+            let at = StudyAt { search_id: search, file_id, record };
+            Mark { at, duplicate: Some(duplicate) }
+        })
+        .collect();
+    world.store().mark(1, &marks).await.unwrap();
+    for (format, studies, expected) in [
+        ("jsonl", "all", 1_200),
+        ("jsonl", "unique", 800),
+        ("jsonl", "duplicates", 400),
+        ("csv", "all", 1_200),
+        ("csv", "unique", 800),
+        ("csv", "duplicates", 400),
+    ] {
+        let body = json!({ "format": format, "studies": studies });
+        let (_, headers, _) = post(&on_lambda, &format!("{path}/exports"), &body).await;
+        world.run().await;
+        let made = downloaded(&get(&on_lambda, headers["location"].to_str().unwrap()).await);
+        let query = format!("{path}/export?format={format}&studies={studies}");
+        let (_, _, streamed) = ask(&streaming, &query, None).await;
+        assert!(made == streamed, "{format} {studies}");
+        let lines = streamed.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines - usize::from(format == "csv"), expected, "{format} {studies}");
+        if (format, studies) == ("csv", "duplicates") {
+            let original = StudyId::of(search, file_id, 1).as_uuid().to_string();
+            assert_eq!(
+                String::from_utf8(streamed).unwrap().matches(&format!(",{original}\r\n")).count(),
+                400
+            );
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod bad_input;
 mod data_folder;
 #[cfg(target_os = "linux")]
 mod disk;
+mod export;
 mod failures;
 mod faults;
 mod fixtures;

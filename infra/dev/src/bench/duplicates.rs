@@ -95,7 +95,17 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
         ObjectRef { bucket: "uploads".to_owned(), key: "made up".to_owned(), version: None, size_bytes: 1 };
     let name = "made up".to_owned();
     let announced_at = Some(host.now());
-    store.finish(&ParsedFile { search_id, file_id, position: 0, name, object, parts: Vec::new(), announced_at }).await?;
+    store
+        .finish(&ParsedFile {
+            search_id,
+            file_id,
+            position: 0,
+            name,
+            object,
+            parts: Vec::new(),
+            announced_at,
+        })
+        .await?;
     memory::reset_peak();
     let before = memory::resident_mib();
     let duplicates = Duplicates { stored: store.clone(), compare: store.clone(), records: store.clone() };

@@ -42,6 +42,7 @@ use bibtex::Abbreviations;
 pub(crate) use bibtex::Ahead;
 pub use entities::decode as unescape;
 pub(crate) use header::Header;
+pub use ris::KINDS as RIS_KINDS;
 
 use crate::{Format, Reference};
 

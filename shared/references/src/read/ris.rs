@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The kinds of work behind the codes of `TY`. Other values of `TY` are kept as given.
-pub(super) const KINDS: [(&str, &str); 35] = [
+pub const KINDS: [(&str, &str); 35] = [
     ("ABST", "Abstract"),
     ("ADVS", "Audiovisual Material"),
     ("ART", "Art Work"),

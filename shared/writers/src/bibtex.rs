@@ -1,0 +1,125 @@
+//! BibTeX, in UTF-8: an entry for each study, whose key is the study's.
+//!
+//! What TeX would take for a command, a comment or a formula is written so that it prints as it is. Addresses and DOIs are
+//! as BibLaTeX and reference managers expect them, without backslashes.
+
+use std::fmt::Write;
+
+use crate::clean::{keywords, line};
+use crate::date::Parts;
+use crate::kind::Kind;
+use crate::person::Name;
+use crate::{Study, known};
+
+pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
+    let reference = study.reference;
+    let kind = Kind::of(reference);
+    let mut entry = format!("@{}{{{}", kind.bibtex(), study.key);
+    let mut text = |name: &str, value: Option<&str>| {
+        let value = line(value.unwrap_or_default());
+        if !value.is_empty() {
+            field(&mut entry, name, &escaped(&value));
+        }
+    };
+    text("title", Some(&reference.title));
+    // Where there is no title, that of the book would become it.
+    let in_book = matches!(kind, Kind::Chapter | Kind::Conference) && !reference.title.is_empty();
+    text(if in_book { "booktitle" } else { "journal" }, reference.journal.as_deref());
+    text("volume", reference.volume.as_deref());
+    text("number", reference.issue.as_deref());
+    text("pages", reference.pages.as_deref());
+    text("pmid", reference.pmid.as_deref());
+    text("abstract", reference.r#abstract.as_deref());
+    text("keywords", Some(&keywords(&reference.keywords)));
+    text("issn", known::issn(reference).as_deref());
+    text("language", known::language(reference).as_deref());
+    text("publisher", known::publisher(reference).as_deref());
+    text("database", study.source.database.as_deref());
+    text("platform", study.source.platform.as_deref());
+    text("searched_on", study.source.searched_on.as_deref());
+    let names: Vec<String> = reference.authors.iter().map(|author| name(author)).collect();
+    if !names.is_empty() {
+        field(&mut entry, "author", &names.join(" and "));
+    }
+    let date = Parts::of(reference);
+    if let Some(year) = date.year {
+        field(&mut entry, "year", &year.to_string());
+    }
+    if let (Some(month), Some(date)) = (date.month_name(), &reference.date) {
+        // A name of BibTeX's own, which each style writes in its language.
+        let _ = write!(entry, ",\n  month = {}", month.to_lowercase());
+        field(&mut entry, "date", date);
+    }
+    for (name, value) in [("doi", &reference.doi), ("url", &reference.url)] {
+        if let Some(value) = value {
+            field(&mut entry, name, &literal(&line(value)));
+        }
+    }
+    entry.push_str("\n}\n\n");
+    out.extend_from_slice(entry.as_bytes());
+}
+
+fn field(entry: &mut String, name: &str, value: &str) {
+    // Writing to a string does not fail.
+    let _ = write!(entry, ",\n  {name} = {{{value}}}");
+}
+
+/// Text that TeX prints as it is. BibTeX counts braces whatever is before them, so that those without a partner are written
+/// by their names, which fewer programs know.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let is_paired = is_paired(text);
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\textbackslash{}"),
+            '{' if !is_paired => out.push_str("\\textbraceleft{}"),
+            '}' if !is_paired => out.push_str("\\textbraceright{}"),
+            '{' | '}' | '$' | '&' | '#' | '_' | '%' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '~' => out.push_str("\\textasciitilde{}"),
+            '^' => out.push_str("\\textasciicircum{}"),
+            // Two of them would become one other mark.
+            '-' | '`' | '\'' if before == c => {
+                out.push_str("{}");
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+/// Whether each brace is closed, and none before it is opened.
+fn is_paired(text: &str) -> bool {
+    let depth = text.chars().try_fold(0_usize, |depth, c| match c {
+        '{' => Some(depth + 1),
+        '}' => depth.checked_sub(1),
+        _ => Some(depth),
+    });
+    depth == Some(0)
+}
+
+/// An address or DOI: only what would end the value is written otherwise.
+fn literal(text: &str) -> String {
+    text.replace('\\', "%5C").replace('{', "%7B").replace('}', "%7D")
+}
+
+/// `Family, Given`, `Family, Suffix, Given`, or a group in braces. Braces keep a part together that has `and` in it.
+fn name(author: &str) -> String {
+    let part = |part: &str| {
+        let text = escaped(part);
+        let has_and = part.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
+        if has_and { format!("{{{text}}}") } else { text }
+    };
+    match Name::of(author) {
+        Name::Person { family, given, suffix: None } => format!("{}, {}", part(&family), part(&given)),
+        Name::Person { family, given, suffix: Some(suffix) } => {
+            format!("{}, {}, {}", part(&family), part(&suffix), part(&given))
+        }
+        Name::Whole(name) => format!("{{{}}}", escaped(&name)),
+    }
+}

@@ -1,0 +1,127 @@
+//! The formats that can be written.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A format that can be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// A line of JSON for each study.
+    #[default]
+    Jsonl,
+    /// RIS, for reference managers and tools for screening.
+    Ris,
+    /// A table as RFC 4180 has it, in UTF-8.
+    Csv,
+    /// A table with the columns of Rayyan.
+    Rayyan,
+    /// A table with the columns of ASReview.
+    Asreview,
+    /// A workbook of Excel.
+    Xlsx,
+    /// BibTeX.
+    Bibtex,
+    /// PubMed's MEDLINE display format.
+    Nbib,
+    /// CSL-JSON, for citation processors.
+    CslJson,
+}
+
+/// A name that no format has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the format is one of jsonl, ris, csv, rayyan, asreview, xlsx, bibtex, nbib and csl-json")]
+pub struct UnknownFormat;
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Jsonl,
+        Self::Ris,
+        Self::Csv,
+        Self::Rayyan,
+        Self::Asreview,
+        Self::Xlsx,
+        Self::Bibtex,
+        Self::Nbib,
+        Self::CslJson,
+    ];
+
+    /// How it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Ris => "ris",
+            Self::Csv => "csv",
+            Self::Rayyan => "rayyan",
+            Self::Asreview => "asreview",
+            Self::Xlsx => "xlsx",
+            Self::Bibtex => "bibtex",
+            Self::Nbib => "nbib",
+            Self::CslJson => "csl-json",
+        }
+    }
+
+    /// What the names of its files end in, all different.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Ris => "ris",
+            Self::Csv => "csv",
+            Self::Rayyan => "rayyan.csv",
+            Self::Asreview => "asreview.csv",
+            Self::Xlsx => "xlsx",
+            Self::Bibtex => "bib",
+            Self::Nbib => "nbib",
+            Self::CslJson => "csl.json",
+        }
+    }
+
+    /// Its media type, as IANA or whoever made the format has it.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Jsonl => "application/jsonl",
+            Self::Ris => "application/x-research-info-systems",
+            Self::Csv | Self::Rayyan | Self::Asreview => "text/csv; charset=utf-8; header=present",
+            Self::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Self::Bibtex => "application/x-bibtex; charset=utf-8",
+            Self::Nbib => "application/nbib",
+            Self::CslJson => "application/vnd.citationstyles.csl+json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or(UnknownFormat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are stored in messages, and endings in the keys of objects.
+    #[test]
+    fn each_format_has_a_name_and_an_ending_of_its_own() {
+        for (at, format) in Format::ALL.into_iter().enumerate() {
+            assert_eq!(format.name().parse(), Ok(format));
+            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
+            let others = &Format::ALL[at + 1..];
+            assert!(others.iter().all(|other| other.ending() != format.ending()), "{format}");
+        }
+        assert_eq!("JSONL".parse::<Format>(), Err(UnknownFormat));
+        let listed = UnknownFormat.to_string();
+        assert!(Format::ALL.iter().all(|format| listed.contains(format.name())));
+    }
+}

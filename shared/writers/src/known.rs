@@ -1,0 +1,33 @@
+//! What many programs have a field for, and a study keeps among other tags.
+
+use std::borrow::Cow;
+
+use references::Reference;
+
+use crate::clean::line;
+
+/// The tags that it has in the formats that are read.
+const ISSN: &[&str] = &["SN", "ISSN", "issn", "isbn", "ISBN", "ISSNLinking"];
+const LANGUAGE: &[&str] = &["LA", "language", "Language", "langid", "Language of Original Document"];
+const PUBLISHER: &[&str] = &["PB", "PU", "publisher", "Publisher", "%I"];
+
+/// The first value under one of these tags.
+fn first<'a>(reference: &'a Reference, tags: &[&str]) -> Option<Cow<'a, str>> {
+    let value = tags.iter().find_map(|tag| reference.extra.get(*tag)?.first())?;
+    Some(line(value)).filter(|value| !value.is_empty())
+}
+
+/// The ISSN or ISBN, as given.
+pub(crate) fn issn(reference: &Reference) -> Option<Cow<'_, str>> {
+    first(reference, ISSN)
+}
+
+/// The language, as given.
+pub(crate) fn language(reference: &Reference) -> Option<Cow<'_, str>> {
+    first(reference, LANGUAGE)
+}
+
+/// The publisher.
+pub(crate) fn publisher(reference: &Reference) -> Option<Cow<'_, str>> {
+    first(reference, PUBLISHER)
+}

@@ -1,0 +1,51 @@
+//! Names of people in their parts.
+
+use crate::clean::line;
+
+/// A name of a study's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Name {
+    Person {
+        family: String,
+        given: String,
+        suffix: Option<String>,
+    },
+    /// A group, or a name whose parts cannot be told apart.
+    Whole(String),
+}
+
+impl Name {
+    /// `Family, Given` or `Family, Given, Suffix`; anything else is a whole.
+    pub(crate) fn of(name: &str) -> Self {
+        let name = line(name);
+        let parts: Vec<&str> = name.split(", ").collect();
+        let is_part = |part: &&str| !part.is_empty() && !part.contains(',');
+        match parts.as_slice() {
+            parts if !parts.iter().all(is_part) => Self::Whole(name.into_owned()),
+            [family, given] => {
+                Self::Person { family: (*family).to_owned(), given: (*given).to_owned(), suffix: None }
+            }
+            [family, given, suffix] => Self::Person {
+                family: (*family).to_owned(),
+                given: (*given).to_owned(),
+                suffix: Some((*suffix).to_owned()),
+            },
+            _ => Self::Whole(name.into_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_no_people() {
+        let whole = |name: &str| Name::Whole(name.to_owned());
+        for group in ["WHO", "Health, Education, and, Welfare", "Smith,John", "Berg, "] {
+            assert_eq!(Name::of(group), whole(line(group).as_ref()), "{group}");
+        }
+        let person = Name::Person { family: "Smith".into(), given: "J".into(), suffix: Some("Jr.".into()) };
+        assert_eq!(Name::of("Smith, J, Jr."), person);
+    }
+}

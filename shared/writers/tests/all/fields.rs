@@ -1,0 +1,241 @@
+//! Every field of a plain study, and what each format loses of it.
+
+use std::collections::BTreeMap;
+
+use references::{Format as Read, Reference};
+use writers::{Format, Source};
+
+use crate::{key, read, text, written, written_from};
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+/// A study with everything that it may have.
+pub(crate) fn full() -> Reference {
+    Reference {
+        title: "Exercise & rest: 5 % of $10 {and} more".to_owned(),
+        authors: vec![
+            "van der Berg, Anna B.".into(),
+            "Smith, John, Jr.".into(),
+            "World Health Organization".into(),
+        ],
+        year: Some(2018),
+        date: some("2018-05-17"),
+        journal: some("Journal of Tests"),
+        volume: some("12"),
+        issue: some("3 Suppl 1"),
+        pages: some("123-9"),
+        pages_normalized: some("123-129"),
+        doi: some("10.5555/abc_def(1)"),
+        pmid: some("29700001"),
+        r#abstract: some("BACKGROUND: One.\nRESULTS: Two < three."),
+        keywords: vec!["Diabetes Mellitus, Type 2".into(), "rest".into()],
+        url: some("https://example.org/~a?b=1&c=%20#d"),
+        r#type: some("Journal Article"),
+        extra: BTreeMap::from([
+            ("SN".to_owned(), vec!["1234-5678".to_owned()]),
+            ("LA".to_owned(), vec!["eng".to_owned()]),
+            ("PB".to_owned(), vec!["Press".to_owned()]),
+        ]),
+    }
+}
+
+/// What is read again of a study, apart from `extra`.
+pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
+    let no_semicolons =
+        |items: &mut Vec<String>| items.iter_mut().for_each(|item| *item = item.replace(';', ","));
+    if format != Format::Nbib {
+        no_semicolons(&mut reference.keywords);
+        if !matches!(format, Format::Bibtex | Format::CslJson) {
+            no_semicolons(&mut reference.authors);
+        }
+    }
+    // Our reader takes the only full stop of a cell with one name for that behind a list.
+    if let ([one], Format::Csv | Format::Asreview) = (reference.authors.as_mut_slice(), format)
+        && one.matches('.').count() == 1
+        && one.ends_with('.')
+    {
+        one.pop();
+    }
+    // On one line.
+    if !matches!(format, Format::Jsonl | Format::CslJson | Format::Xlsx) {
+        reference.r#abstract = reference.r#abstract.map(|text| text.replace('\n', " "));
+    }
+    match format {
+        Format::Ris => reference.r#type = some("Journal Article"),
+        Format::Bibtex => reference.r#type = some("article"),
+        Format::CslJson => reference.r#type = some("article-journal"),
+        Format::Nbib => reference.url = None,
+        Format::Rayyan => reference.r#type = None,
+        Format::Asreview => {
+            reference = Reference {
+                title: reference.title,
+                authors: reference.authors,
+                year: reference.year,
+                journal: reference.journal,
+                doi: reference.doi,
+                pmid: reference.pmid,
+                r#abstract: reference.r#abstract,
+                keywords: reference.keywords,
+                url: reference.url,
+                ..Reference::default()
+            }
+        }
+        Format::Jsonl | Format::Csv | Format::Xlsx => {}
+    }
+    reference.extra.clear();
+    reference
+}
+
+/// The formats that are read again, and as what.
+pub(crate) const READ: [(Format, &str); 7] = [
+    (Format::Ris, "RIS"),
+    (Format::Csv, "CSV"),
+    (Format::Rayyan, "CSV"),
+    (Format::Asreview, "CSV"),
+    (Format::Bibtex, "BibTeX"),
+    (Format::Nbib, "PubMed nbib"),
+    (Format::CslJson, "CSL-JSON"),
+];
+
+#[test]
+fn every_field_is_read_again_but_for_what_a_format_loses() {
+    for (format, name) in READ {
+        let (mut found, report) = read(&written(format, &[full(), full()]));
+        assert_eq!(report.format.to_string(), name);
+        assert_eq!(found.len(), 2, "{format}");
+        for reference in &mut found {
+            reference.extra.clear();
+            let mut wanted = expected(format, full());
+            if format == Format::Rayyan {
+                // Its columns for months and days are none of ours, and names with suffixes are not told apart by "and".
+                wanted.date = None;
+                reference.authors.clone_from(&wanted.authors);
+            }
+            assert_eq!(*reference, wanted, "{format}");
+        }
+    }
+}
+
+/// What has a tag or column of its own in other formats, and the sources with them.
+#[test]
+fn what_other_programs_have_a_field_for_is_there() {
+    for (format, name, wanted) in [
+        (Format::Ris, "SN", "1234-5678"),
+        (Format::Ris, "LA", "eng"),
+        (Format::Ris, "PB", "Press"),
+        (Format::Ris, "DB", "Embase"),
+        (Format::Ris, "DP", "Ovid"),
+        (Format::Csv, "issn", "1234-5678"),
+        (Format::Csv, "database", "Embase"),
+        (Format::Csv, "platform", "Ovid"),
+        (Format::Csv, "searched_on", "2026-05-17"),
+        (Format::Asreview, "database", "Embase"),
+        (Format::Rayyan, "notes", "Database: Embase; Platform: Ovid; Searched: 2026-05-17"),
+        (Format::Bibtex, "issn", "1234-5678"),
+        (Format::Bibtex, "database", "Embase"),
+        (Format::Bibtex, "searched_on", "2026-05-17"),
+        (Format::Nbib, "DB", "Embase"),
+        (Format::CslJson, "source", "Embase"),
+    ] {
+        let (found, _) = read(&written(format, &[full()]));
+        assert_eq!(
+            found[0].extra.get(name),
+            Some(&vec![wanted.to_owned()]),
+            "{format}: {:?}",
+            found[0].extra
+        );
+    }
+}
+
+#[test]
+fn every_study_has_its_key() {
+    for format in Format::ALL {
+        if format != Format::Xlsx {
+            let file = text(format, &[full(), full()]);
+            assert!(file.contains(&key(0).to_string()) && file.contains(&key(1).to_string()), "{format}");
+        }
+    }
+}
+
+#[test]
+fn json_lines_have_everything_that_is_stored() {
+    let file = text(Format::Jsonl, &[full(), Reference::default()]);
+    let lines: Vec<serde_json::Value> =
+        file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(serde_json::from_value::<Reference>(lines[0].clone()).unwrap(), full());
+    assert_eq!(lines[0]["database"], "Embase");
+    assert_eq!(lines[0]["searched_on"], "2026-05-17");
+    assert_eq!(lines[1]["duplicate_of"], key(0).to_string());
+}
+
+#[test]
+fn the_same_studies_give_the_same_bytes() {
+    for format in Format::ALL {
+        assert_eq!(written(format, &[full(), full()]), written(format, &[full(), full()]), "{format}");
+    }
+}
+
+/// A table keeps its header, and a list its brackets.
+#[test]
+fn a_file_without_studies_is_one_all_the_same() {
+    for format in Format::ALL {
+        let file = written(format, &[]);
+        match format {
+            Format::Jsonl | Format::Ris | Format::Bibtex | Format::Nbib => {
+                assert!(file.is_empty(), "{format}");
+            }
+            Format::CslJson => assert_eq!(file, b"[]\n"),
+            Format::Xlsx => assert!(file.starts_with(b"PK")),
+            Format::Csv | Format::Rayyan | Format::Asreview => {
+                assert_eq!(file.iter().filter(|byte| **byte == b'\n').count(), 1, "{format}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ris_is_utf_8_without_a_mark_and_a_line_a_value() {
+    let file = text(Format::Ris, &[full()]);
+    assert!(file.starts_with("TY  - JOUR\r\n") && file.ends_with("ER  - \r\n\r\n"));
+    let is_line = |line: &str| line.is_empty() || line.as_bytes().get(2..6) == Some(b"  - ");
+    assert!(file.split("\r\n").all(is_line), "{file}");
+    assert_eq!(file.matches('\n').count(), file.matches("\r\n").count());
+    assert_eq!(file.matches("AU  - ").count(), 3);
+    assert_eq!(read(file.as_bytes()).1.format, Read::Ris);
+}
+
+#[test]
+fn names_are_written_as_each_format_has_them() {
+    let authors =
+        ["Smith and Sons, J.", "Doe, Jane, Jr.", "Health and Safety Group"].map(str::to_owned).to_vec();
+    let study = [Reference { title: "T".into(), authors, ..Reference::default() }];
+    let bibtex = text(Format::Bibtex, &study);
+    let names = "  author = {{Smith and Sons}, J. and Doe, Jr., Jane and {Health and Safety Group}}";
+    assert!(bibtex.contains(names), "{bibtex}");
+    let nbib = text(Format::Nbib, &study);
+    for line in
+        ["FAU - Smith and Sons, J.\r\n", "FAU - Doe, Jane, Jr.\r\n", "CN  - Health and Safety Group\r\n"]
+    {
+        assert!(nbib.contains(line), "{nbib}");
+    }
+    let csl: serde_json::Value =
+        serde_json::from_str(&text(Format::CslJson, &[study[0].clone(), full()])).unwrap();
+    assert_eq!(csl.as_array().unwrap().len(), 2);
+    assert_eq!(csl[0]["author"][1], serde_json::json!({ "family": "Doe", "given": "Jane", "suffix": "Jr." }));
+    assert_eq!(csl[0]["author"][2], serde_json::json!({ "literal": "Health and Safety Group" }));
+    assert_eq!(csl[1]["issued"], serde_json::json!({ "date-parts": [[2018, 5, 17]] }));
+}
+
+/// The accession number of a study in PubMed is its PMID; one of another database is not.
+#[test]
+fn a_pmid_is_an_accession_number_where_the_database_has_it() {
+    for (database, tag) in [("PubMed", "AN"), ("Ovid MEDLINE(R)", "AN"), ("Embase", "C2"), ("", "C2")] {
+        let source = Source { database: Some(database.to_owned()), ..Source::default() };
+        let file = written_from(&source, Format::Ris, &[full()]);
+        let line = format!("\r\n{tag}  - 29700001\r\n");
+        assert!(String::from_utf8_lossy(&file).contains(&line), "{database}");
+        assert_eq!(read(&file).0[0].pmid, full().pmid, "{database}");
+    }
+}

@@ -1,0 +1,50 @@
+//! Tables: their headers, and cells that a spreadsheet would compute.
+
+use references::Reference;
+use writers::Format;
+
+use crate::fields::full;
+use crate::text;
+
+fn header(format: Format) -> String {
+    text(format, &[]).trim_end().to_owned()
+}
+
+/// The header of Rayyan's own exports, which it takes in this order.
+#[test]
+fn the_columns_of_rayyan_are_its_own() {
+    assert_eq!(
+        header(Format::Rayyan),
+        "key,title,year,month,day,journal,issn,volume,issue,pages,authors,url,language,publisher,location,abstract,\
+         notes,doi,keywords,pubmed_id,pmc_id"
+    );
+    let file = text(Format::Rayyan, &[full()]);
+    assert!(file.contains(",2018,5,17,Journal of Tests,1234-5678,12,3 Suppl 1,123-9,"), "{file}");
+    assert!(
+        file.contains("\"van der Berg, Anna B. and Smith, John, Jr. and World Health Organization\""),
+        "{file}"
+    );
+}
+
+#[test]
+fn asreview_finds_the_columns_that_it_looks_for() {
+    let header = header(Format::Asreview);
+    for column in ["title", "abstract", "keywords", "authors", "doi", "url"] {
+        assert!(header.split(',').any(|name| name == column), "{header}");
+    }
+}
+
+#[test]
+fn a_cell_that_begins_like_a_formula_is_text_in_tables_for_people() {
+    for begin in ["=1+1", "+1", "-1", "@SUM(A1)", "＝1"] {
+        let reference = Reference { title: begin.to_owned(), ..Reference::default() };
+        let file = text(Format::Csv, std::slice::from_ref(&reference));
+        assert!(file.contains(&format!(",'{begin},")), "{file}");
+        for format in [Format::Rayyan, Format::Asreview] {
+            let file = text(format, std::slice::from_ref(&reference));
+            assert!(file.contains(&format!(",{begin},")), "{format}: {file}");
+        }
+    }
+    let spaced = Reference { title: "\t =1".to_owned(), ..Reference::default() };
+    assert!(text(Format::Csv, &[spaced]).contains(",'=1,"), "white space before it is no guard");
+}
