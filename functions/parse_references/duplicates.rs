@@ -118,8 +118,8 @@ impl Duplicates {
         let decisions = decisions.map_err(|error| {
             StoreError::unusable(format!("reading what was said of the studies of project {project}"), error)
         })?;
-        let (decisions, files, tiers) = (decisions.unwrap_or_default(), BTreeMap::new(), HashMap::new());
-        Ok(Comparing { of: self, project, revision, decisions, leaving, files, tiers })
+        let (decisions, files) = (decisions.unwrap_or_default(), BTreeMap::new());
+        Ok(Comparing { of: self, project, revision, decisions, leaving, files })
     }
 }
 
@@ -133,9 +133,10 @@ struct Comparing<'a> {
     leaving: Option<(SearchId, FileId)>,
     /// The files of each search that were read to their end.
     files: BTreeMap<SearchId, Vec<ParsedFile>>,
-    /// What the table says of two contents, the lesser one first.
-    tiers: HashMap<(Content, Content), Option<(Tier, Reason)>>,
 }
+
+/// What the table says of two contents, the lesser one first.
+type Told = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
 /// A study, and what it is recognised by.
 type Known = BTreeMap<StudyAt, (Identity, Content)>;
@@ -167,7 +168,7 @@ impl Comparing<'_> {
         let mut settled: BTreeSet<StudyAt> = BTreeSet::new();
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         let mut frontier: BTreeSet<StudyAt> = seeds.keys().copied().collect();
-        let mut known = seeds;
+        let (mut known, mut told) = (seeds, Told::new());
         let mut is_first = true;
         while !frontier.is_empty() && settled.len() < MOST_MARKED {
             let found = self.relatives(&frontier, &known).await?;
@@ -182,7 +183,7 @@ impl Comparing<'_> {
                     continue;
                 };
                 let said = self.decisions.verdict(at, other);
-                let compared = tier(&mut self.tiers, (one.1, &one.0.fields), (*content, &identity.fields));
+                let compared = tier(&mut told, (one.1, &one.0.fields), (*content, &identity.fields));
                 if compared.is_none() && said.is_none() {
                     continue;
                 }
@@ -309,11 +310,7 @@ fn known(at: StudyAt, identity: Identity) -> (StudyAt, (Identity, Content)) {
 }
 
 /// What the table says of two, as far as it says anything.
-fn tier(
-    told: &mut HashMap<(Content, Content), Option<(Tier, Reason)>>,
-    one: (Content, &Fields),
-    other: (Content, &Fields),
-) -> Option<(Tier, Reason)> {
+fn tier(told: &mut Told, one: (Content, &Fields), other: (Content, &Fields)) -> Option<(Tier, Reason)> {
     let (lesser, greater) = if one.0 <= other.0 { (one, other) } else { (other, one) };
     *told.entry((lesser.0, greater.0)).or_insert_with(|| compare(lesser.1, greater.1))
 }
