@@ -164,7 +164,9 @@ async fn an_export_has_the_studies_line_by_line() {
     let lines: Vec<serde_json::Value> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines, items);
-    assert_eq!(refusal(&api, &format!("{path}/export?format=csv")).await.0, 400);
+    for wrong in ["format=doc", "format=", "studies=some"] {
+        assert_eq!(refusal(&api, &format!("{path}/export?{wrong}")).await.0, 400, "{wrong}");
+    }
 }
 
 #[tokio::test]
