@@ -333,10 +333,10 @@ pub(crate) struct Export {
     /// The program to write for: its format, and for covidence a file for each source, of 15,000 studies and 50 MB at most
     #[arg(long = "for", value_name = "PROGRAM", value_parser = tools())]
     pub(crate) tool: Option<writers::Tool>,
-    /// Leave out studies that repeat an earlier one of their search
+    /// Leave out studies that repeat an earlier one of their project
     #[arg(long, conflicts_with = "duplicates")]
     pub(crate) unique: bool,
-    /// Only studies that repeat an earlier one of their search
+    /// Only studies that repeat an earlier one of their project
     #[arg(long)]
     pub(crate) duplicates: bool,
     /// Where to write them: a file that is not there yet; for covidence a folder
