@@ -80,7 +80,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A workbook with more than is kept in memory.
-    #[error("the workbook has more {what} than are read; save it as CSV and upload that")]
+    #[error("the workbook has more {what} than can be read; save it as CSV and upload that")]
     WorkbookTooLarge {
         /// `"text"`.
         what: &'static str,

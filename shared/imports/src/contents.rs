@@ -191,7 +191,7 @@ async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Re
     }
     let all = usize::try_from(size).unwrap_or(usize::MAX);
     let file = bytes(objects, object, 0, all).await?;
-    Ok(Packed::Workbook(Arc::new(Workbook::open(file.into(), limits)?)))
+    Ok(Packed::Workbook(Arc::new(Workbook::open(file, limits)?)))
 }
 
 /// At most so many bytes of an object, from a place on.
@@ -202,7 +202,7 @@ async fn bytes(
     most: usize,
 ) -> Result<Vec<u8>, ContentsError> {
     let mut stream = objects.open(object, from).await?.ok_or(ContentsError::Gone)?;
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(most);
     fill(&mut stream, &mut found, most).await?;
     found.truncate(most);
     Ok(found)

@@ -21,7 +21,7 @@ use self::{
 use crate::{Directory, Entry, Error, Limits, Tail, local_header};
 
 /// Largest workbook as packed, in bytes: it is kept in memory.
-pub const MOST_WORKBOOK_BYTES: u64 = 16 << 20;
+pub const MOST_WORKBOOK_BYTES: u64 = 8 << 20;
 /// Most sheets.
 const MOST_SHEETS: usize = 200;
 /// The list of a workbook's sheets.
@@ -30,7 +30,7 @@ const BOOK: &str = "xl/workbook.xml";
 /// A workbook in memory.
 #[derive(Debug)]
 pub struct Workbook {
-    file: Arc<[u8]>,
+    file: Arc<Vec<u8>>,
     tail: Tail,
     directory: Directory,
     limits: Limits,
@@ -61,12 +61,13 @@ impl Workbook {
     ///
     /// # Errors
     /// When the workbook is damaged, or has more than is kept in memory.
-    pub fn open(file: Arc<[u8]>, limits: Limits) -> Result<Self, Error> {
+    pub fn open(file: Vec<u8>, limits: Limits) -> Result<Self, Error> {
         let tail = Tail::find(&file[file.len().saturating_sub(crate::END_BYTES)..], file.len() as u64)?;
         let start = usize::try_from(tail.start).unwrap_or(usize::MAX);
         let list = file.get(start..start.saturating_add(tail.length)).unwrap_or_default();
         let directory = Directory::read(list, &tail, &limits)?;
         let (strings, formats) = (Arc::default(), Arc::default());
+        let file = Arc::new(file);
         let mut book = Self { file, tail, directory, limits, sheets: Vec::new(), strings, formats };
         let (sheets, from_1904) = book.list()?;
         book.sheets = sheets;

@@ -4,9 +4,9 @@ use super::xml::{Node, Xml, attribute, name};
 use crate::Error;
 
 /// Most bytes of text: the worker has little memory, and the workbook itself is in it too.
-const MOST_BYTES: usize = 24 << 20;
+const MOST_BYTES: usize = 12 << 20;
 /// Most texts.
-const MOST_STRINGS: usize = 2_000_000;
+const MOST_STRINGS: usize = 1_000_000;
 
 /// All texts, one behind the other.
 #[derive(Debug, Default)]

@@ -98,7 +98,7 @@ pub(super) fn attribute(start: &BytesStart<'_>, wanted: &str) -> Option<String> 
 
 /// An entry of a workbook in memory, unpacked as it is read.
 pub(super) struct Inside {
-    file: Arc<[u8]>,
+    file: Arc<Vec<u8>>,
     at: usize,
     end: usize,
     unpack: Unpack,
@@ -112,7 +112,7 @@ pub(super) struct Inside {
 
 impl Inside {
     /// The entry, whose packed bytes begin `before` bytes behind its header.
-    pub(super) fn new(file: Arc<[u8]>, entry: &Entry, before: u64, limits: Limits) -> Self {
+    pub(super) fn new(file: Arc<Vec<u8>>, entry: &Entry, before: u64, limits: Limits) -> Self {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
         let (at, end) = (place(entry.header + before), place(entry.header + before + entry.packed));
         let unpack = Unpack::entry(entry.clone(), limits);

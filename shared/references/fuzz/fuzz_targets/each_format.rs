@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use references_fuzz::check;
 
-const STARTS: [&str; 16] = [
+const STARTS: [&str; 19] = [
     "TY  - JOUR\n",
     "PMID- 1\n",
     "<xml><records><record>",
@@ -23,6 +23,9 @@ const STARTS: [&str; 16] = [
     "1. J. 2020. PMID: 7\n",
     "\"TITLE\",a\n\"DOI\",b\n\"YEAR\",c\n\n",
     "PT\tAU\tTI\tSO\n",
+    "[{\"type\": \"book\", \"title\": \"a\", ",
+    "<responseWrapper><resultList><result>",
+    "<pmc-articleset><article>",
 ];
 
 fuzz_target!(|input: &[u8]| {
