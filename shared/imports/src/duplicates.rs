@@ -150,6 +150,7 @@ mod tests {
             file_id: FileId::from_uuid(Uuid::from_u128(search)),
             position: 0,
             name: "a.ris".to_owned(),
+            parts: Vec::new(),
             object: ObjectRef { bucket: "b".to_owned(), key: "k".to_owned(), version: None, size_bytes: 1 },
             announced_at: jiff::Timestamp::from_second(announced_second).ok(),
         }
