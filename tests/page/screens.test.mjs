@@ -33,6 +33,7 @@ const screens = () => [
   ['failed', `#/searches/${broken}`, 'Exports of a colleague', '.balance'],
   ['unread', `#/searches/${id}/unread`, 'Unread records', '.record'],
   ['duplicates', `#/searches/${id}/duplicates`, 'Duplicates', '.pair'],
+  ['duplicates-of-all', '#/duplicates?least=possible', 'Duplicates', '.pair'],
   ['studies', `#/searches/${id}/studies`, 'Studies', '.study a'],
   ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.decision'],
   ['sources', '#/sources', 'Sources', '.prisma svg'],

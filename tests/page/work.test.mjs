@@ -312,3 +312,38 @@ test('where a file comes from is guessed, said, and counted as a review reports 
   await holds(page, 'sources');
   await page.context().close();
 });
+
+test('what the rules take for a duplicate is denied, and taken back, by whoever reviews', async () => {
+  const record = (author) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
+  const review = crypto.randomUUID();
+  for (const [name, author] of [['first', 'Berg, A.'], ['second', 'Berg, Anna']]) {
+    const page = await open(server, `#/new?review=${review}`);
+    await page.locator('input[type=file]').setInputFiles([{ name: `${name}.ris`, mimeType: 'text/plain', buffer: Buffer.from(record(author)) }]);
+    await page.getByRole('button', { name: 'Import' }).click();
+    await heading(page, name);
+    await page.locator('.tag', { hasText: 'Done' }).waitFor();
+    await page.context().close();
+  }
+  const page = await open(server, `#/duplicates?review=${review}`);
+  await heading(page, 'Duplicates');
+  await page.locator('.pair').waitFor();
+  assert.match(await page.locator('.pair thead').innerText(), /first\.ris, first.*second\.ris, second/s);
+  await holds(page, 'duplicates of a review');
+  await shot(page, 'duplicates-review');
+  await page.getByRole('button', { name: /^Not a duplicate/ }).click();
+  await page.getByText('Said to be different works. The marks follow in a moment.').waitFor();
+  await holds(page, 'a decision');
+  await shot(page, 'duplicates-decided');
+  await until('the mark is gone', async () => {
+    await page.getByRole('button', { name: 'Look again' }).click();
+    return page.getByText('No study of this review repeats another one.').isVisible();
+  });
+  const said = page.locator('.decisions li');
+  assert.match(await said.innerText(), /Said to be different works: record 1 of .*\.ris and record 1 of .*\.ris/);
+  await said.getByRole('button', { name: /^Undo/ }).click();
+  await until('the mark is there again', async () => {
+    await page.getByRole('button', { name: 'Look again' }).click();
+    return page.locator('.pair').isVisible();
+  });
+  await page.context().close();
+});

@@ -194,7 +194,7 @@ pub(super) async fn decide(
 
 /// What somebody has said of studies.
 #[derive(Serialize, ToSchema)]
-struct DecisionView {
+struct VerdictView {
     /// When it was said.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -231,7 +231,7 @@ impl StudyPlace {
     }
 }
 
-impl From<&Decision> for DecisionView {
+impl From<&Decision> for VerdictView {
     fn from(Decision { at, by, about }: &Decision) -> Self {
         let studies = about.studies().into_iter().map(StudyPlace::from).collect();
         Self { at: *at, by: by.clone(), decision: Word::of(about), studies }
@@ -242,7 +242,7 @@ impl From<&Decision> for DecisionView {
 #[derive(Serialize, ToSchema)]
 pub(super) struct DecisionList {
     /// What the page has, the latest first.
-    items: Vec<DecisionView>,
+    items: Vec<VerdictView>,
     /// Where the page ends, for the `after` of the next one; null when nothing follows.
     #[schema(required)]
     next: Option<String>,
@@ -290,7 +290,7 @@ pub(super) async fn list_decisions(
     let all = decisions.all();
     let Earlier(end) = list.after(query.after.as_deref())?.unwrap_or(Earlier(all.len()));
     let earlier = all.get(..end).unwrap_or(all);
-    let items: Vec<_> = earlier.iter().rev().take(limit).map(DecisionView::from).collect();
+    let items: Vec<_> = earlier.iter().rev().take(limit).map(VerdictView::from).collect();
     let left = earlier.len() - items.len();
     Ok(Json(DecisionList { items, next: (left > 0).then(|| list.next(&Earlier(left))) }).into_response())
 }

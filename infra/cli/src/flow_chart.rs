@@ -52,11 +52,16 @@ pub(crate) fn chart(flow: &Flow) -> String {
         let count = format!(" (n = {})", line.sums.records);
         shortened(&title(line), MOST_CHARS - count.len()) + &count
     }));
-    let removed = vec![
+    let said = sums.marked.said;
+    let removed = [
         "Records removed before screening:".to_owned(),
         format!("Duplicate records (n = {})", sums.duplicates),
+        format!("of these, said by a person (n = {said})"),
         format!("Records that could not be read (n = {})", sums.unread),
     ];
+    // That nobody has said anything need not be said.
+    let removed = removed.into_iter().enumerate().filter(|(place, _)| *place != 2 || said > 0);
+    let removed = removed.map(|(_, line)| line).collect();
     let top = Box { x: AROUND, y: AROUND, lines: identified };
     let beside = Box { x: AROUND + WIDE + GAP, y: AROUND, lines: removed };
     let bottom = top.y + top.high().max(beside.high()) + GAP;

@@ -125,8 +125,12 @@ impl World {
     /// Whether a message may end in the dead letters because of what cannot be read: as junk, or when the upgrade comes
     /// later than a queue keeps it.
     pub(crate) fn is_damaged(&self, body: &str, is_later: bool, came_at: u64) -> bool {
-        let waits_ms = self.damage.upgrades_at.saturating_sub(came_at);
-        self.is_junk(body) || waits_ms >= WAITS_MS && (is_later || self.is_of_unreadable(body))
+        self.is_junk(body) || self.awaits_upgrade(came_at) && (is_later || self.is_of_unreadable(body))
+    }
+
+    /// Whether what came then, and only a later release reads, waited for it for longer than a queue keeps it.
+    pub(crate) fn awaits_upgrade(&self, came_at: u64) -> bool {
+        self.damage.upgrades_at.saturating_sub(came_at) >= WAITS_MS
     }
 
     pub(crate) fn is_junk(&self, body: &str) -> bool {

@@ -244,9 +244,11 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.put_back_of(partition)
     }
 
-    /// Whether a service was away, at some time since then, for longer than queues promise to outlast.
+    /// Whether a service was away, at some time since then, or an upgrade was waited for, for longer than queues promise to
+    /// outlast.
     pub fn was_outlasted(&self, since: Timestamp) -> bool {
-        self.world.plan.outlasts_queues(millis(since), self.world.now)
+        let since = millis(since);
+        self.world.plan.outlasts_queues(since, self.world.now) || self.world.awaits_upgrade(since)
     }
 
     /// Every message that was ever stored as an effect in this partition, whether or not it was sent.

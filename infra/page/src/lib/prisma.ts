@@ -62,10 +62,11 @@ export function diagram(flow: Flow): { wide: number; high: number; boxes: Box[];
     const name = nameOfSource(source);
     return (name.length + number.length > MOST ? `${name.slice(0, MOST - number.length - 1)}…` : name) + number;
   });
-  const { duplicates, unread, left } = flow.total;
+  const { duplicates, duplicates_by: by, unread, left } = flow.total;
   const from = box(1, 1, ['Records identified from:', ...named]);
   const removed = box(1 + WIDE + GAP, 1, [
-    'Records removed before screening:', `Duplicate records (n = ${count(duplicates)})`, `Records that could not be read (n = ${count(unread)})`,
+    'Records removed before screening:', `Duplicate records (n = ${count(duplicates)})`,
+    ...(by.said ? [`of these, said by a person (n = ${count(by.said)})`] : []), `Records that could not be read (n = ${count(unread)})`,
   ]);
   const end = box(1, 1 + Math.max(from.high, removed.high) + GAP, [`Records left for screening (n = ${count(left)})`]);
   const across = 1 + Math.min(from.high, removed.high) / 2;
