@@ -323,7 +323,7 @@ impl StudyView {
             url: reference.url,
             r#type: reference.r#type,
             extra: reference.extra,
-            duplicate: study.duplicate.map(|duplicate| DuplicateView::of(duplicate)),
+            duplicate: study.duplicate.map(DuplicateView::of),
             shortened: false,
         }
     }

@@ -67,10 +67,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     quarantined_records_are_listed_in_order_and_once(ports).await?;
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
     files_that_were_read_are_listed_in_their_order(ports).await?;
-    a_mark_gives_way_to_one_of_a_later_revision(ports).await?;
-    marks_are_counted_by_their_kind(ports).await?;
-    changes_of_a_project_are_counted(ports).await?;
-    studies_are_found_by_what_they_have_in_common(ports).await?;
+    duplicates(ports).await?;
     a_file_that_is_withdrawn_is_no_longer_listed(ports).await?;
     marked_studies_are_listed_by_themselves(ports).await?;
     a_page_ends_with_the_study_that_fills_it(ports).await?;
@@ -82,6 +79,14 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     a_file_that_is_removed_is_gone_for_good(ports).await?;
     another_reader_begins_a_file_anew(ports).await?;
     many_records_are_discarded(ports).await
+}
+
+/// Checks what is promised of studies that are there twice.
+async fn duplicates(ports: &Ports<'_>) -> Checked {
+    a_mark_gives_way_to_one_of_a_later_revision(ports).await?;
+    marks_are_counted_by_their_kind(ports).await?;
+    changes_of_a_project_are_counted(ports).await?;
+    studies_are_found_by_what_they_have_in_common(ports).await
 }
 
 /// A batch that is stored again, in part or in whole, adds only what is new.
