@@ -240,7 +240,7 @@ impl From<&Decision> for VerdictView {
 
 /// Some of what was said of the studies of a project.
 #[derive(Serialize, ToSchema)]
-pub(super) struct DecisionList {
+pub(super) struct VerdictList {
     /// What the page has, the latest first.
     items: Vec<VerdictView>,
     /// Where the page ends, for the `after` of the next one; null when nothing follows.
@@ -276,7 +276,7 @@ impl Place for Earlier {
     get,
     path = "/projects/{project}/duplicates/decisions",
     params(("project" = Uuid, Path, description = "The review"), DecisionsQuery),
-    responses((status = 200, description = "Some of it", body = DecisionList), Refused),
+    responses((status = 200, description = "Some of it", body = VerdictList), Refused),
 )]
 pub(super) async fn list_decisions(
     State(api): State<Arc<Api>>,
@@ -292,5 +292,5 @@ pub(super) async fn list_decisions(
     let earlier = all.get(..end).unwrap_or(all);
     let items: Vec<_> = earlier.iter().rev().take(limit).map(VerdictView::from).collect();
     let left = earlier.len() - items.len();
-    Ok(Json(DecisionList { items, next: (left > 0).then(|| list.next(&Earlier(left))) }).into_response())
+    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&Earlier(left))) }).into_response())
 }
