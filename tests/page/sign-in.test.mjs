@@ -163,7 +163,7 @@ test('a token that has ended is renewed once for all requests, and without a ren
   assert.equal(signIn.visits, visits, 'it was renewed');
   signIn.tokens.clear();
   signIn.refreshable.clear();
-  await page.getByRole('link', { name: 'Failures' }).click();
+  await page.getByRole('link', { name: 'Failures', exact: true }).click();
   await until('somebody signs in again', () => signIn.visits > visits);
   await heading(page, 'Failures');
   await page.context().close();
