@@ -192,8 +192,8 @@ impl Comparing<'_> {
                 {
                     edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
                 }
-                // What is only possibly the same may name one of the seeds in its mark; it has no part in what follows.
-                if is_first || compared.is_some_and(|(tier, _)| tier > Tier::Possible) || said.is_some() {
+                let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || said.is_some();
+                if is_same || is_first && self.may_name(other, at, change) {
                     next.insert(other);
                 }
                 if let Some(new) = read.get(&other) {
@@ -205,6 +205,14 @@ impl Comparing<'_> {
             is_first = false;
         }
         self.mark(&settled, &known, &edges, change).await
+    }
+
+    /// Whether the mark of a study that is possibly the same as one that has changed may have to name that one, or to name it
+    /// no longer. A mark names an earlier study; and the rest of a file that has grown is looked at in its turn.
+    fn may_name(&self, study: StudyAt, changed: StudyAt, change: Change) -> bool {
+        let order = |at: StudyAt| self.listed(at).map(|file| file.order(at.record));
+        let is_of_file = (study.search_id, study.file_id) == (changed.search_id, changed.file_id);
+        change == Change::Other || !is_of_file && order(changed) < order(study)
     }
 
     /// Stores what follows for those whose relatives are all known.

@@ -94,13 +94,6 @@ impl<'a> Compared<'a> {
     pub fn at(&self) -> StudyAt {
         self.file.study(self.identity.record)
     }
-
-    /// Its place in the order of the project. Searches whose announcement is not known were announced before all others:
-    /// their files were read by a release that did not remember it.
-    fn order(&self) -> (Option<jiff::Timestamp>, SearchId, u32, u64) {
-        let ParsedFile { announced_at, search_id, position, .. } = *self.file;
-        (announced_at, search_id, position, self.identity.record)
-    }
 }
 
 /// What each study is marked with, as far as it follows from these; each of them once, in the order of the project.
@@ -110,7 +103,7 @@ pub fn marks(
     decisions: &Decisions,
 ) -> Vec<(StudyAt, Option<Duplicate>)> {
     let mut studies = studies.to_vec();
-    studies.sort_by_key(Compared::order);
+    studies.sort_by_key(|study| study.file.order(study.identity.record));
     let places: BTreeMap<StudyAt, usize> =
         studies.iter().enumerate().map(|(place, study)| (study.at(), place)).collect();
     let member = |study: &Compared<'_>| ::duplicates::Member {

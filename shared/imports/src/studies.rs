@@ -98,6 +98,12 @@ pub struct ParsedFile {
 }
 
 impl ParsedFile {
+    /// The place of one of its studies in the order of the project. Searches whose announcement is not known were announced
+    /// before all others: their files were read by a release that did not remember it.
+    pub fn order(&self, record: u64) -> (Option<Timestamp>, SearchId, u32, u64) {
+        (self.announced_at, self.search_id, self.position, record)
+    }
+
     /// Where one of its studies is.
     pub fn study(&self, record: u64) -> StudyAt {
         StudyAt { search_id: self.search_id, file_id: self.file_id, record }
