@@ -136,7 +136,7 @@ invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s
 		--invoke-address 127.0.0.1 --invoke-port 9000 --data-file $(EVENT)
 
 # The function that the sample events of a kind are for.
-function-of = $(strip $(if $(filter s3-%,$1),notify-upload)$(if $(filter sqs-saga-%,$1),run-saga)$(if \
+function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(filter sqs-saga-%,$1),run-saga)$(if \
 	$(filter sqs-parse-%,$1),parse-references)$(if $(filter sqs-control-% schedule%,$1),dispatch-outbox)$(if \
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 

@@ -1,6 +1,10 @@
-//! Takes notifications of stored objects from S3, as a Lambda function.
+//! Works on the queue of S3's notifications, as a Lambda function.
 
+use aws_lambda_events::sqs::SqsBatchResponse;
+use backend::Backend;
 use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
+use imports::queues::UPLOADS;
+use lambda::Trigger;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use messages::store::chain;
 use serde_json::Value;
@@ -8,15 +12,28 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = backend::for_function(&FUNCTION, observer).await?;
+    let backend = &backend::for_function(&FUNCTION, observer).await?;
     let function = &NotifyUpload::over(&backend.ports);
-    let handle = |event: LambdaEvent<Value>| async move { invoke(function, &event.payload).await };
+    let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
 }
 
-async fn invoke(function: &NotifyUpload, event: &Value) -> Result<(), Error> {
-    let notifications = Notification::read_all(event).map_err(|error| chain(&error))?;
-    let handled = function.handle(&notifications).await;
-    function.reporter.observer.flush().await;
-    Ok(handled.map_err(|error| chain(&error))?)
+/// Besides batches of its queue it takes an event of S3 as it is: S3 invoked the function of earlier releases with it, and
+/// a person may.
+async fn invoke(
+    backend: &Backend,
+    function: &NotifyUpload,
+    event: LambdaEvent<Value>,
+) -> Result<Option<SqsBatchResponse>, Error> {
+    let refused = match Notification::read_all(&event.payload) {
+        Ok(notifications) => {
+            let handled = function.handle(&notifications).await;
+            function.reporter.observer.flush().await;
+            return Ok(handled.map(|()| None).map_err(|error| chain(&error))?);
+        }
+        Err(refused) => refused,
+    };
+    let Ok(Trigger::Queue(batch)) = Trigger::read(event.payload) else { return Err(chain(&refused).into()) };
+    let deadline = lambda::deadline(&event.context, backend.ports.engine.host.now());
+    Ok(Some(lambda::answer(backend, &UPLOADS, function, batch, Some(deadline)).await))
 }

@@ -32,7 +32,7 @@ pub use notification::{Notification, NotificationError};
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "notify-upload";
 
-/// The function. S3 invokes it, or a queue of S3's notifications does.
+/// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
     services: &[OBJECTS],
@@ -152,17 +152,25 @@ impl NotifyUpload {
 
 #[async_trait]
 impl Consumer for NotifyUpload {
-    async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
             let reporter = self.reporter.received(delivery.receive_count);
-            answers.push(Self { reporter, ..self.clone() }.consume_one(delivery).await);
+            let function = Self { reporter, ..self.clone() };
+            let is_late = function.reporter.host.is_past(deadline);
+            answers.push(if is_late { function.late() } else { function.consume_one(delivery).await });
         }
         answers
     }
 }
 
 impl NotifyUpload {
+    fn late(&self) -> Disposition {
+        let reason = "the time of the invocation was used up before it".to_owned();
+        self.reporter.note(None, Verdict::Retried, &reason);
+        Disposition::Retry { after: Duration::ZERO, reason }
+    }
+
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {
         let notifications = serde_json::from_str(&delivery.body)
             .map_err(|error| error.to_string())

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use imports::messages::StartParsingFaulted;
-use imports::ports::OBJECTS;
 use imports::queues::{
-    CONTROL, CONTROL_DEAD, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS_DEAD,
+    CONTROL, CONTROL_DEAD, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UNREAD_FILES, UPLOADS,
+    UPLOADS_DEAD,
 };
 use imports::{ParseCommand, Ports, SearchEvent};
 use jiff::Timestamp;
@@ -31,10 +31,10 @@ pub const NAME: &str = "report-faults";
 /// The function.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    // What is put back to work has its tokens granted, and a notification has its object looked up.
-    services: &[Service::DATABASE, Service::LEDGER, OBJECTS],
+    // What is put back to work has its tokens granted.
+    services: &[Service::DATABASE, Service::LEDGER],
     source: Source::Queue(PARSE_DEAD),
-    sends: &[SAGA, PARSE, CONTROL],
+    sends: &[UPLOADS, SAGA, PARSE, CONTROL],
     drains: &[SAGA_DEAD, CONTROL_DEAD, PARSE_UNREADABLE, UPLOADS_DEAD],
     build: Some(build),
 };
@@ -51,7 +51,7 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
 /// # Errors
 /// When a service that it uses is not configured.
 pub fn over(ports: &Ports) -> Result<Failures, Missing> {
-    ports.engine.failures(NAME, &crate::SYSTEM, ports)
+    ports.engine.failures(NAME, &crate::SYSTEM)
 }
 
 /// Reports each command that was given up to the saga. Anything else goes on to the next dead-letter queue,
@@ -86,7 +86,7 @@ impl Handler for ReportFaults {
     async fn handle(
         &self,
         asked: &Asked<ParseCommand>,
-        _: &Reporter,
+        reporter: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
         let command = match &asked.command {
@@ -119,6 +119,7 @@ impl Handler for ReportFaults {
             let (function, correlation_id, error) = (NAME, asked.message.partition, chain(&error));
             tracing::warn!(function, %correlation_id, message_id = %asked.message.id, error, "a failure is not written down");
         }
+        reporter.measure(UNREAD_FILES, 1);
         let reason = "the file could not be read after several attempts".to_owned();
         let report = StartParsingFaulted { file_id: command.file_id, reason };
         Done::because("told the saga that the file was never read")

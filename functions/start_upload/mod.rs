@@ -205,7 +205,7 @@ impl StartUpload {
             bucket: ports.bucket.clone()?,
             exports: ports.exports.clone()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),
-            failures: ports.engine.failures(NAME, &crate::SYSTEM, ports)?,
+            failures: ports.engine.failures(NAME, &crate::SYSTEM)?,
             history: ports.engine.history.clone(),
             health: Health::over(ports)?,
             settings: ports.settings.clone(),

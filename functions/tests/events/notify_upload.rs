@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use embedded::Store;
-use events::{Installation, check_log, event};
+use events::{Installation, check_log, event, failures};
 use functions::notify_upload::{Notification, NotifyUpload};
 use imports::messages::ObjectRef;
 use imports::queues::SAGA;
@@ -120,11 +120,26 @@ async fn a_repeated_notification_repeats_the_message() {
     assert_eq!(sent[0].id, sent[1].id);
 }
 
+/// What is no notification costs its own record alone.
+#[tokio::test]
+async fn the_binary_answers_every_record_of_its_queue_by_itself() {
+    let installation = installation("s3-put").await;
+    let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
+    let batch = event("sqs-uploads-mixed");
+    let Outcome::Answer(answer) = function.invoke(&batch).await.unwrap() else { panic!("no answer") };
+    let answer = serde_json::from_slice(&answer).unwrap();
+    assert_eq!(failures(&batch, &answer), [2, 3]);
+    assert_eq!(files(&installation.sent(&SAGA).await), owned(&[("psycinfo.ris", "")]));
+    check_log(&function.stop().await);
+}
+
 #[tokio::test]
 async fn the_binary_fails_on_what_is_no_notification_and_goes_on() {
     let installation = installation("s3-put").await;
     let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
-    let failed = function.invoke(&event("sqs-saga-good")).await.unwrap();
-    assert!(matches!(failed, Outcome::Failure(_)), "{failed:?}");
+    for other in ["schedule", "http-list-searches"] {
+        let failed = function.invoke(&event(other)).await.unwrap();
+        assert!(matches!(failed, Outcome::Failure(_)), "{other}: {failed:?}");
+    }
     assert_eq!(function.invoke(&event("s3-put")).await.unwrap(), Outcome::Answer("null".into()));
 }

@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
-use backend::{Backend, BackendKind, Config, SystemHost, queue_setting};
+use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::{MAX_DECISIONS, Settings, Store};
 use functions::SYSTEM;
-use imports::queues::{QUEUES, UPLOADS};
+use imports::queues::QUEUES;
 use imports::{Jobs, Library, Ports, ProjectId, SearchId};
 use local::{Home, Runner, Trial};
-use messages::{Host, Noted, Observation, Observe, Queue, QueueSpec, Verdict};
+use messages::{Host, Noted, Observation, Observe, QueueSpec, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
 use telemetry::LogDecisions;
@@ -147,10 +147,7 @@ impl Workspace {
         }
         let trial = Trial { copies: trial.duplicate, shuffle: trial.shuffle, crash: trial.crash };
         let runner = Runner::new(&SYSTEM, self.ports().clone(), home, trial);
-        let config = &self.backend.config;
-        let has_address = |queue: &Queue| config.services.queue_urls.contains_key(&queue_setting(queue));
-        let notified = [UPLOADS].into_iter().filter(has_address);
-        Ok(runner.with_visibility(config.visibility).with_notifications(notified))
+        Ok(runner.with_visibility(self.backend.config.visibility))
     }
 
     /// What was decided about the messages of a search, as much as a data directory keeps of it; none where no history is

@@ -73,6 +73,9 @@ pub(crate) struct CheckTemplate {
     /// A parameter's value, in every environment
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) set: Vec<(String, String)>,
+    /// It was read back from a deployment, which does not tell all that a template says
+    #[arg(long)]
+    pub(crate) deployed: bool,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

@@ -75,7 +75,6 @@ pub struct Runner<P: 'static> {
     home: Option<Home<P>>,
     trial: Trial,
     visibility: Option<Duration>,
-    notified: Vec<Queue>,
     turn: Duration,
     crashes: AtomicU32,
 }
@@ -109,16 +108,7 @@ where
     /// any other beside whoever else receives from the same queues. Only workers in a data directory of their own crash
     /// on trial.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, trial: Trial) -> Self {
-        Self {
-            system,
-            ports,
-            home,
-            trial,
-            visibility: None,
-            notified: Vec::new(),
-            turn: TURN,
-            crashes: AtomicU32::new(0),
-        }
+        Self { system, ports, home, trial, visibility: None, turn: TURN, crashes: AtomicU32::new(0) }
     }
 
     /// The same with another visibility timeout than that of the queues.
@@ -131,13 +121,6 @@ where
     #[must_use]
     pub fn with_turns_of(self, turn: Duration) -> Self {
         Self { turn, ..self }
-    }
-
-    /// The same with these queues of notifications. A data directory has all of them; elsewhere the other service may
-    /// invoke the function itself, and there is no queue to receive from.
-    #[must_use]
-    pub fn with_notifications(self, queues: impl IntoIterator<Item = Queue>) -> Self {
-        Self { notified: queues.into_iter().collect(), ..self }
     }
 
     /// The ports as a client of the service meets them: what is sent is copied as the trial wants it, but nothing
@@ -235,7 +218,7 @@ where
             consumers: self.consumers(&ports)?,
             sweeper: engine.dispatch_outbox(SWEEPER)?,
             sweeps: engine.sweeps()?,
-            failures: engine.failures(GATHERER, self.system, &ports)?,
+            failures: engine.failures(GATHERER, self.system)?,
             source: Arc::clone(&engine.receive),
             store: self.home.as_ref().map(|home| Arc::clone(&home.store)),
             host: Arc::clone(&engine.host),
@@ -260,9 +243,6 @@ where
         for function in self.system.functions {
             let (Some(queue), Some(build)) = (function.source.queue(), function.build) else { continue };
             let notified = matches!(function.source, Source::Notifications(_));
-            if notified && self.home.is_none() && !self.notified.contains(queue) {
-                continue;
-            }
             let Some(spec) = QueueSpec::of(self.system.queues, queue) else { continue };
             // What is sent is copied on its way; notifications are not sent, so they are handled several times.
             let times = if notified { self.trial.copies.max(1) } else { 1 };

@@ -19,7 +19,7 @@ def check_template(template: dict[str, Any]) -> None:
     path = ROOT / "target" / "deployed" / "template.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(template, indent=1))
-    commands.openly([program("dev"), "check-template", path])
+    commands.openly([program("dev"), "check-template", "--deployed", path])
 
 
 def studies(search_id: str, environment: Mapping[str, str]) -> list[Any]:

@@ -116,12 +116,10 @@ def roles(stack: Stack) -> Resources:
 def buckets(stack: Stack) -> Resources:
     s3 = stack.client("s3")
     for logical, bucket in stack.of_type("AWS::S3::Bucket").items():
-        told = s3.get_bucket_notification_configuration(Bucket=bucket).get("LambdaFunctionConfigurations", [])
+        told = s3.get_bucket_notification_configuration(Bucket=bucket).get("QueueConfigurations", [])
         properties: Json = {"LifecycleConfiguration": {"Rules": lifecycle(s3, bucket)}}
         if told:
-            properties["NotificationConfiguration"] = {
-                "LambdaConfigurations": [notified(one) for one in told]
-            }
+            properties["NotificationConfiguration"] = {"QueueConfigurations": [notified(one) for one in told]}
         yield logical, {"Type": "AWS::S3::Bucket", "Properties": properties}
 
 
@@ -142,7 +140,7 @@ def notified(configuration: Json) -> Json:
     # S3 answers with "Prefix" where a template has "prefix".
     rules = configuration["Filter"]["Key"]["FilterRules"]
     lower = [{"Name": rule["Name"].lower(), "Value": rule["Value"]} for rule in rules]
-    return {"Function": configuration["LambdaFunctionArn"], "Filter": {"S3Key": {"Rules": lower}}}
+    return {"Queue": configuration["QueueArn"], "Filter": {"S3Key": {"Rules": lower}}}
 
 
 def stages(_stack: Stack) -> Resources:

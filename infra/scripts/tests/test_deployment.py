@@ -92,9 +92,9 @@ class Reading(unittest.TestCase):
 
     def test_a_notification(self) -> None:
         rules = [{"Name": "Prefix", "Value": "uploads/"}]
-        configuration = {"LambdaFunctionArn": "arn", "Filter": {"Key": {"FilterRules": rules}}, "Id": "x"}
+        configuration = {"QueueArn": "arn", "Filter": {"Key": {"FilterRules": rules}}, "Id": "x"}
         lower = {"S3Key": {"Rules": [{"Name": "prefix", "Value": "uploads/"}]}}
-        self.assertEqual(reading.notified(configuration), {"Function": "arn", "Filter": lower})
+        self.assertEqual(reading.notified(configuration), {"Queue": "arn", "Filter": lower})
 
     def test_a_template_keeps_the_name_of_its_bucket(self) -> None:
         deployed = mock.Mock(resources=RESOURCES, region=REGION, parameters={"Architecture": "x86_64"})
@@ -229,5 +229,5 @@ class Program(unittest.TestCase):
             mock.patch.object(commands, "openly") as openly,
         ):
             program.check_template({"Resources": {}})
-            [_, command, file] = openly.call_args.args[0]
+            [_, command, _, file] = openly.call_args.args[0]
             self.assertEqual((command, json.loads(file.read_text())), ("check-template", {"Resources": {}}))

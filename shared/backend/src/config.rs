@@ -101,6 +101,8 @@ pub struct Services {
     pub mongodb_uri: Option<Secret>,
     /// `MONGODB_URI_SECRET_ARN`: the secret of Secrets Manager that holds the address instead.
     pub mongodb_uri_secret: Option<String>,
+    /// `MONGODB_URI_SECRET_VERSION`: the id of the version to read of it; the current one.
+    pub mongodb_uri_secret_version: Option<String>,
     /// `MONGODB_DATABASE`: its name; `search_import`.
     pub mongodb_database: String,
     /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the most connections that one process has to one server; 10. Times the
@@ -121,6 +123,7 @@ impl Default for Services {
         Self {
             mongodb_uri: None,
             mongodb_uri_secret: None,
+            mongodb_uri_secret_version: None,
             mongodb_database: "search_import".to_owned(),
             mongodb_pool_size: 10,
             ledger_table: None,

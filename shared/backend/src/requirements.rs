@@ -15,9 +15,13 @@ use crate::{Backend, OpenError, SystemHost, open, secret};
 /// The settings that lead to a service. Of a service with several, the first ones are alternatives or have a default.
 pub fn settings(service: Service) -> &'static [&'static str] {
     match service {
-        Service::DATABASE => {
-            &["MONGODB_URI", secret::SETTING, "MONGODB_DATABASE", "SEARCH_IMPORT_MONGODB_POOL_SIZE"]
-        }
+        Service::DATABASE => &[
+            "MONGODB_URI",
+            secret::SETTING,
+            secret::VERSION,
+            "MONGODB_DATABASE",
+            "SEARCH_IMPORT_MONGODB_POOL_SIZE",
+        ],
         Service::LEDGER | Service::TOKENS => &[aws::ledger::LEDGER_TABLE],
         Service::PROCESSED => &[aws::ledger::PROCESSED_TABLE],
         BUCKET | UPLOADS | EXPORTS | LINKS => &[s3::UPLOAD_BUCKET],

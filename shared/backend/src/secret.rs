@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 /// The environment variable that names the secret.
 pub(crate) const SETTING: &str = "MONGODB_URI_SECRET_ARN";
+/// The environment variable that says which version of it is read.
+pub(crate) const VERSION: &str = "MONGODB_URI_SECRET_VERSION";
 
 /// Why there is no address. None shows what the secret holds.
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +29,13 @@ struct Content {
     uri: String,
 }
 
-/// Reads the secret once.
+/// Reads a version of the secret once; the current one if none is said.
 ///
 /// # Errors
 /// When it cannot be read, or holds something else.
-pub(crate) async fn read(sdk: &SdkConfig, arn: &str) -> Result<Secret, SecretError> {
-    let answer = Client::new(sdk).get_secret_value().secret_id(arn).send().await;
+pub(crate) async fn read(sdk: &SdkConfig, arn: &str, version: Option<&str>) -> Result<Secret, SecretError> {
+    let request = Client::new(sdk).get_secret_value().secret_id(arn);
+    let answer = request.set_version_id(version.map(str::to_owned)).send().await;
     let answer = answer.map_err(|error| SecretError::Unreadable(DisplayErrorContext(error).to_string()))?;
     let text = answer.secret_string().ok_or(SecretError::Form)?;
     // The reason is left out: it could quote the text.

@@ -10,7 +10,7 @@ use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
 use dedup::ledger::NoLedger;
 use futures::future::try_join_all;
-use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA};
+use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{Library, Ports, ports};
 use jiff::SignedDuration;
 use messages::{Host, Observe, Queue, QueueSpec};
@@ -29,9 +29,8 @@ const PROCESSED: Missing =
     Missing { setting: aws::ledger::PROCESSED_TABLE, what: "the DynamoDB table of processed messages" };
 const BUCKET: Missing = Missing { setting: s3::UPLOAD_BUCKET, what: "the S3 bucket of the uploads" };
 
-/// The queues that the functions send to or receive from. Queue "uploads" is not among them: it is there only where
-/// S3 sends its notifications to a queue instead of invoking the function.
-const NEEDED: [Queue; 5] = [SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
+/// The queues that the functions send to or receive from.
+const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 
 /// Opens the services that are configured.
 pub(crate) async fn open(
@@ -157,7 +156,7 @@ pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenErr
     let services = &config.services;
     let uri = match (&services.mongodb_uri, &services.mongodb_uri_secret) {
         (Some(uri), _) => uri.clone(),
-        (None, Some(arn)) => secret::read(sdk, arn).await?,
+        (None, Some(arn)) => secret::read(sdk, arn, services.mongodb_uri_secret_version.as_deref()).await?,
         (None, None) => return Err(DATABASE.into()),
     };
     let settings = Settings {

@@ -4,7 +4,7 @@ use messages::{Measure, Queue, QueueSpec};
 pub use outbox::session::CONTROL;
 pub use saga::SAGA;
 
-/// Notifications of stored objects, where S3 sends them to a queue instead of invoking the function.
+/// Notifications of stored objects, as S3 sends them.
 pub const UPLOADS: Queue = Queue::named("uploads");
 /// Notifications that could not be handled.
 pub const UPLOADS_DEAD: Queue = Queue::named("uploads-dead");
@@ -32,7 +32,7 @@ const PARSE_TIMEOUT_S: u64 = 900;
 /// cuts off outages of more than three hours, and waiting for a busy partition counts too. A file that makes its function
 /// crash is refused before that, because the parser counts the crashes itself.
 pub static QUEUES: [QueueSpec; 10] = [
-    QueueSpec::worked(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 1, 1),
+    QueueSpec::worked(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 10, 1),
     QueueSpec::kept(UPLOADS_DEAD),
     QueueSpec::worked(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
     QueueSpec::kept(SAGA_DEAD),
@@ -46,5 +46,7 @@ pub static QUEUES: [QueueSpec; 10] = [
 
 /// Studies that were stored.
 pub const STUDIES: Measure = Measure("Studies");
+/// Files that could not be read after several attempts, of which their searches were told.
+pub const UNREAD_FILES: Measure = Measure("UnreadFiles");
 /// Records that could not be read.
 pub const QUARANTINED_RECORDS: Measure = Measure("QuarantinedRecords");

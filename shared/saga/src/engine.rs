@@ -2,7 +2,6 @@
 //!
 //! A service that is not configured is an error only for functions that use it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dedup::guard::{self, Handler};
@@ -27,7 +26,7 @@ use crate::runner::{self, run};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 use crate::sweeps::Sweeps;
-use crate::system::{Missing, Source, System};
+use crate::system::{Missing, System};
 use crate::views::Views;
 
 /// The queue of events.
@@ -251,25 +250,13 @@ impl Engine {
     ///
     /// # Errors
     /// When a service that it uses is not configured.
-    pub fn failures<P>(
-        &self,
-        function: &'static str,
-        system: &System<P>,
-        ports: &P,
-    ) -> Result<Failures, Missing> {
-        let mut behind = BTreeMap::new();
-        for function in system.functions {
-            if let (Source::Notifications(queue), Some(build)) = (&function.source, function.build) {
-                behind.insert(queue.clone(), build(ports)?);
-            }
-        }
+    pub fn failures<P>(&self, function: &'static str, system: &System<P>) -> Result<Failures, Missing> {
         Ok(Failures {
             store: Arc::clone(&self.stores()?.failures),
             operator: self.operator()?,
             send: Arc::clone(&self.send),
             receive: Arc::clone(&self.receive),
             drains: system.dead_letters(),
-            behind,
             reporter: self.reporter(function),
         })
     }

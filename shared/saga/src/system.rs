@@ -35,15 +35,14 @@ pub struct Missing {
 pub enum Source {
     /// A queue.
     Queue(Queue),
-    /// Another service, which invokes the function with each of its notifications; or a queue of them, where there is
-    /// one.
+    /// A queue that another service sends its notifications to.
     Notifications(Queue),
     /// Requests from outside.
     Requests,
 }
 
 impl Source {
-    /// The queue that the function may be behind.
+    /// The queue that the function is behind.
     pub fn queue(&self) -> Option<&Queue> {
         match self {
             Self::Queue(queue) | Self::Notifications(queue) => Some(queue),
@@ -86,7 +85,7 @@ impl<P> Function<P> {
     /// Every queue whose address it needs: those it sends to, the one it works on, that one's dead letters, and those that
     /// it empties.
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
-        let own = if let Source::Queue(queue) = &self.source { Some(queue) } else { None };
+        let own = self.source.queue();
         let dead = own.and_then(|queue| QueueSpec::dead_letters_of(table, queue));
         let others = self.sends.iter().filter(|queue| Some(*queue) != own);
         own.into_iter()

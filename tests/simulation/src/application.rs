@@ -13,9 +13,7 @@ use messages::{
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord, View};
-use saga::{
-    Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Source, Stores,
-};
+use saga::{Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
@@ -74,8 +72,6 @@ pub(crate) struct Written<'a> {
 pub(crate) trait Application: Send + Sync {
     fn system(&self) -> &'static str;
     fn queues(&self) -> &'static [QueueSpec];
-    /// Queues that stand for a service which may invoke the function itself.
-    fn invoked(&self) -> Vec<Queue>;
     fn stations(&self) -> Vec<Station>;
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
@@ -132,15 +128,6 @@ impl<W: Workload> Erased<W> {
 impl<W: Workload> Application for Erased<W> {
     fn system(&self) -> &'static str {
         self.workload.system().name
-    }
-
-    fn invoked(&self) -> Vec<Queue> {
-        let functions = self.workload.system().functions.iter();
-        let invoked = functions.filter_map(|function| match &function.source {
-            Source::Notifications(queue) => Some(queue.clone()),
-            _ => None,
-        });
-        invoked.collect()
     }
 
     fn queues(&self) -> &'static [QueueSpec] {

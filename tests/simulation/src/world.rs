@@ -147,7 +147,7 @@ impl World {
         let unused = application.unused();
         let calls = Call::ENGINE.iter().chain(application.calls());
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
-        let queues = Queues::new(application.as_ref(), &stations, &mut rng);
+        let queues = Queues::new(application.as_ref(), &stations);
         let mut world = Self {
             plan: Plan::draw(&mut rng, &calls),
             clocks: Clocks::draw(&mut rng),

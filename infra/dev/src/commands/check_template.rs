@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use dev::template::environments::{self, Values};
-use dev::template::{Source, Template, check};
+use dev::template::{Source, Template, check, check_deployed};
 use local::output;
 
 use crate::args::CheckTemplate;
@@ -26,7 +26,9 @@ pub(crate) fn run(args: &CheckTemplate) -> anyhow::Result<bool> {
             faults += 1;
             output::line(&format!("{environment}: {name} is not a parameter of the template"))?;
         }
-        for finding in check(&Template::new(&source, &values)) {
+        let template = Template::new(&source, &values);
+        let findings = if args.deployed { check_deployed(&template) } else { check(&template) };
+        for finding in findings {
             faults += 1;
             output::line(&format!("{environment}: {finding}"))?;
         }

@@ -16,6 +16,6 @@ pub mod resolve;
 pub mod source;
 pub mod view;
 
-pub use checks::{Finding, check};
+pub use checks::{Finding, check, check_deployed};
 pub use resolve::Template;
 pub use source::{Source, SourceError};

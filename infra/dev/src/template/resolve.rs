@@ -16,6 +16,8 @@ pub struct Template {
     pub parameters: BTreeMap<String, Value>,
     /// `Resources`, by logical id.
     pub resources: Map<String, Value>,
+    /// What the template's own `Rules` say against the parameters, before anything is deployed.
+    pub refused: Vec<String>,
 }
 
 /// Works a template out.
@@ -41,7 +43,8 @@ impl Template {
         {
             merge(&mut resource["Properties"], globals.as_ref().unwrap_or(&Value::Null));
         }
-        Self { parameters, resources }
+        let refused = resolver.refused(&source.0["Rules"]);
+        Self { parameters, resources, refused }
     }
 }
 
@@ -107,6 +110,16 @@ impl Resolver<'_> {
         }
     }
 
+    /// The descriptions of the assertions that do not hold.
+    fn refused(&self, rules: &Value) -> Vec<String> {
+        let rules = rules.as_object().into_iter().flat_map(|rules| rules.values());
+        let applying =
+            rules.filter(|rule| rule.get("RuleCondition").is_none_or(|condition| self.holds(condition)));
+        let assertions = applying.flat_map(|rule| rule["Assertions"].as_array().into_iter().flatten());
+        let failing = assertions.filter(|assertion| !self.holds(&assertion["Assert"]));
+        failing.filter_map(|assertion| assertion["AssertDescription"].as_str()).map(str::to_owned).collect()
+    }
+
     fn substituted(&self, text: &str) -> String {
         self.parameters
             .iter()
@@ -128,6 +141,12 @@ impl Resolver<'_> {
         }
         if let Some(all) = parts("Fn::And") {
             return all.iter().all(|part| self.holds(part));
+        }
+        if let Some(sides) = parts("Fn::EachMemberEquals") {
+            let members = self.value(&sides[0]).unwrap_or_default();
+            return members
+                .as_array()
+                .is_some_and(|members| members.iter().all(|member| *member == sides[1]));
         }
         if let Some(any) = parts("Fn::Or") {
             return any.iter().any(|part| self.holds(part));

@@ -72,10 +72,7 @@ impl<'a> Function<'a> {
 
     /// The queue that the program works on; none when something else invokes it.
     pub fn receives(&self) -> Option<&'static messages::Queue> {
-        match &self.program()?.source {
-            saga::Source::Queue(queue) => Some(queue),
-            saga::Source::Notifications(_) | saga::Source::Requests => None,
-        }
+        self.program()?.source.queue()
     }
 
     /// Its environment. A value that only AWS knows is shown as the reference that it is.

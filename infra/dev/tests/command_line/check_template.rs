@@ -12,7 +12,7 @@ fn a_fault_is_named_with_its_environment_and_its_resource() {
     let run = program.run(&["check-template", template.to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("default: SagaQueue: gives a message up after 1 deliveries"),
+        run.stdout.starts_with("default: UploadsQueue: gives a message up after 1 deliveries"),
         "{}",
         run.stdout
     );

@@ -67,6 +67,16 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
         ("SagaBatchWindowSeconds", "20"),
         ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms"),
         ("Architecture", "x86_64"),
+        ("MongoSecretVersion", "01234567-89ab-cdef-0123-456789abcdef"),
+        ("ShiftRequests", "true"),
+        ("ProtectTables", "true"),
+        ("RestoredLedgerTable", "ledger-of-yesterday"),
+        ("RestoredProcessedTable", "processed-of-yesterday"),
+        ("EventBusName", "reviews"),
+        ("CollectorEndpoint", "http://localhost:4318"),
+        ("CollectorLayerArn", "arn:aws:lambda:eu-central-1:123456789012:layer:collector:7"),
+        ("Tracing", "Active"),
+        ("MonthlyBudget", "200"),
     ];
     assert_eq!(findings(TEMPLATE, &values), []);
 }
@@ -89,7 +99,7 @@ fn finds_a_visibility_timeout_that_is_too_short() {
 
 #[test]
 fn finds_a_queue_that_gives_up_too_early() {
-    finds("maxReceiveCount: 20", "maxReceiveCount: 2", "SagaQueue", "after 2 deliveries");
+    finds("maxReceiveCount: 20", "maxReceiveCount: 2", "UploadsQueue", "after 2 deliveries");
 }
 
 #[test]
@@ -105,7 +115,7 @@ fn finds_a_queue_that_is_not_as_agreed() {
     finds(
         "maxReceiveCount: 20",
         "maxReceiveCount: 21",
-        "SagaQueue",
+        "UploadsQueue",
         "makes 21 deliveries of a message, but 20",
     );
     finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages at once, but at most 1");
@@ -122,8 +132,8 @@ fn finds_wildcards() {
         "allows dynamodb:*",
     );
     finds(
-        "Resource: !GetAtt LedgerTable.Arn",
-        "Resource: \"*\"",
+        "Resource: !If [HasOwnLedger, !GetAtt LedgerTable.Arn,",
+        "Resource: !If [HasOwnLedger, \"*\",",
         "StartUploadRole",
         "allows dynamodb:UpdateItem on *",
     );
@@ -172,6 +182,164 @@ fn exports_are_not_kept_and_no_upload_is_among_them() {
 }
 
 #[test]
+fn uploads_end_after_every_message_about_them() {
+    finds("Prefix: !Ref KeyPrefix", "Prefix: files/", "UploadBucket", "(uploads/) are kept for ever");
+    let short = [("UploadRetentionDays", "14")];
+    finds_with(&short, "Mode:", "Mode:", "UploadBucket", "for 14 days, no longer than a message");
+    finds("AbortIncompleteMultipartUpload", "Abort", "UploadBucket", "parts of unfinished uploads");
+}
+
+#[test]
+fn the_queue_of_uploads_takes_them_from_its_bucket_alone() {
+    let policy = "UploadsQueuePolicy";
+    finds("Queues: [!Ref UploadsQueue]", "Queues: []", "UploadsQueue", "no policy that lets its bucket send");
+    finds("\"aws:SourceAccount\": !Ref AWS::AccountId", "a: b", policy, "the buckets of other accounts");
+    finds("ArnLike: { \"aws:SourceArn\":", "ArnLike: { \"a\":", policy, "lets other buckets send");
+    finds("    DependsOn: UploadsQueuePolicy #", "    #", "UploadBucket", "made before UploadsQueuePolicy");
+}
+
+#[test]
+fn finds_what_no_alarm_looks_at() {
+    for function in ["NotifyUpload", "RunSaga", "ParseReferences", "DispatchOutbox", "ReportFaults"] {
+        let alarm = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Alarm");
+        let other = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Dashboard");
+        finds(&alarm, &other, function, "no alarm looks at what it retries");
+    }
+    let alarms = [
+        ("MetricName: 5xx", "MetricName: 4xx", "HttpApi", "answers of 5xx"),
+        ("MetricName: DestinationDeliveryFailures", "MetricName: Errors", "NotifyUpload", "cannot deliver"),
+        ("MetricName: UnreadFiles", "MetricName: Studies", "ReportFaults", "files that were never read"),
+        ("Value: !GetAtt SagaQueue.QueueName", "Value: saga", "SagaQueue", "the age of its messages"),
+    ];
+    for (from, to, resource, what) in alarms {
+        finds(from, to, resource, what);
+    }
+    let topic = [("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms")];
+    let action = "      AlarmActions: !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]\n";
+    finds_with(&topic, action, "", "EventsDeadAlarm", "tells nobody");
+}
+
+#[test]
+fn data_outlives_its_stack_and_no_stack_that_never_was() {
+    let policy = "    DeletionPolicy: RetainExceptOnCreate\n";
+    finds(policy, "    DeletionPolicy: Retain\n", "UploadBucket", "blocks the next");
+    finds(policy, "", "UploadBucket", "is deleted with the stack");
+    let ledger = "  LedgerTable:\n    Type: AWS::DynamoDB::Table\n    UpdateReplacePolicy: Retain\n";
+    let replaced = ledger.replace("Retain", "Delete");
+    finds(ledger, &replaced, "LedgerTable", "is deleted when an update replaces it");
+    let protection = "DeletionProtectionEnabled: !Ref ProtectTables";
+    finds(protection, "DeletionProtectionEnabled: true", "LedgerTable", "from its first create on");
+    finds(protection, "TableClass: STANDARD", "LedgerTable", "cannot be protected");
+    finds("PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "LedgerTable", "restored");
+    finds(
+        "Sid: TlsOnly\n            Effect: Deny",
+        "Sid: TlsOnly\n            Effect: Audit",
+        "UploadBucket",
+        "without TLS",
+    );
+}
+
+#[test]
+fn finds_logs_that_are_dropped_and_spans_that_go_nowhere() {
+    finds("ApplicationLogLevel: TRACE, ", "", "StartUpload", "dropped by Lambda");
+    finds("LogFormat: JSON", "LogFormat: Text", "StartUpload", "does not log as JSON");
+    let inside = [
+        ("SubnetIds", "subnet-1"),
+        ("SecurityGroupIds", "sg-1"),
+        ("CollectorEndpoint", "http://collector.internal:4318"),
+    ];
+    let own = "          OTEL_EXPORTER_OTLP_ENDPOINT: !If [ReachesCollectorOutside, !Sub \"${CollectorEndpoint}\", \"\"]\n";
+    finds_with(&inside, own, "", "NotifyUpload", "cannot reach the collector");
+}
+
+#[test]
+fn a_new_version_of_the_api_can_be_taken_back() {
+    let alias = "IntegrationUri: !Ref StartUpload.Alias";
+    finds(
+        alias,
+        "IntegrationUri: !GetAtt StartUpload.Arn",
+        "StartUploadIntegration",
+        "the alias of a function",
+    );
+    finds("AutoPublishAliasAllProperties: true", "Tags: {}", "StartUpload", "only its settings change");
+    finds(
+        "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
+        "Alarms: []",
+        "StartUpload",
+        "takes them back",
+    );
+}
+
+#[test]
+fn a_page_may_send_what_a_signature_needs() {
+    let pages = [("AllowedOrigins", "https://a.example")];
+    finds_with(
+        &pages,
+        "x-amz-content-sha256, ",
+        "",
+        "HttpApi",
+        "does not let a page send x-amz-content-sha256",
+    );
+}
+
+#[test]
+fn only_calls_that_know_no_narrower_resource_are_allowed_on_everything() {
+    let inside = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")];
+    finds_with(
+        &inside,
+        "- ec2:DescribeSubnets",
+        "- ec2:DescribeInstances",
+        "NetworkPolicy",
+        "ec2:DescribeInstances on *",
+    );
+}
+
+/// What the template's own rules say before anything is made.
+fn refused(values: &[(&str, &str)]) -> Vec<String> {
+    let address = [("MongoSecretArn", SECRET)];
+    let values = address.iter().chain(values).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Template::new(&Source::read(TEMPLATE).unwrap(), &values.collect()).refused
+}
+
+#[test]
+fn what_would_be_refused_late_is_refused_by_a_rule() {
+    assert_eq!(refused(&[]), [""; 0]);
+    let jwt = [("ApiAuthorization", "JWT"), ("JwtIssuer", "https://id.example/"), ("JwtAudience", "reviews")];
+    assert_eq!(refused(&jwt), [""; 0]);
+    let topic = ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms");
+    let whole = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1"), ("MonthlyBudget", "5"), topic];
+    assert_eq!(refused(&whole), [""; 0]);
+    let refusals: [(&[(&str, &str)], &str); 8] = [
+        (&[("MongoUri", "mongodb://db.example")], "either MongoSecretArn or MongoUri"),
+        (&jwt[..1], "give JwtIssuer and JwtAudience"),
+        (&jwt[..2], "takes tokens that the issuer made for others"),
+        (&whole[..1], "SubnetIds and SecurityGroupIds together"),
+        (&whole[1..2], "SubnetIds and SecurityGroupIds together"),
+        (&whole[2..3], "give AlarmTopicArn"),
+        (&[("CollectorLayerArn", "arn:aws:lambda:eu-central-1:1:layer:c:7")], "give CollectorEndpoint"),
+        (
+            &[("Page", "true"), ("SignInUrl", "https://a.example"), ("SignInClientId", "a")],
+            "needs ApiAuthorization JWT",
+        ),
+    ];
+    for (values, why) in refusals {
+        let found = refused(values);
+        assert!(found.iter().any(|text| text.contains(why)), "{values:?}: {found:?}");
+    }
+}
+
+/// Costs are told apart by the tag of the stack, which the budget filters by.
+#[test]
+fn every_environment_tags_its_stack() {
+    let config: BTreeMap<String, toml::Value> = toml::from_str(SAMCONFIG).unwrap();
+    for environment in ["default", "dev", "prod"] {
+        let name = config[environment]["global"]["parameters"]["stack_name"].as_str().unwrap();
+        let tags = config[environment]["deploy"]["parameters"]["tags"].as_str().unwrap();
+        assert!(tags.contains(&format!("stack={name}")), "{environment}: {tags}");
+    }
+}
+
+#[test]
 fn finds_a_notification_for_another_prefix() {
     finds(
         "Value: !Ref KeyPrefix",
@@ -215,7 +383,7 @@ fn finds_a_batch_that_succeeds_or_fails_as_a_whole() {
     finds(
         "            FunctionResponseTypes: [ReportBatchItemFailures]\n",
         "",
-        "RunSaga",
+        "NotifyUpload",
         "does not report which messages",
     );
 }

@@ -17,4 +17,4 @@ pub mod source;
 
 pub use invoke::Functions;
 pub use poller::{Invoked, Pump};
-pub use source::{Content, Source};
+pub use source::Source;

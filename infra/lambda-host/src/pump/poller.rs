@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::answer::{Answer, Settled, settle};
 use super::event;
 use super::invoke::Functions;
-use super::source::{Content, Source};
+use super::source::Source;
 
 /// How long an empty queue is asked; a pump that is to stop waits as long.
 const WAIT: Duration = Duration::from_secs(2);
@@ -119,30 +119,10 @@ impl Pump {
     async fn invoke(&self, source: &Source, part: &[Message]) -> Settled {
         let ids: Vec<&str> =
             part.iter().map(|message| message.message_id.as_deref().unwrap_or_default()).collect();
-        let answer = match source.content {
-            Content::Batch => {
-                let region = self.sqs.config().region().map_or("", |region| region.as_ref());
-                let arn = event::arn(self.url(&source.queue), region);
-                self.functions.invoke(source.function, &event::batch(&arn, part)).await
-            }
-            Content::Event => self.pass_on(source, part).await,
-        };
+        let region = self.sqs.config().region().map_or("", |region| region.as_ref());
+        let arn = event::arn(self.url(&source.queue), region);
+        let answer = self.functions.invoke(source.function, &event::batch(&arn, part)).await;
         settle(&ids, &answer)
-    }
-
-    /// Invokes with what each message says.
-    async fn pass_on(&self, source: &Source, part: &[Message]) -> Answer {
-        for message in part {
-            let event = match serde_json::from_str(message.body.as_deref().unwrap_or_default()) {
-                Ok(event) => event,
-                Err(error) => return Answer::Failed(format!("the message is no JSON: {error}")),
-            };
-            if let Answer::Failed(why) = self.functions.invoke(source.function, &event).await {
-                return Answer::Failed(why);
-            }
-        }
-        // The answer of such a function is ignored, as Lambda does.
-        Answer::Payload(Vec::new())
     }
 
     /// Receives until the batch is full, or the window has passed since its first message.

@@ -9,16 +9,6 @@ use saga::System;
 /// time keep it busy.
 const CONCURRENCY: usize = 2;
 
-/// What a function gets of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// A batch of messages; it answers for each of them.
-    Batch,
-    /// What each message says, as an event of its own: so notifications get to a function that another service invokes
-    /// in the cloud.
-    Event,
-}
-
 /// A queue with a function behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -26,8 +16,6 @@ pub struct Source {
     pub queue: Queue,
     /// The function's name.
     pub function: &'static str,
-    /// What the function gets.
-    pub content: Content,
     /// The most messages of one invocation.
     pub batch_size: usize,
     /// How long to wait for a batch to fill.
@@ -40,15 +28,11 @@ impl Source {
     /// The sources of an application: every queue of its table that has a function behind it.
     pub fn of<P>(system: &System<P>) -> Vec<Self> {
         let source = |function: &&saga::Function<P>| {
-            let (queue, content) = match &function.source {
-                saga::Source::Queue(queue) => (queue, Content::Batch),
-                saga::Source::Notifications(queue) => (queue, Content::Event),
-                saga::Source::Requests => return None,
-            };
+            let queue = function.source.queue()?;
             let batch_size = QueueSpec::of(system.queues, queue)?.batch_size;
             let (queue, function) = (queue.clone(), function.name);
             let (window, concurrency) = (Duration::ZERO, CONCURRENCY);
-            Some(Self { queue, function, content, batch_size, window, concurrency })
+            Some(Self { queue, function, batch_size, window, concurrency })
         };
         system.functions.iter().filter_map(source).collect()
     }
@@ -84,10 +68,9 @@ mod tests {
     fn the_sources_are_read_from_the_table_of_the_application() {
         let found: Vec<_> = Source::of(&SHOP)
             .into_iter()
-            .map(|source| (source.queue, source.function, source.content, source.batch_size))
+            .map(|source| (source.queue, source.function, source.batch_size))
             .collect();
-        let expected =
-            [(ORDERS, "run-orders", Content::Batch, 10), (PARCELS, "notify-parcels", Content::Event, 1)];
+        let expected = [(ORDERS, "run-orders", 10), (PARCELS, "notify-parcels", 1)];
         assert_eq!(found, expected);
     }
 }

@@ -39,6 +39,7 @@ impl Reader {
             ),
             mongodb_uri: self.text("MONGODB_URI").map(Secret),
             mongodb_uri_secret: self.text("MONGODB_URI_SECRET_ARN"),
+            mongodb_uri_secret_version: self.text("MONGODB_URI_SECRET_VERSION"),
             mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
             ledger_table: self.text("SEARCH_IMPORT_LEDGER_TABLE"),
             processed_table: self.text("SEARCH_IMPORT_PROCESSED_TABLE"),

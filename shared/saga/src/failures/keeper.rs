@@ -7,8 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Consumer, Disposition, Measure, MessageId, Queue, ReceiveMessages, Received, Reporter, SendMessages,
-    StoreError,
+    Disposition, Measure, MessageId, Queue, ReceiveMessages, Received, Reporter, SendMessages, StoreError,
 };
 use outbox::{Entry, InspectOutbox, Owner, Stored};
 
@@ -42,8 +41,6 @@ pub struct Failures {
     pub receive: Arc<dyn ReceiveMessages>,
     /// The dead-letter queues that are emptied, each with the queue that gives messages up.
     pub drains: Vec<(Queue, Queue)>,
-    /// What stands behind queues that there may be none of: of notifications, which another service hands over itself.
-    pub behind: BTreeMap<Queue, Arc<dyn Consumer>>,
     /// Time, and who wants to know.
     pub reporter: Reporter,
 }

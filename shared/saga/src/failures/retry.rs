@@ -12,9 +12,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
-use messages::{
-    Delivery, Disposition, Message, MessageId, Outgoing, PartitionKey, SendError, StoreError, uuid_ids,
-};
+use messages::{Message, MessageId, Outgoing, PartitionKey, StoreError, uuid_ids};
 use outbox::{Entry, Owner, Treatment};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -433,9 +431,6 @@ impl Failures {
                 };
                 match self.send.send(&[outgoing]).await.into_iter().collect() {
                     Ok(()) => Ok(Access::Gained),
-                    Err(SendError::UnknownQueue(_)) if self.behind.contains_key(source) => {
-                        self.hand_over(failure, source).await.map(|()| Access::Gained)
-                    }
                     Err(error) => Err(chain(&error)),
                 }
             }
@@ -449,18 +444,6 @@ impl Failures {
                 let treated = self.outbox(*of_sessions).treat(place, &treatment).await;
                 treated.map(|()| Access::Gained).map_err(|error| error.chain())
             }
-        }
-    }
-
-    /// Hands a notification to what stands behind its queue, where there is no such queue.
-    async fn hand_over(&self, failure: &Failure, source: &messages::Queue) -> Result<(), String> {
-        let Some(behind) = self.behind.get(source) else { return Err(format!("there is no queue {source}")) };
-        let (record_id, body) = (failure.id.to_string(), failure.body.clone());
-        let answers = behind.consume(&[Delivery { record_id, body, receive_count: 1 }], None).await;
-        match answers.into_iter().next() {
-            Some(Disposition::Acknowledge) => Ok(()),
-            Some(Disposition::Retry { reason, .. } | Disposition::DeadLetter { reason }) => Err(reason),
-            None => Err("it was not answered".to_owned()),
         }
     }
 

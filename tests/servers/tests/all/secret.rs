@@ -45,6 +45,26 @@ async fn the_database_is_where_the_secret_says() -> Tested {
     .await
 }
 
+/// A new version reaches a function by its id, and the one before still does by its own: so a rotation can be taken back.
+#[tokio::test]
+async fn a_version_of_the_secret_is_read_by_its_id() -> Tested {
+    let address = |database: &str| serde_json::json!({ "uri": database }).to_string();
+    with_secret(&address("mongodb://nowhere.invalid"), async |sdk, arn| {
+        let client = Client::new(sdk);
+        let put = client.put_secret_value().secret_id(arn).secret_string(address(&servers::mongo::uri()));
+        let version = put.send().await?.version_id;
+        let of_version = |version| {
+            let services = Services { mongodb_uri_secret_version: version, ..config(arn).services };
+            Config { services, ..config(arn) }
+        };
+        backend::services::database(&of_version(version), sdk).await?;
+        let unknown = of_version(Some("00000000-0000-0000-0000-000000000000".to_owned()));
+        assert!(matches!(backend::services::database(&unknown, sdk).await, Err(OpenError::Secret(_))));
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_secret_of_another_form_is_refused_without_showing_it() -> Tested {
     with_secret("mongodb://reviewer:hunter2@db.example", async |sdk, arn| {

@@ -17,16 +17,11 @@ use crate::coverage::{Call, Phase};
 use crate::options::Invariant;
 use crate::point::{Gate, Kind};
 use crate::port::{Port, failed};
-use crate::rng::Rng;
 use crate::world::{World, span};
 
 /// How long a received message stays hidden where the table does not say: the engine's own queues, in a system that does
 /// not name them.
 const VISIBILITY_MS: u64 = 60_000;
-
-/// How often a service that invokes a function tries
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>).
-const INVOCATIONS: u32 = 3;
 
 /// A copy of a message in a queue.
 #[derive(Clone)]
@@ -66,8 +61,6 @@ struct Stored {
     visibility_ms: u64,
     /// After how many receipts it gives a message up.
     receive_limit: Option<u32>,
-    /// Whether a service invokes the function itself.
-    is_invoked: bool,
     /// Whether a function is behind it.
     is_worked: bool,
     /// Whether it holds dead letters that nobody works on.
@@ -83,10 +76,8 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Those of a table, and the engine's own where the table does not have them.
-    pub(crate) fn new(application: &dyn Application, stations: &[Station], rng: &mut Rng) -> Self {
+    pub(crate) fn new(application: &dyn Application, stations: &[Station]) -> Self {
         let table = application.queues();
-        // In half of the schedules.
-        let invoked = if rng.one_in(2) { application.invoked() } else { Vec::new() };
         let mut specs = table.to_vec();
         for queue in [SAGA, CONTROL] {
             if QueueSpec::of(table, &queue).is_none() {
@@ -100,11 +91,7 @@ impl Queues {
                 0 => VISIBILITY_MS,
                 visibility => visibility,
             },
-            receive_limit: match invoked.contains(&spec.queue) {
-                true => Some(INVOCATIONS),
-                false => spec.receive_limit,
-            },
-            is_invoked: invoked.contains(&spec.queue),
+            receive_limit: spec.receive_limit,
             is_worked: is_worked(&spec.queue),
             is_grave: is_grave(&spec.queue) && !is_worked(&spec.queue),
             copies: Vec::new(),
@@ -271,7 +258,7 @@ impl World {
             let application = std::sync::Arc::clone(&self.application);
             application.given_up(self, &queue, &message, is_outlasted);
         }
-        let is_excused = copy.is_excused || self.queues.queues[place].is_invoked || is_outlasted;
+        let is_excused = copy.is_excused || is_outlasted;
         let given_up_by = copy.given_up_by.or(Some(place));
         self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
     }

@@ -8,7 +8,7 @@ use backend::{Backend, Config, SystemHost};
 use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use functions::{SYSTEM, run_saga};
 use imports::ProjectId;
-use imports::queues::{SAGA, UPLOADS};
+use imports::queues::SAGA;
 use local::{Runner, Trial};
 use messages::{Delivery, Disposition, Host, Outgoing, SendError, SendMessages, Verdict};
 use mongo::collections;
@@ -54,8 +54,7 @@ impl Finished {
         let engine = &mut backend.ports.engine;
         let sent = Arc::new(Recording { inner: Arc::clone(&engine.send), sent: Mutex::default() });
         engine.send = sent.clone();
-        let runner =
-            Runner::new(&SYSTEM, backend.ports.clone(), None, Trial::default()).with_notifications([UPLOADS]);
+        let runner = Runner::new(&SYSTEM, backend.ports.clone(), None, Trial::default());
         let content = std::fs::read(bundled("psycinfo.ris"))?;
         let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: "late".into(), files: vec![file] };

@@ -1,10 +1,13 @@
 //! What must hold of a template.
 
+mod alarms;
 mod capacity;
+mod kept;
 mod page;
 mod permissions;
 mod queues;
 mod routes;
+mod running;
 mod settings;
 mod uploads;
 
@@ -36,8 +39,8 @@ impl fmt::Display for Finding {
 /// A check: from a template to what is wrong with it.
 type Check = fn(&Template) -> Vec<Finding>;
 
-/// All checks.
-pub const CHECKS: [Check; 18] = [
+/// What must hold of a deployment as it was read back, and of a template as it is written.
+const OF_BOTH: [Check; 18] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
@@ -58,9 +61,37 @@ pub const CHECKS: [Check; 18] = [
     settings::values,
 ];
 
+/// What must hold of a template as it is written: a deployment does not tell all of it.
+const AS_WRITTEN: [Check; 15] = [
+    alarms::retries,
+    alarms::ages,
+    alarms::answers,
+    alarms::deliveries,
+    alarms::unread,
+    alarms::told,
+    kept::data,
+    kept::tables,
+    kept::closed,
+    running::levels,
+    running::collectors,
+    running::versions,
+    running::headers,
+    uploads::kept,
+    uploads::senders,
+];
+
 /// Everything that is wrong with a template, in the order of its resources.
 pub fn check(template: &Template) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(template)).collect();
+    findings(template, OF_BOTH.iter().chain(&AS_WRITTEN))
+}
+
+/// Everything that is wrong with a deployment, as a template that was read back from it.
+pub fn check_deployed(template: &Template) -> Vec<Finding> {
+    findings(template, OF_BOTH.iter())
+}
+
+fn findings<'a>(template: &Template, checks: impl Iterator<Item = &'a Check>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = checks.flat_map(|check| check(template)).collect();
     findings.sort();
     findings
 }

@@ -16,6 +16,21 @@ use crate::template::view::{Function, referred, text};
 /// A call and what it may be made on.
 type Grant = (String, String);
 
+/// Calls that know no narrower resources
+/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>,
+/// <https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsx-ray.html>), as far as Lambda needs them for a
+/// function in a VPC, or one that is traced.
+const BROAD: [&str; 8] = [
+    "ec2:CreateNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:DeleteNetworkInterface",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+];
+
 /// Nothing is allowed on everything, and no service's calls altogether. The keys below a prefix are not known
 /// beforehand: there, and only there, a star may end a resource.
 pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
@@ -30,6 +45,9 @@ pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
             let below_a_prefix = resource
                 .strip_suffix("/*")
                 .or_else(|| resource.strip_suffix('*').filter(|r| r.ends_with('/')));
+            if resource == "*" && BROAD.contains(&action.as_str()) {
+                continue;
+            }
             let explicit = below_a_prefix.filter(|prefix| prefix.contains(":s3:::")).unwrap_or(&resource);
             if explicit.contains('*') {
                 findings.push(Finding::new(id, format!("allows {action} on {resource}")));
@@ -70,7 +88,13 @@ fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str,
 /// The calls behind the ports of a function.
 fn needed(template: &Template, function: &Function<'_>, program: &saga::Function<Ports>) -> BTreeSet<Grant> {
     let environment = function.properties["Environment"]["Variables"].clone();
-    let arn = |setting: &str| format!("${{{}.Arn}}", referred(&environment[setting]).unwrap_or(setting));
+    let arn = |setting: &str| match (&environment[setting], referred(&environment[setting])) {
+        // A table that was restored is no resource of the stack.
+        (Value::String(table), _) => {
+            format!("arn:${{AWS::Partition}}:dynamodb:${{AWS::Region}}:${{AWS::AccountId}}:table/{table}")
+        }
+        (_, resource) => format!("${{{}.Arn}}", resource.unwrap_or(setting)),
+    };
     let queue = |queue: &Queue| arn(&aws::queues::Queues::setting(queue));
     let on = |actions: &[&str], resource: String| -> Vec<Grant> {
         actions.iter().map(|action| ((*action).to_owned(), resource.clone())).collect()

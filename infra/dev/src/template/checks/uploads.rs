@@ -1,19 +1,24 @@
-//! The bucket and the function that it notifies of uploads.
+//! The bucket, and the queue that it tells of uploads.
 
 use imports::exports;
 use serde_json::Value;
 
 use super::Finding;
 use crate::template::Template;
-use crate::template::view::referred;
+use crate::template::view::{Function, number, referred, text};
 
 const PREFIX: &str = "SEARCH_IMPORT_KEY_PREFIX";
+
+/// The queues that a bucket tells of uploads.
+fn notifications(bucket: &Value) -> impl Iterator<Item = &Value> {
+    bucket["NotificationConfiguration"]["QueueConfigurations"].as_array().into_iter().flatten()
+}
 
 /// Exports are not kept for ever in the bucket of the uploads, and no upload is among them.
 pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
-        if bucket["NotificationConfiguration"].is_null() {
+        if notifications(bucket).next().is_none() {
             continue;
         }
         let rules = bucket["LifecycleConfiguration"]["Rules"].as_array().into_iter().flatten();
@@ -33,19 +38,20 @@ pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The bucket sends notifications for exactly the keys that the function takes for uploads: with more, the function is
-/// invoked for nothing; with fewer, uploads are never noticed.
+/// The bucket sends notifications for exactly the keys that the function behind its queue takes for uploads: with more, the
+/// function is invoked for nothing; with fewer, uploads are never noticed.
 pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = false;
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
-        for configuration in
-            bucket["NotificationConfiguration"]["LambdaConfigurations"].as_array().into_iter().flatten()
-        {
+        for configuration in notifications(bucket) {
             told = true;
-            let function = template
-                .functions()
-                .find(|function| Some(function.id) == referred(&configuration["Function"]));
+            let behind = |function: &Function<'_>| {
+                function
+                    .sources(template)
+                    .any(|source| Some(source.queue.id) == referred(&configuration["Queue"]))
+            };
+            let function = template.functions().find(behind);
             let wanted = function.and_then(|function| function.environment().get(PREFIX).cloned());
             let rules = configuration["Filter"]["S3Key"]["Rules"].as_array().into_iter().flatten();
             let prefix =
@@ -63,7 +69,76 @@ pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
         }
     }
     if !told {
-        findings.push(Finding::new("Resources", "no bucket tells a function of uploads"));
+        findings.push(Finding::new("Resources", "no bucket tells a queue of uploads"));
+    }
+    findings
+}
+
+/// An upload ends, and not before the last message that may be about it.
+pub(crate) fn kept(template: &Template) -> Vec<Finding> {
+    const SECONDS_OF_DAY: u64 = 86_400;
+    let mut findings = Vec::new();
+    for (id, bucket) in template.of_type("AWS::S3::Bucket") {
+        let Some(uploads) = notifications(bucket).find_map(|told| {
+            let rules = told["Filter"]["S3Key"]["Rules"].as_array()?;
+            rules.iter().find_map(|rule| rule["Value"].as_str())
+        }) else {
+            continue;
+        };
+        let rules = bucket["LifecycleConfiguration"]["Rules"].as_array().into_iter().flatten();
+        let mut rules = rules.filter(|rule| rule["Status"] == "Enabled");
+        let days = rules
+            .clone()
+            .filter(|rule| rule["Prefix"] == uploads)
+            .find_map(|rule| number(&rule["ExpirationInDays"]));
+        let lifetime = template.queues().map(|queue| queue.retention()).max().unwrap_or_default();
+        match days {
+            None => findings.push(Finding::new(id, format!("uploads ({uploads}) are kept for ever"))),
+            Some(days) if days * SECONDS_OF_DAY <= lifetime => {
+                let what =
+                    format!("keeps uploads for {days} days, no longer than a message about one may wait");
+                findings.push(Finding::new(id, what));
+            }
+            Some(_) => {}
+        }
+        if !rules.any(|rule| !rule["AbortIncompleteMultipartUpload"].is_null() && rule["Prefix"].is_null()) {
+            findings.push(Finding::new(id, "keeps the parts of unfinished uploads for ever"));
+        }
+    }
+    findings
+}
+
+/// The queue takes notifications from its bucket alone, and from the bucket of this account: a bucket's name can be somebody
+/// else's one day (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html>).
+pub(crate) fn senders(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, bucket) in template.of_type("AWS::S3::Bucket") {
+        let arn = format!("arn:${{AWS::Partition}}:s3:::{}", text(&bucket["BucketName"]));
+        for queue in notifications(bucket).filter_map(|told| referred(&told["Queue"])) {
+            let policies = template.of_type("AWS::SQS::QueuePolicy");
+            let mut of_queue = policies.filter(|(_, policy)| {
+                policy["Queues"]
+                    .as_array()
+                    .is_some_and(|queues| queues.iter().any(|of| referred(of) == Some(queue)))
+            });
+            let Some((policy, properties)) = of_queue.next() else {
+                findings.push(Finding::new(queue, "has no policy that lets its bucket send"));
+                continue;
+            };
+            for statement in properties["PolicyDocument"]["Statement"].as_array().into_iter().flatten() {
+                let condition = &statement["Condition"];
+                if referred(&condition["StringEquals"]["aws:SourceAccount"]) != Some("AWS::AccountId") {
+                    findings.push(Finding::new(policy, "lets the buckets of other accounts send"));
+                }
+                if condition["ArnLike"]["aws:SourceArn"] != arn.as_str() {
+                    findings.push(Finding::new(policy, "lets other buckets send"));
+                }
+            }
+            if template.resources[id]["DependsOn"] != policy {
+                findings
+                    .push(Finding::new(id, format!("is made before {policy}, without which S3 refuses it")));
+            }
+        }
     }
     findings
 }

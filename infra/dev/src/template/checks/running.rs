@@ -1,0 +1,76 @@
+//! How functions run: what of their logs is kept, where their spans go, and how a new version takes over.
+
+use serde_json::Value;
+use telemetry::trace::ENDPOINT;
+
+use super::Finding;
+use crate::template::Template;
+use crate::template::view::referred;
+
+/// Lambda drops no line that `LogFilter` lets through. Without a level it keeps INFO and above of JSON
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>).
+pub(crate) fn levels(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let logging = &function.properties["LoggingConfig"];
+        if logging["LogFormat"] != "JSON" {
+            findings.push(Finding::new(function.id, "does not log as JSON, which queries and levels need"));
+        }
+        if logging["ApplicationLogLevel"] != "TRACE" {
+            findings.push(Finding::new(function.id, "has lines dropped by Lambda that LogFilter asks for"));
+        }
+    }
+    findings
+}
+
+/// A collector that is in a VPC is not asked by a function outside of it, which would wait for it in vain.
+pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
+    let is_inside = |properties: &Value| !properties["VpcConfig"].is_null();
+    if !template.functions().any(|function| is_inside(function.properties)) {
+        return Vec::new();
+    }
+    let outside = template.functions().filter(|function| {
+        let beside = function.properties["Layers"].as_array().is_some_and(|layers| !layers.is_empty());
+        !is_inside(function.properties) && !beside
+    });
+    let asking = outside
+        .filter(|function| function.environment().get(ENDPOINT).is_some_and(|address| !address.is_empty()));
+    asking
+        .map(|function| Finding::new(function.id, "cannot reach the collector, which is in the VPC"))
+        .collect()
+}
+
+/// Requests reach the version that an alias names, and every change makes a version, so that one can be taken back.
+pub(crate) fn versions(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, integration) in template.of_type("AWS::ApiGatewayV2::Integration") {
+        let aliased =
+            referred(&integration["IntegrationUri"]).and_then(|target| target.strip_suffix(".Alias"));
+        let Some(function) = template.functions().find(|function| Some(function.id) == aliased) else {
+            findings.push(Finding::new(id, "does not invoke the alias of a function"));
+            continue;
+        };
+        if function.properties["AutoPublishAliasAllProperties"] != true {
+            findings.push(Finding::new(function.id, "has no new version when only its settings change"));
+        }
+        let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array();
+        if alarms.is_none_or(Vec::is_empty) {
+            findings
+                .push(Finding::new(function.id, "gets all requests at once, and no alarm takes them back"));
+        }
+    }
+    findings
+}
+
+/// A page may send every header that a signed request needs
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>).
+pub(crate) fn headers(template: &Template) -> Vec<Finding> {
+    const SIGNED: [&str; 4] = ["authorization", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"];
+    let mut findings = Vec::new();
+    for (id, api) in template.of_type("AWS::ApiGatewayV2::Api") {
+        let Some(allowed) = api["CorsConfiguration"]["AllowHeaders"].as_array() else { continue };
+        let missing = SIGNED.into_iter().filter(|header| !allowed.iter().any(|one| one == header));
+        findings.extend(missing.map(|header| Finding::new(id, format!("does not let a page send {header}"))));
+    }
+    findings
+}
