@@ -92,6 +92,15 @@ test: ## Run every test, on real servers that are started for it unless they run
 		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast; \
 	fi
 
+# What samconfig.toml has for the environment STACK, and PARAMETERS besides: make deploy STACK=dev PARAMETERS="Mode=ledger".
+.PHONY: deploy
+deploy: ## Deploy what `make build` has built to an environment of samconfig.toml: STACK, and more PARAMETERS
+	@$(TOOLS) run sam -- python3 infra/deploy.py $(STACK) $(PARAMETERS)
+
+.PHONY: review
+review: ## Show what that would change, and change nothing
+	@$(TOOLS) run sam -- python3 infra/deploy.py --review $(STACK) $(PARAMETERS)
+
 .PHONY: deploy-page
 deploy-page: page ## Bring the page to the stack STACK, which was deployed with Page=true
 	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
@@ -162,6 +171,7 @@ lint-deny: ## Check licences, sources, banned and doubled crates, and known vuln
 lint-template: ## Check the deployment's template, by the rules of AWS and against the code
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
+	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/deploy.yml
 	$(PROGRAMS_OF_TESTS)
 	$(DEV) check-template
 

@@ -7,6 +7,7 @@
 
     cfn-lint        checks the template as CloudFormation reads it
     checkov         checks it for what security reviews ask
+    check-jsonschema  checks the pipeline's file
     sam             builds and deploys it; it stands alone, because its versions of libraries are its own
     cargo-lambda    builds the functions, with Zig as the linker, for either processor
     cargo-deny      checks the crates' licences and sources, and what is known against them
@@ -29,7 +30,7 @@ from scripts.console import say
 from scripts.crates import Crate
 from scripts.errors import Failure, check
 
-LOCKED = ("cfn-lint", "checkov", "sam", "cargo-lambda", "ruff", "mypy", "readers", "uv")
+LOCKED = ("cfn-lint", "checkov", "check-jsonschema", "sam", "cargo-lambda", "ruff", "mypy", "readers", "uv")
 CRATES = {
     "cargo-deny": Crate(
         "cargo-deny", "0.20.2", "e528dfcbe739af7ce37a77d3d6df1b29dd6887b1c701d888820c0f16b864f737"

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Deploys what was built to an environment of samconfig.toml, with more parameters than that has.
+
+    tools.py run sam -- deploy.py [--review] ENVIRONMENT [NAME=VALUE ...]
+
+`sam deploy --parameter-overrides` replaces the list of samconfig.toml as a whole; here it is added to. With
+--review the change set is made and shown, and not executed. Nothing is asked: whoever wants to be asked uses
+`sam deploy` itself.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scripts import commands, console
+from scripts.errors import check
+from scripts.paths import ROOT
+
+CONFIG = ROOT / "samconfig.toml"
+
+
+def overrides(config: Mapping[str, Any], environment: str) -> dict[str, str]:
+    """The parameters that an environment sets."""
+    check(environment in config, f"samconfig.toml has no environment {environment}")
+    listed = config[environment].get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
+    return dict(parameter(text) for text in listed)
+
+
+def parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    check(bool(name and separator), f"a parameter is NAME=VALUE, and not {text!r}")
+    return name, value
+
+
+def command(environment: str, parameters: Mapping[str, str], *, is_review: bool) -> list[str]:
+    asked = ["--no-execute-changeset"] if is_review else ["--no-confirm-changeset"]
+    # What CloudFormation has is what is built, if nothing has changed: then there is nothing to do.
+    always = ["sam", "deploy", "--config-env", environment, "--no-fail-on-empty-changeset", *asked]
+    given = [f"{name}={value}" for name, value in parameters.items()]
+    return [*always, "--parameter-overrides", *given] if given else always
+
+
+def main(arguments: Sequence[str]) -> int:
+    is_review = "--review" in arguments
+    match [one for one in arguments if one != "--review"]:
+        case [environment, *given]:
+            config = tomllib.loads(CONFIG.read_text("utf-8"))
+            parameters = overrides(config, environment) | dict(parameter(text) for text in given)
+            run = command(environment, parameters, is_review=is_review)
+            commands.openly(run, {**os.environ, "SAM_CLI_TELEMETRY": "0"})
+            return 0
+        case _:
+            return console.usage(__doc__)
+
+
+if __name__ == "__main__":
+    console.start("deploy", main)
