@@ -6,8 +6,11 @@
 What is deployed is read back through the services' own interfaces and written as a template again, with which
 `dev check-template` repeats its checks: so what the code expects is compared with what is there.
 Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
-as studies in MongoDB. At last the stack is updated to have a page, which is brought there and read back.
-Nobody signs in for it: the stand-in has no CloudFront that answers, and `tests/page` does that with the page.
+as studies in MongoDB. Before that a create fails on purpose, and is repeated under the same name; after it
+the secret is rotated, and a version is taken back while a file is on its way (`scripts/deployment/life.py`).
+At last the stack is updated to have a page, which is brought there and read back, and is deleted, with what
+must be left. Nobody signs in for the page: the stand-in has no CloudFront that answers, and `tests/page` does
+that with it.
 
 The stand-in has gaps. Each is filled in the open, in `scripts/deployment/gaps.py`, and reported; the template
 stays right for AWS.
@@ -17,7 +20,7 @@ import time
 from collections.abc import Sized
 
 from scripts import console, page
-from scripts.deployment import checks, program, progress, reading, search
+from scripts.deployment import checks, life, program, progress, reading, search
 from scripts.deployment.gaps import GAPS
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Json, Stack, setting
@@ -25,6 +28,13 @@ from scripts.errors import Failure, check
 from scripts.paths import ROOT
 
 SAMPLE = ROOT / "tests" / "samples" / "pubmed.nbib"
+
+
+def update(stack: Stack) -> None:
+    """Deploys the stack as its parameters say, and does what the stand-in has left undone."""
+    stack.update()
+    for fill in GAPS:
+        say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")
 
 
 def compare(stack: Stack) -> None:
@@ -59,7 +69,7 @@ def show_page(stack: Stack) -> None:
         "SignInUrl": "https://sign-in.example",
         "SignInClientId": "the-page",
     }
-    stack.update()
+    update(stack)
     shown = page.Page.of(stack.client, stack.name)
     count = page.bring(stack.client, shown)
     checks.check_page(stack, shown)
@@ -70,17 +80,21 @@ def deploy() -> None:
     began = time.monotonic()
     stack = Stack()
     try:
-        stack.deploy()
-        for fill in GAPS:
-            say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")
+        stack.prepare()
+        life.fail_to_create(stack)
+        update(stack)
         compare(stack)
         use(stack)
+        life.rotate(stack, update)
+        use(stack)
+        life.take_back(stack, update, SAMPLE)
         show_page(stack)
     except Failure:
         progress.tell_what_waits(stack)
         raise
     finally:
         stack.remove()
+    life.check_what_is_left(stack)
     say(f"deployed, compared and used in {time.monotonic() - began:.0f} s")
 
 

@@ -5,6 +5,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,11 @@ def upload(form: Json, name: str, content: bytes) -> None:
     urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
 
 
-def import_file(stack: Stack, file: Path) -> tuple[str, Json]:
-    """Returns the search's id, and the search as the API shows it once it has ended."""
+def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda: None) -> tuple[str, Json]:
+    """Returns the search's id, and the search as the API shows it once it has ended.
+
+    As soon as the file is uploaded, something may happen meanwhile.
+    """
     content = file.read_bytes()
     manifest = {"name": "deployed", "files": [{"name": file.name, "size_bytes": len(content)}]}
     searches = f"/projects/{uuid.uuid4()}/searches"
@@ -65,6 +69,7 @@ def import_file(stack: Stack, file: Path) -> tuple[str, Json]:
     search_id = announced["search_id"]
     say(f"announced search {search_id}")
     upload(announced["files"][0]["upload"], file.name, content)
+    meanwhile()
     give_up = time.monotonic() + END_SECONDS
     while True:
         search = call(stack, "GET", f"{searches}/{search_id}")

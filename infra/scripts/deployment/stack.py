@@ -73,7 +73,7 @@ class Stack:
         say(f"sam {' '.join(arguments[:2])}")
         commands.openly(["sam", *arguments], self.environment())
 
-    def deploy(self) -> None:
+    def prepare(self) -> None:
         secret = self.client("secretsmanager").create_secret(
             Name=f"{self.name}-mongodb", SecretString=json.dumps({"uri": setting("MONGODB_URI")})
         )
@@ -82,7 +82,15 @@ class Stack:
         self.client("s3").create_bucket(Bucket=self.code)
         self.sam("validate", "--lint")
         self.sam("build", *self.overrides())
-        self.update()
+
+    def status(self) -> str:
+        """What CloudFormation says of it; empty when it does not know it."""
+        client = self.client("cloudformation")
+        try:
+            [found] = client.describe_stacks(StackName=self.name)["Stacks"]
+        except client.exceptions.ClientError:
+            return ""
+        return str(found["StackStatus"])
 
     @property
     def code(self) -> str:
@@ -114,4 +122,9 @@ class Stack:
         # with its stack.
         for function in self.of_type("AWS::Lambda::Function").values():
             self.client("lambda").delete_function(FunctionName=function)
-        self.client("cloudformation").delete_stack(StackName=self.name)
+        self.delete()
+
+    def delete(self) -> None:
+        client = self.client("cloudformation")
+        client.delete_stack(StackName=self.name)
+        client.get_waiter("stack_delete_complete").wait(StackName=self.name, WaiterConfig={"Delay": 1})

@@ -6,17 +6,17 @@ import deploy
 from scripts import commands
 from scripts.errors import Failure
 
+CONFIG = {"dev": {"deploy": {"parameters": {"parameter_overrides": ["A=1", "B=x=y"]}}}, "bare": {}}
+
 
 class Parameters(unittest.TestCase):
-    CONFIG = {"dev": {"deploy": {"parameters": {"parameter_overrides": ["A=1", "B=x=y"]}}}, "bare": {}}
-
     def test_an_environment_has_its_own(self) -> None:
-        self.assertEqual(deploy.overrides(self.CONFIG, "dev"), {"A": "1", "B": "x=y"})
-        self.assertEqual(deploy.overrides(self.CONFIG, "bare"), {})
+        self.assertEqual(deploy.overrides(CONFIG, "dev"), {"A": "1", "B": "x=y"})
+        self.assertEqual(deploy.overrides(CONFIG, "bare"), {})
 
     def test_an_environment_that_is_not_there_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "no environment prod"):
-            deploy.overrides(self.CONFIG, "prod")
+            deploy.overrides(CONFIG, "prod")
 
     def test_what_is_no_parameter_is_refused(self) -> None:
         for text in ("A", "=1", ""):

@@ -64,6 +64,7 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
         ("SubnetIds", "subnet-1,subnet-2"),
         ("SecurityGroupIds", "sg-1"),
         ("ApiConcurrency", "0"),
+        ("AccountConcurrency", "60"),
         ("SagaBatchWindowSeconds", "20"),
         ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms"),
         ("Architecture", "x86_64"),
@@ -165,7 +166,10 @@ fn finds_messages_that_outlive_what_the_functions_take_for_the_longest() {
 #[test]
 fn finds_more_connections_than_mongodb_allows() {
     let many = [("SagaConcurrency", "100")];
-    finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 1632 connections");
+    finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 3264 connections");
+    // Requests at once: those that come together, and rate times the longest duration.
+    let unreserved = [("ApiConcurrency", "0")];
+    finds_with(&unreserved, "Mode:", "Mode:", "MongoConnectionLimit", "may open 11424 connections");
     let unlimited = "            ScalingConfig: { MaximumConcurrency: !Ref SagaConcurrency }\n";
     finds(unlimited, "", "RunSaga", "any number of times");
 }

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""What limits a deployment at some rate of searches: the tables of docs/capacity.md.
+
+    capacity.py [docs/capacity.md]      print them, or write them into the document
+
+The rates follow from what a search costs: calls as `dev bench calls` counts them, in ledger mode, for a
+search of one file. How long things take is assumed, and stands below; what AWS and MongoDB allow has its
+source beside it. Concurrency is rate times duration (Little's law), so twice the duration is twice the
+concurrency.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts import console
+
+RATES = (1, 100, 10_000)
+
+# A search of one file: announced, stored, read. Each is a message of the saga queue, with two writes to the
+# ledger.
+SAGA_MESSAGES = 3
+LEDGER_WRITES = 2 * SAGA_MESSAGES
+# Besides: its announcement, a look at how it is every five seconds for half a minute, and the upload itself.
+REQUESTS = 1 + 6
+STUDIES = 1_000
+
+# Seconds, assumed: calls of 5 ms to DynamoDB, of 10 ms to MongoDB with a majority of its members.
+SAGA_SECONDS = 0.05
+REQUEST_SECONDS = 0.05
+NOTIFY_SECONDS = 0.03
+PARSE_SECONDS = 1.0
+
+POOL = 10
+WATCHING = 2
+BEHIND_QUEUES = 6  # dispatch-outbox and report-faults, three each
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What may be used of something, by default and by somebody's leave."""
+
+    what: str
+    of_minute: float  # used at one search a minute
+    allowed: float
+    source: str
+    beyond: str
+
+
+def per_second(of_search: float) -> float:
+    return of_search / 60
+
+
+def concurrency() -> float:
+    saga, parse = SAGA_MESSAGES * SAGA_SECONDS, PARSE_SECONDS
+    return per_second(saga + parse + NOTIFY_SECONDS + REQUESTS * REQUEST_SECONDS)
+
+
+def with_database() -> float:
+    return concurrency() - per_second(NOTIFY_SECONDS)
+
+
+LIMITS = (
+    Limit(
+        "requests to the API a second",
+        per_second(REQUESTS),
+        20,
+        "`DefaultRouteSettings` of the template",
+        "raise it there; the account allows 10,000",
+    ),
+    Limit(
+        "concurrent executions of Lambda",
+        concurrency(),
+        1_000,
+        "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html",
+        "Service Quotas, *Concurrent executions*: tens of thousands are given; and `SagaConcurrency`, "
+        "`ParseConcurrency`",
+    ),
+    Limit(
+        "messages of one queue in flight",
+        per_second(PARSE_SECONDS),
+        120_000,
+        "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html",
+        "nothing to do",
+    ),
+    Limit(
+        "writes to the ledger a second",
+        per_second(LEDGER_WRITES),
+        40_000,
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
+        "Service Quotas, *Table-level write throughput limit*. A search is an item, so no key is hot; "
+        "a new table takes 4,000 at once and doubles in half an hour, or is warmed beforehand",
+    ),
+    Limit(
+        "uploads to the bucket a second",
+        per_second(1),
+        3_500,
+        "https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html",
+        "keys begin with the project, so S3 splits the prefix by itself",
+    ),
+    Limit(
+        "studies stored a second",
+        per_second(STUDIES),
+        8_000,
+        "assumed of one replica set; an import of a large file shows yours",
+        "a larger size first; then shards",
+    ),
+    Limit(
+        "connections to one server",
+        (with_database()) * (POOL + WATCHING),
+        1_500,
+        "https://www.mongodb.com/docs/atlas/reference/atlas-limits/",
+        "a larger size, a smaller `MongoPoolSize`, fuller batches (`SagaBatchWindowSeconds`)",
+    ),
+)
+
+
+def number(value: float) -> str:
+    if value >= 100:
+        return f"{round(value, -1 if value >= 1_000 else 0):,.0f}"
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def fixed(limit: Limit) -> float:
+    """What is used however few searches there are."""
+    return BEHIND_QUEUES * (POOL + WATCHING) if limit.what.startswith("connections") else 0
+
+
+def used(limit: Limit, rate: int) -> float:
+    return fixed(limit) + limit.of_minute * rate
+
+
+def table() -> str:
+    head = "| what | " + " | ".join(f"{rate:,} a minute" for rate in RATES) + " | allowed | beyond that |"
+    rows = [head, "| --- " * (len(RATES) + 3) + "|"]
+    for limit in LIMITS:
+        cells = [number(used(limit, rate)) for rate in RATES]
+        marked = [
+            f"**{cell}**" if used(limit, rate) > limit.allowed else cell
+            for cell, rate in zip(cells, RATES, strict=True)
+        ]
+        allowed, is_link = f"{limit.allowed:,.0f}", limit.source.startswith("https")
+        source = f"[{allowed}]({limit.source})" if is_link else f"{allowed} ({limit.source})"
+        rows.append(f"| {limit.what} | {' | '.join(marked)} | {source} | {limit.beyond} |")
+    return "\n".join(rows)
+
+
+def first_limits() -> str:
+    """At which rate each of them is reached, the lowest first."""
+    at = {limit.what: (limit.allowed - fixed(limit)) / limit.of_minute for limit in LIMITS}
+    rows = ["| reached at searches a minute | what |", "| --- | --- |"]
+    rows += [f"| {number(rate)} | {what} |" for what, rate in sorted(at.items(), key=lambda one: one[1])]
+    return "\n".join(rows)
+
+
+def written(document: str) -> str:
+    """A document with the tables of now between its marks."""
+    for name, content in (("limits", table()), ("first", first_limits())):
+        begin, end = f"<!-- {name}: infra/capacity.py -->", f"<!-- end of {name} -->"
+        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        document = between.sub(lambda _, text=content, b=begin, e=end: f"{b}\n\n{text}\n\n{e}", document)
+    return document
+
+
+def main(arguments: Sequence[str]) -> int:
+    match arguments:
+        case []:
+            print(table(), first_limits(), sep="\n\n")
+        case [document]:
+            path = Path(document)
+            path.write_text(written(path.read_text("utf-8")), "utf-8")
+        case _:
+            return console.usage(__doc__)
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("capacity", main)

@@ -1,0 +1,96 @@
+"""A stack from a create that fails to its end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts.deployment import search
+from scripts.deployment.progress import say
+from scripts.deployment.stack import Stack, setting
+from scripts.errors import Failure, check
+
+Update = Callable[[Stack], None]
+# A kind of resource that the stand-in does not make. On AWS a create fails for want of a permission, or of a
+# quota.
+UNKNOWN_TO_THE_STAND_IN = {
+    "MonthlyBudget": "5",
+    "AlarmTopicArn": "arn:aws:sns:us-east-1:000000000000:alarms",
+}
+
+
+def fail_to_create(stack: Stack) -> None:
+    """A first create that fails leaves nothing, so that the name is free."""
+    asked = dict(stack.parameters)
+    stack.parameters |= UNKNOWN_TO_THE_STAND_IN
+    try:
+        stack.update()
+    except Failure:
+        say(f"a create failed, as it should: {stack.status()}")
+    else:
+        raise Failure("a create with a resource that cannot be made has succeeded")
+    check(stack.status() == "ROLLBACK_COMPLETE", f"the stack is {stack.status()}")
+    left = kept(stack)
+    check(not left, f"a create that failed has left {left}")
+    stack.delete()
+    stack.parameters = asked
+
+
+def kept(stack: Stack) -> list[str]:
+    """The buckets and tables of the stack's name that are there."""
+    buckets = [one["Name"] for one in stack.client("s3").list_buckets()["Buckets"]]
+    tables = stack.client("dynamodb").list_tables()["TableNames"]
+    own = [one for one in [*buckets, *tables] if one.startswith(f"{stack.name}-")]
+    return sorted(one for one in own if one != stack.code)
+
+
+def rotate(stack: Stack, update: Update) -> None:
+    """A new version of the secret reaches functions by its id; the current one leads nowhere."""
+    secrets = stack.client("secretsmanager")
+
+    def put(uri: str) -> str:
+        content = json.dumps({"uri": uri})
+        secret = stack.parameters["MongoSecretArn"]
+        answer = secrets.put_secret_value(SecretId=secret, SecretString=content)
+        return str(answer["VersionId"])
+
+    good = put(setting("MONGODB_URI"))
+    put("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
+    stack.parameters["MongoSecretVersion"] = good
+    update(stack)
+    say("the secret was rotated: functions read the version that they are told of")
+
+
+def take_back(stack: Stack, update: Update, file: Path) -> None:
+    """A version is taken back while a file is on its way: nothing is lost, and nothing is read twice."""
+    stack.parameters["LogFilter"] = "debug"
+    update(stack)
+    studies = []
+
+    def back() -> None:
+        stack.parameters["LogFilter"] = "info"
+        update(stack)
+
+    for meanwhile in (back, lambda: None):
+        _, found = search.import_file(stack, file, meanwhile)
+        check(found["state"].lower() == "completed", f"the search failed: {found}")
+        studies.append(found["studies"])
+    check(studies[0] == studies[1] > 0, f"studies, with a version taken back and without: {studies}")
+    say("a version was taken back while a file was on its way")
+
+
+def check_what_is_left(stack: Stack) -> None:
+    """What holds data is there after the stack, and nothing else is."""
+    left = kept(stack)
+    wanted = [*stack.of_type("AWS::S3::Bucket").values(), *stack.of_type("AWS::DynamoDB::Table").values()]
+    check(left == sorted(wanted), f"of {wanted} there is left {left}")
+    for bucket in stack.of_type("AWS::S3::Bucket").values():
+        # An error where there is none.
+        stack.client("s3").get_bucket_policy(Bucket=bucket)
+    queues = stack.client("sqs").list_queues(QueueNamePrefix=f"{stack.name}-").get("QueueUrls", [])
+    check(not queues, f"queues are left: {queues}")
+    functions = stack.client("lambda").list_functions()["Functions"]
+    own = [one["FunctionName"] for one in functions if one["FunctionName"].startswith(f"{stack.name}-")]
+    check(not own, f"functions are left: {own}")
+    roles = stack.client("iam").list_roles()["Roles"]
+    check(not [one for one in roles if one["RoleName"].startswith(stack.name)], "roles are left")
+    say(f"left, as it should be: {', '.join(left)}")

@@ -1,0 +1,19 @@
+import unittest
+from unittest import mock
+
+import capacity
+from scripts.paths import ROOT
+
+
+class Tables(unittest.TestCase):
+    def test_the_document_has_those_of_the_script(self) -> None:
+        text = (ROOT / "docs" / "capacity.md").read_text("utf-8")
+        self.assertIn(capacity.LIMITS[0].what, text)
+        self.assertEqual(capacity.written(text), text, "run infra/capacity.py docs/capacity.md")
+
+    def test_what_is_beyond_a_limit_is_bold(self) -> None:
+        limit = capacity.Limit("things", 0.5, 50, "here", "more")
+        with mock.patch.object(capacity, "LIMITS", (limit,)):
+            row = capacity.table().splitlines()[2]
+            self.assertIn("| 0.5 | 50 | **5,000** |", row)
+            self.assertIn("| 100 | things |", capacity.first_limits())
