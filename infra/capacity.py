@@ -159,7 +159,8 @@ def written(document: str) -> str:
     for name, content in (("limits", table()), ("first", first_limits())):
         begin, end = f"<!-- {name}: infra/capacity.py -->", f"<!-- end of {name} -->"
         between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        document = between.sub(lambda _, text=content, b=begin, e=end: f"{b}\n\n{text}\n\n{e}", document)
+        replaced = f"{begin}\n\n{content}\n\n{end}".replace("\\", "\\\\")
+        document = between.sub(replaced, document)
     return document
 
 
