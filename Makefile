@@ -20,6 +20,8 @@ FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFI
 # For a deployment that is only tried out: larger and slower functions, built much sooner.
 FOR_TRIAL := CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
+# Messages that releases have sent, besides those that the engine sends to itself.
+SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))
 # The crates that decide, and must stay free of whatever performs.
 PURE := messages dedup outbox saga
 # What none of them may know: the application that is built of them. The exception is the name of a stored field.
@@ -106,8 +108,8 @@ deploy-page: page ## Bring the page to the stack STACK, which was deployed with 
 	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
 
 .PHONY: openapi
-openapi: ## Write docs/openapi.json anew, from what the code says of the HTTP API
-	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copy_in_the_docs_is_what_the_code_says
+openapi: ## Write docs/openapi.json and docs/messages.schema.json anew, from the code
+	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copies_in_the_docs_are_what_the_code_says
 
 .PHONY: test-deploy
 test-deploy: page ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
@@ -172,6 +174,7 @@ lint-template: ## Check the deployment's template, by the rules of AWS and again
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/deploy.yml
+	$(TOOLS) run check-jsonschema -- check-jsonschema --schemafile docs/messages.schema.json $(SENT)
 	$(PROGRAMS_OF_TESTS)
 	$(DEV) check-template
 

@@ -7,7 +7,7 @@
 
     cfn-lint        checks the template as CloudFormation reads it
     checkov         checks it for what security reviews ask
-    check-jsonschema  checks the pipeline's file
+    check-jsonschema  checks the pipeline's file, and messages against their schemas
     sam             builds and deploys it; it stands alone, because its versions of libraries are its own
     cargo-lambda    builds the functions, with Zig as the linker, for either processor
     cargo-deny      checks the crates' licences and sources, and what is known against them

@@ -1,4 +1,4 @@
-//! The description of the HTTP API, of which there is a copy for whoever generates a client from it.
+//! The descriptions of the HTTP API and of the messages, of which there are copies for whoever generates code from them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,14 +14,17 @@ fn description() -> Value {
 }
 
 #[test]
-fn the_copy_in_the_docs_is_what_the_code_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/openapi.json");
-    let text = format!("{:#}\n", description());
-    if std::env::var_os(UPDATE).is_some() {
-        std::fs::write(&path, &text).unwrap();
+fn the_copies_in_the_docs_are_what_the_code_says() {
+    let copies = [("openapi.json", description()), ("messages.schema.json", imports::schemas::schemas())];
+    for (name, said) in copies {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+        let text = format!("{said:#}\n");
+        if std::env::var_os(UPDATE).is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let copy = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(copy == text, "docs/{name} is not what the code says: make openapi writes it anew");
     }
-    let copy = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(copy == text, "docs/openapi.json is not what the code says: make openapi writes it anew");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub const MAX_PARTS: usize = 50;
 const SHEET_BYTES: usize = 64 * 1024;
 
 /// One file inside an uploaded file, or one sheet, that was read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Part {
     /// Its path in the archive, or the name of the sheet; empty for what is in a gzip file.
     pub name: String,

@@ -25,7 +25,9 @@ use crate::ids::{FileId, SearchId};
 use crate::studies::{ParsedFile, StudyId};
 
 /// Where a study is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct StudyAt {
     /// The search that brought it.
     pub search_id: SearchId,

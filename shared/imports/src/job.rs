@@ -103,7 +103,7 @@ pub enum Outcome {
 }
 
 /// What was found in a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counts {
     /// The detected format, such as `RIS`.
     pub format: String,

@@ -28,6 +28,7 @@ pub mod ports;
 pub mod queues;
 pub mod reading;
 pub mod saga;
+pub mod schemas;
 pub mod studies;
 
 pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, Unpacked};

@@ -45,7 +45,7 @@ impl ManifestLimits {
 }
 
 /// What `start-upload` announces: the search's name and its files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
     /// The search's name, as the reviewer knows it.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Manifest {
 }
 
 /// One announced file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ManifestFile {
     /// The file's id, minted by `start-upload`.
     pub file_id: FileId,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use messages::{Token, messages};
 use saga::SAGA;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use writers::{Format, Source};
 
@@ -67,7 +68,7 @@ messages! {
 }
 
 /// See [`SearchEvent::SearchUploadStarted`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchUploadStarted {
     /// The review that the search is for.
     pub project_id: ProjectId,
@@ -76,7 +77,7 @@ pub struct SearchUploadStarted {
 }
 
 /// See [`SearchEvent::SearchUploadSaved`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchUploadSaved {
     /// The review that the search is for, from the object's key.
     pub project_id: ProjectId,
@@ -100,7 +101,7 @@ impl SearchUploadSaved {
 }
 
 /// One stored object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectRef {
     /// The name of the bucket it is in.
     pub bucket: String,
@@ -114,7 +115,7 @@ pub struct ObjectRef {
 }
 
 /// See [`SearchEvent::ReferenceFileParsingCompleted`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceFileParsingCompleted {
     /// Which of the search's files was read.
     pub file_id: FileId,
@@ -123,7 +124,7 @@ pub struct ReferenceFileParsingCompleted {
 }
 
 /// See [`SearchEvent::ReferenceFileFaulted`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceFileFaulted {
     /// Which of the search's files has failed.
     pub file_id: FileId,
@@ -132,7 +133,7 @@ pub struct ReferenceFileFaulted {
 }
 
 /// See [`SearchEvent::StartParsingFaulted`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartParsingFaulted {
     /// The file that the command was for.
     pub file_id: FileId,
@@ -141,14 +142,14 @@ pub struct StartParsingFaulted {
 }
 
 /// See [`SearchEvent::UploadTimeout`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadTimeout {
     /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
     pub timeout_id: TimeoutId,
 }
 
 /// See [`SearchEvent::UploadsFound`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadsFound {
     /// Which look it answers; an answer to any other than the saga's current one is ignored.
     pub look_id: TimeoutId,
@@ -157,14 +158,14 @@ pub struct UploadsFound {
 }
 
 /// See [`SearchEvent::ParseTimeout`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParseTimeout {
     /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
     pub timeout_id: TimeoutId,
 }
 
 /// See [`SearchEvent::SearchWithdrawn`]. It may overtake the announcement, and so says itself what was announced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchWithdrawn {
     /// The review that the search is for.
     pub project_id: ProjectId,
@@ -186,7 +187,7 @@ impl ParseCommand {
 }
 
 /// See [`ParseCommand::StartParsing`]. It carries all that the parser needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartParsing {
     /// The review that the studies are for.
     pub project_id: ProjectId,
@@ -207,7 +208,7 @@ pub struct StartParsing {
 }
 
 /// See [`ParseCommand::LookForUploads`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LookForUploads {
     /// Names the look: the timeout that ends it.
     pub look_id: TimeoutId,
@@ -218,7 +219,7 @@ pub struct LookForUploads {
 }
 
 /// See [`ParseCommand::TakeBackFiles`]. Nobody waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakeBackFiles {
     /// The review that the search is for.
     pub project_id: ProjectId,
@@ -229,7 +230,7 @@ pub struct TakeBackFiles {
 }
 
 /// See [`ParseCommand::CompareStudies`]. Nobody waits for an answer: whoever has asked sees the marks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareStudies {
     /// The review that the studies are of.
     pub project_id: ProjectId,
@@ -238,7 +239,7 @@ pub struct CompareStudies {
 }
 
 /// See [`ParseCommand::MakeExport`]. Nobody waits for an answer: whoever has asked looks for the object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MakeExport {
     /// The review that the search is for.
     pub project_id: ProjectId,
@@ -259,7 +260,7 @@ pub struct MakeExport {
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchImportEnded {
     /// The review that the search is for.
     pub project_id: ProjectId,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -13,8 +14,10 @@ macro_rules! uuid_ids {
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
             $crate::macros::serde::Serialize, $crate::macros::serde::Deserialize,
+            $crate::macros::schemars::JsonSchema,
         )]
         #[serde(transparent, crate = "::messages::macros::serde")]
+        #[schemars(inline, crate = "::messages::macros::schemars")]
         pub struct $name($crate::macros::uuid::Uuid);
 
         impl $name {
@@ -93,8 +96,9 @@ impl MessageId {
 /// `s:{partition}:{uuid}` by an entry point. Garbage collection may only ever remove the former.
 /// `{partition}` is the last twelve hexadecimal digits of the partition's key, so that a message with the token of
 /// another partition is recognised as faulty and not mistaken for a duplicate.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Token(String);
 
 impl Token {

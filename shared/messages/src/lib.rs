@@ -51,5 +51,5 @@ pub use trace::Traceparent;
 #[doc(hidden)]
 pub mod macros {
     //! What the macros of this crate expand to.
-    pub use {serde, serde_json, uuid};
+    pub use {schemars, serde, serde_json, uuid};
 }

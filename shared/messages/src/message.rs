@@ -6,6 +6,7 @@
 //! carry), `timer` (the timer that sent it) and `traceparent` (W3C Trace Context).
 
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{MessageId, PartitionKey, Token};
@@ -58,7 +59,7 @@ pub struct Body {
 }
 
 /// The envelope as it is on the wire.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Wire {
     specversion: String,
     id: MessageId,
@@ -78,10 +79,16 @@ struct Wire {
     timer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
+    #[schemars(with = "serde_json::Value")]
     data: Json,
 }
 
 impl Message {
+    /// The JSON Schema of what is sent, whatever it says: a CloudEvent.
+    pub fn schema() -> Schema {
+        schema_for!(Wire)
+    }
+
     /// A message from outside: nothing caused it, and nobody has given it a token yet.
     pub fn new(id: MessageId, source: &str, partition: PartitionKey, time: Timestamp, body: Body) -> Self {
         Self {

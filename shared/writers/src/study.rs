@@ -25,7 +25,9 @@ pub struct Study<'a> {
 }
 
 /// Where studies were found. Empty where nothing is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Source {
     /// The database or register, such as `MEDLINE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
