@@ -198,7 +198,7 @@ fn header_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     let mut rest = text;
     loop {
         match splitter.step(rest.as_bytes(), true) {
-            Step::Skip { consumed } => rest = rest.get(consumed..)?,
+            Step::Skip { consumed } | Step::Pass { consumed } => rest = rest.get(consumed..)?,
             Step::Header { row, .. } => return rest.get(row),
             _ => return None,
         }
