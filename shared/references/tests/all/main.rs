@@ -3,6 +3,7 @@
 // The helpers are tests too: a failed unwrap is a failed test with a line number, and a skipped one says so.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod accounted;
 mod bundled;
 mod cutting;
 mod files;

@@ -10,7 +10,7 @@ use crate::{
     read_in_chunks,
 };
 
-fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20, max_records: 1 << 20 }
 }
 
@@ -37,10 +37,13 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::Cochrane => !begins(&["Record #1 of 2"]),
         Format::ProQuest => line != "Document 1 of 2",
         Format::PubMedText => !begins(&["1. J."]),
-        // The rows above the header, the header, and rows with nothing in them. A row may begin inside a line here.
-        Format::Csv { .. } | Format::FieldRows => true,
-        // A record may begin inside a line here too, and outside of their places elements are none.
-        Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml | Format::JatsXml => true,
+        // Lines say little of these; what may be between their records is told exactly in `accounted`.
+        Format::Csv { .. }
+        | Format::FieldRows
+        | Format::EndNoteXml
+        | Format::PubMedXml
+        | Format::EuropePmcXml
+        | Format::JatsXml => true,
         Format::CslJson => !line.contains('{'),
     }
 }
@@ -66,7 +69,7 @@ fn read_a_few(file: &[u8], chunk: usize, most: usize) -> Result<(Vec<Outcome>, R
     Ok((all, reader.report()?))
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     let pieces = prop::collection::vec(prop::sample::select(PIECES.as_slice()), 0..60);
     (prop::sample::select(STARTS.as_slice()), pieces)
         .prop_map(|(start, pieces)| start.to_owned() + &pieces.concat())
