@@ -6,6 +6,7 @@
 mod accounted;
 mod bundled;
 mod cutting;
+mod differential;
 mod files;
 mod formats;
 mod hostile;
