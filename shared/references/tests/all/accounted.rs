@@ -4,9 +4,9 @@
 //! of the format are not.
 
 use proptest::prelude::*;
-use references::{Error, Format, Outcome, Report};
+use references::{Error, Format, Report};
 
-use crate::{original, properties::limits, read_in_chunks};
+use crate::{place, properties::limits, read_in_chunks};
 
 /// A part of a file.
 #[derive(Debug, Clone)]
@@ -50,11 +50,6 @@ struct Read {
 
 fn read(file: &[u8], chunk: usize) -> Result<Read, Error> {
     let (outcomes, report) = read_in_chunks(file, chunk, limits())?;
-    let place = |outcome: &Outcome| {
-        let text = original(file, outcome);
-        let start = text.as_ptr() as usize - file.as_ptr() as usize;
-        start..start + text.len()
-    };
     Ok(Read { outcomes: outcomes.iter().map(place).collect(), report })
 }
 

@@ -5,20 +5,12 @@ use references::{Checkpoint, DETECTION_WINDOW, Error, Format, Limits, Outcome, R
 
 use crate::{
     bundled::bundled,
-    original,
     pieces::{BUNDLED, PIECES, STARTS},
-    read_in_chunks,
+    place, read_in_chunks,
 };
 
 pub(crate) fn limits() -> Limits {
     Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20, max_records: 1 << 20 }
-}
-
-/// Where the text of an outcome is.
-fn place(file: &str, outcome: &Outcome) -> std::ops::Range<usize> {
-    let text = original(file.as_bytes(), outcome);
-    let start = text.as_ptr() as usize - file.as_ptr() as usize;
-    start..start + text.len()
 }
 
 /// Whether a line outside of all records is something that the format has there.
@@ -141,10 +133,9 @@ proptest! {
             let mut last = 0;
             for (at, outcome) in outcomes.iter().enumerate() {
                 prop_assert_eq!(outcome.number(), at as u64 + 1);
-                let text = original(&file, outcome);
-                let start = text.as_ptr() as usize - file.as_ptr() as usize;
-                prop_assert!(start >= last && !text.is_empty());
-                last = start + text.len();
+                let range = place(outcome);
+                prop_assert!(range.start >= last && !range.is_empty() && range.end <= file.len());
+                last = range.end;
             }
             prop_assert_eq!(report.records, outcomes.len() as u64);
         }
@@ -192,7 +183,7 @@ proptest! {
         let Ok((outcomes, report)) = read_in_chunks(file.as_bytes(), 1 + at.index(50), limits()) else { return Ok(()) };
         let mut last = 0;
         for outcome in outcomes.iter().map(Some).chain([None]) {
-            let range = outcome.map_or(file.len()..file.len(), |outcome| place(&file, outcome));
+            let range = outcome.map_or(file.len()..file.len(), place);
             // A piece that was cut in two by a record is no line of its own.
             let gap = &file[last..range.start];
             let before = file[..last].ends_with(['\n', '\r']) || last == 0;
