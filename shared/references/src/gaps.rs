@@ -96,20 +96,19 @@ impl Gaps {
 
 /// Whether a line says anything. In formats of lines a mere number is that of a record.
 fn has_words(line: &str, format: Format) -> bool {
-    let counts = !matches!(
-        format,
+    let words = line.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_number = words.len() <= MOST_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
+    match format {
         Format::Csv { .. }
-            | Format::FieldRows
-            | Format::BibTex
-            | Format::CslJson
-            | Format::EndNoteXml
-            | Format::PubMedXml
-            | Format::EuropePmcXml
-            | Format::JatsXml
-    );
-    let number = line.trim_matches(|c: char| !c.is_alphanumeric());
-    let is_number = number.len() <= MOST_DIGITS && number.bytes().all(|byte| byte.is_ascii_digit());
-    !number.is_empty() && !(counts && is_number)
+        | Format::FieldRows
+        | Format::BibTex
+        | Format::CslJson
+        | Format::EndNoteXml
+        | Format::PubMedXml
+        | Format::EuropePmcXml
+        | Format::JatsXml => !words.is_empty(),
+        _ => !is_number,
+    }
 }
 
 /// Whether a line is one that a format has between its records.

@@ -57,7 +57,7 @@ fn read(file: &[u8], chunk: usize) -> Result<Read, Error> {
 fn gaps<'a>(file: &'a str, inside: &[std::ops::Range<usize>]) -> Vec<&'a str> {
     let mut last = 0;
     let gap = |range: std::ops::Range<usize>| &file[std::mem::replace(&mut last, range.end)..range.start];
-    inside.iter().cloned().chain([file.len()..file.len()]).map(gap).collect()
+    inside.iter().cloned().chain(std::iter::once(file.len()..file.len())).map(gap).collect()
 }
 
 fn line_ends(text: &str) -> u64 {
@@ -131,11 +131,12 @@ fn is_named(format: Format, line: &str) -> bool {
         Format::Ris => &["Record #1 of 2"],
         _ => &[],
     };
-    let counts = format != Format::CslJson && format != Format::BibTex;
-    !number.is_empty()
-        && !(counts && number.bytes().all(|byte| byte.is_ascii_digit()))
-        && !expected.iter().any(|start| line.starts_with(start))
-        && !(format == Format::WebOfScience && line == "EF")
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_expected = expected.iter().any(|start| line.starts_with(start))
+        || (format == Format::WebOfScience && line == "EF");
+    let says_nothing =
+        if matches!(format, Format::CslJson | Format::BibTex) { number.is_empty() } else { is_number };
+    !says_nothing && !is_expected
 }
 
 proptest! {
