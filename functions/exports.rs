@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{Duplicate, FileId, ParsedFile, ReadStudies, SearchId, Selection, Study, StudyId, Tier, Which};
+use imports::{Duplicate, FileId, ParsedFile, ReadStudies, SearchId, Selection, Study, Tier, Which};
 use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
@@ -78,7 +78,7 @@ impl Studies {
 /// A study as it is written.
 pub fn entry<'a>(file: &'a ParsedFile, source: &'a Source, study: &'a Study) -> writers::Study<'a> {
     writers::Study {
-        key: StudyId::of(study.search_id, study.file_id, study.record).as_uuid(),
+        key: study.id.as_uuid(),
         search: study.search_id.as_uuid(),
         file: &file.name,
         record: study.record,

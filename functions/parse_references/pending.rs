@@ -154,9 +154,6 @@ impl<'a> Pending<'a> {
 
 /// How many bytes of its file a record has.
 fn size(outcome: &Outcome) -> u64 {
-    let bytes = match outcome {
-        Outcome::Read(record) => &record.bytes,
-        Outcome::Quarantined(record) => &record.bytes,
-    };
+    let bytes = outcome.bytes();
     bytes.end - bytes.start
 }

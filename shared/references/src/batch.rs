@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, ops::Range, panic, thread};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{decode, decode_for_display},
+    encoding::{decode, decode_cut},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
 };
@@ -107,10 +107,5 @@ impl Batch<'_> {
 /// The beginning of a record's text. Only as many bytes are decoded as its characters can take.
 fn excerpt(text: &[u8], legacy: &'static encoding_rs::Encoding) -> String {
     let start = &text[..text.len().min(4 * EXCERPT_CHARS)];
-    // A character cut in half at that point would make the whole look like another encoding.
-    let start = match std::str::from_utf8(start) {
-        Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
-        _ => start,
-    };
-    decode_for_display(start, legacy).chars().take(EXCERPT_CHARS).collect()
+    decode_cut(start, legacy).chars().take(EXCERPT_CHARS).collect()
 }

@@ -78,11 +78,8 @@ impl Encoding {
             }
             return String::from_utf8_lossy(&text).into_owned();
         }
-        let whole = match std::str::from_utf8(record) {
-            Err(error) if is_cut && error.error_len().is_none() => record.get(..error.valid_up_to()),
-            _ => None,
-        };
-        decode_for_display(whole.unwrap_or(record), self.legacy()).into_owned()
+        let decode = if is_cut { decode_cut } else { decode_for_display };
+        decode(record, self.legacy()).into_owned()
     }
 
     /// What a record is read by that is not UTF-8.
@@ -209,6 +206,16 @@ pub(crate) fn decode_for_display<'a>(
         Ok((text, _)) => text,
         Err(_) => String::from_utf8_lossy(bytes),
     }
+}
+
+/// Text to show for bytes that end somewhere in a text: a character of which only the beginning is there is left out, since it
+/// would make the whole look like another encoding.
+pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: &'static encoding_rs::Encoding) -> Cow<'a, str> {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    };
+    decode_for_display(whole, legacy)
 }
 
 /// Whether there may be unprintable characters: control characters, or the byte that begins those beyond ASCII. One

@@ -2,10 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Format, outcome::EXCERPT_CHARS, stream::Place};
+use crate::{
+    Format,
+    detect::Detected,
+    encoding::decode_cut,
+    outcome::EXCERPT_CHARS,
+    split::{numbered, wos},
+    stream::Place,
+};
 
 /// How many bytes of a line are kept to show it: what the characters of an excerpt take at most.
 const KEPT: usize = 4 * EXCERPT_CHARS;
+/// Most digits of the number that a database gives to a record.
+const MOST_DIGITS: usize = 9;
 
 /// The text between the records: how much there is, and what its first line is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,16 +23,18 @@ pub(crate) struct Gaps {
     lines: u64,
     /// The first of them.
     first: Option<(u64, String)>,
-    /// The beginning of the line that is looked at, and its number.
+    /// The beginning of the line that is looked at, from its first byte that is not blank, and its number.
     open: Option<(u64, String)>,
-    /// Whether an XML tag is open.
-    in_tag: bool,
+    /// Whether that line has words behind what is kept of it.
+    #[serde(default)]
+    goes_on: bool,
 }
 
 /// Text that belongs to no record, and is no part of the format either.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// How many lines it has, blank ones and mere numbers not counted.
+    /// How many lines it has. Lines of blanks and punctuation are not counted, and in formats of lines those with a mere
+    /// number are not.
     pub lines: u64,
     /// The number of the first of them, from 1.
     pub line: u64,
@@ -33,26 +44,26 @@ pub struct Skipped {
 
 impl Gaps {
     /// Takes the next bytes that belong to no record, which begin at this place. They may be cut anywhere.
-    pub(crate) fn add(&mut self, text: &[u8], place: Place, format: Format) {
-        if text.iter().all(u8::is_ascii_whitespace) && self.open.is_none() {
-            return;
+    pub(crate) fn add(&mut self, text: &[u8], place: Place, file: &Detected) {
+        if self.open.as_ref().is_some_and(|(line, _)| *line != place.line) {
+            // What is between the two lines was part of the format.
+            self.end(file);
         }
-        let is_xml = is_xml(format);
         let (mut line, mut after_cr) = (place.line, place.after_cr);
         for &byte in text {
             match byte {
                 b'\n' | b'\r' => {
-                    self.end_line(format);
+                    self.end(file);
                     line += u64::from(byte == b'\r' || !after_cr);
                 }
-                b'<' if is_xml => self.in_tag = true,
-                b'>' if self.in_tag => self.in_tag = false,
-                _ if self.in_tag => {}
+                _ if self.open.is_none() && byte.is_ascii_whitespace() => {}
                 _ => {
-                    // Each byte is kept as the character of its number, as this may be half of a character.
                     let (_, kept) = self.open.get_or_insert_with(|| (line, String::new()));
-                    if kept.chars().count() < KEPT {
+                    if kept.len() < KEPT {
+                        // Each byte is kept as the character of its number, as this may be half of a character.
                         kept.push(char::from(byte));
+                    } else {
+                        self.goes_on |= byte.is_ascii_alphanumeric() || !byte.is_ascii();
                     }
                 }
             }
@@ -60,18 +71,14 @@ impl Gaps {
         }
     }
 
-    /// A record begins, or the file ends.
-    pub(crate) fn end(&mut self, format: Format) {
-        self.end_line(format);
-        self.in_tag = false;
-    }
-
-    fn end_line(&mut self, format: Format) {
+    /// A record begins, or the file ends: so does the line.
+    pub(crate) fn end(&mut self, file: &Detected) {
+        let goes_on = std::mem::take(&mut self.goes_on);
         let Some((line, kept)) = self.open.take() else { return };
         let bytes: Vec<u8> = kept.chars().filter_map(|c| u8::try_from(c).ok()).collect();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decode_cut(&bytes, file.legacy.decoder());
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-        if !text.contains(char::is_alphabetic) || is_expected(text, format) {
+        if !goes_on && (!has_words(text, file.format) || is_expected(text, file.format)) {
             return;
         }
         self.lines += 1;
@@ -87,54 +94,89 @@ impl Gaps {
     }
 }
 
-fn is_xml(format: Format) -> bool {
-    matches!(format, Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml | Format::JatsXml)
+/// Whether a line says anything. In formats of lines a mere number is that of a record.
+fn has_words(line: &str, format: Format) -> bool {
+    let words = line.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_number = words.len() <= MOST_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
+    match format {
+        Format::Csv { .. }
+        | Format::FieldRows
+        | Format::BibTex
+        | Format::CslJson
+        | Format::EndNoteXml
+        | Format::PubMedXml
+        | Format::EuropePmcXml
+        | Format::JatsXml => !words.is_empty(),
+        _ => !is_number,
+    }
 }
 
 /// Whether a line is one that a format has between its records.
 fn is_expected(line: &str, format: Format) -> bool {
-    let expected: &[&str] = match format {
-        Format::WebOfScience => &["FN ", "VR ", "EF"],
-        Format::BibTex => &["%"],
-        Format::Ris | Format::Cochrane => &["Record #", "Provider:", "Content:", "Database:"],
-        Format::ProQuest | Format::Ovid => &["Document "],
-        Format::Csv { .. } => &["sep=", "SEP="],
-        _ => &[],
-    };
-    expected.iter().any(|start| line.starts_with(start))
+    match format {
+        Format::WebOfScience => wos::is_around(line.as_bytes()),
+        Format::BibTex => line.starts_with('%'),
+        // Cochrane writes these above RIS.
+        Format::Ris => {
+            numbered::is_cochrane(line.as_bytes())
+                || ["Provider:", "Content:", "Database:"].iter().any(|start| line.starts_with(start))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::detect;
 
-    fn found(text: &str, format: Format) -> Option<Skipped> {
+    fn found(text: &[u8], start: &str) -> Option<Skipped> {
+        let file = detect(&[start.as_bytes(), text].concat(), true).unwrap();
         let whole = {
             let mut gaps = Gaps::default();
-            gaps.add(text.as_bytes(), Place::START, format);
-            gaps.end(format);
+            gaps.add(text, Place::START, &file);
+            gaps.end(&file);
             gaps.found()
         };
         let (mut pieces, mut place) = (Gaps::default(), Place::START);
-        for byte in text.bytes() {
-            pieces.add(&[byte], place, format);
-            place = place.behind(&[byte], false);
+        for byte in text {
+            pieces.add(&[*byte], place, &file);
+            place = place.behind(&[*byte], false);
         }
-        pieces.end(format);
+        pieces.end(&file);
         assert_eq!(pieces.found(), whole);
         whole
     }
 
+    fn skipped(lines: u64, line: u64, excerpt: &str) -> Option<Skipped> {
+        Some(Skipped { lines, line, excerpt: excerpt.to_owned() })
+    }
+
+    const RIS: &str = "TY  - JOUR\n";
+
     #[test]
     fn words_are_named_and_what_the_format_has_there_is_not() {
-        let skipped = |lines, line, excerpt: &str| Some(Skipped { lines, line, excerpt: excerpt.to_owned() });
-        assert_eq!(found("1.\n\n2.\n____\n", Format::Ris), None);
-        assert_eq!(found("\r\n A title ä\nby Roe\n", Format::Ris), skipped(2, 2, "A title ä"));
-        assert_eq!(found("FN Clarivate\nVR 1.0\nEF", Format::WebOfScience), None);
-        assert_eq!(
-            found("<records>\n<a b='c'/>\nwords</records>", Format::EndNoteXml),
-            skipped(1, 3, "words")
-        );
-        assert_eq!(found("[\n,]", Format::CslJson), None);
+        assert_eq!(found(b"1.\n\n<2>\n____\n", RIS), None);
+        assert_eq!(found("\r\n A title ä\nby Roe\n".as_bytes(), RIS), skipped(2, 2, "A title ä"));
+        assert_eq!(found(b"FN Clarivate\nVR 1.0\nEF", "PT J\n"), None);
+        assert_eq!(found(b"EFFECTS", "PT J\n"), skipped(1, 1, "EFFECTS"));
+        assert_eq!(found(b"Record #1 of 2\nProvider: John Wiley\n", RIS), None);
+        assert_eq!(found(b"[\n,]", "[{\"title\": 1, \"type\": 2}"), None);
+    }
+
+    #[test]
+    fn a_number_is_that_of_a_record_only_where_records_are_numbered_on_lines_of_their_own() {
+        assert_eq!(found(b"12", "Title,Year\n"), skipped(1, 1, "12"));
+        assert_eq!(found(b", 5]", "[{\"title\": 1, \"type\": 2}"), skipped(1, 1, ", 5]"));
+        assert_eq!(found(b"10.5555/12", RIS), skipped(1, 1, "10.5555/12"));
+    }
+
+    #[test]
+    fn words_count_wherever_they_stand_in_a_line_and_in_any_encoding() {
+        let far = [vec![b'-'; KEPT + 1], b"words".to_vec()].concat();
+        assert_eq!(found(&far, RIS).map(|skipped| skipped.lines), Some(1));
+        let blank = [vec![b' '; KEPT + 1], b"words".to_vec()].concat();
+        assert_eq!(found(&blank, RIS), skipped(1, 1, "words"));
+        assert_eq!(found(b"\xC2\xE5\xF1\xED\xE0 \xE8 \xEB\xE5\xF2\xEE", RIS), skipped(1, 1, "Весна и лето"));
     }
 }

@@ -32,6 +32,15 @@ impl Outcome {
             Self::Quarantined(quarantine) => quarantine.number,
         }
     }
+
+    /// Where its bytes are in the original file, a byte-order mark counted.
+    #[must_use]
+    pub fn bytes(&self) -> &Range<u64> {
+        match self {
+            Self::Read(record) => &record.bytes,
+            Self::Quarantined(quarantine) => &quarantine.bytes,
+        }
+    }
 }
 
 /// A record that was read, and where it was.

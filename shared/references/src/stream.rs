@@ -12,7 +12,7 @@ use crate::{
     detect::Detected,
     encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
     gaps::{Gaps, Skipped},
-    read,
+    read::{self, Taken},
     reader::Plan,
     split::{Split, Step, splitter},
 };
@@ -93,8 +93,9 @@ struct Known {
 }
 
 impl Known {
-    fn of(text: String, format: Format) -> Option<Self> {
-        Some(Self { context: read::Context::of(&text, format)?, text })
+    fn of(text: String, format: Format) -> Option<(Self, Taken)> {
+        let (context, taken) = read::Context::of(&text, format)?;
+        Some((Self { text, context }, taken))
     }
 }
 
@@ -135,7 +136,7 @@ impl Stream {
         stream.position = checkpoint.place;
         stream.splitter.carry(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
         let header = checkpoint.header.clone();
-        stream.known = header.and_then(|text| Known::of(text, checkpoint.format));
+        stream.known = header.and_then(|text| Known::of(text, checkpoint.format)).map(|(known, _)| known);
         stream.untitled = checkpoint.untitled;
         stream.obscure = checkpoint.obscure;
         stream.gaps = checkpoint.gaps.clone();
@@ -217,17 +218,21 @@ impl Stream {
             let (known, consumed) = match self.splitter.step(tail, end) {
                 Step::More => break,
                 Step::Skip { consumed } => {
-                    self.gaps.add(&tail[..consumed], self.position, self.detected.format);
+                    self.gaps.add(&tail[..consumed], self.position, &self.detected);
                     (0, consumed)
                 }
+                Step::Pass { consumed } => (0, consumed),
                 Step::Header { row, consumed } => {
                     // Records found before this belong to the header before this.
                     self.read_found(&buffer, &mut found, out);
-                    self.gaps.add(&tail[..row.start], self.position, self.detected.format);
-                    self.gaps.end(self.detected.format);
-                    let behind = self.behind(self.position, &tail[..row.end]);
-                    self.gaps.add(&tail[row.end..consumed], behind, self.detected.format);
-                    self.learn(&tail[row]);
+                    self.gaps.add(&tail[..row.start], self.position, &self.detected);
+                    self.gaps.end(&self.detected);
+                    let start = self.behind(self.position, &tail[..row.start]);
+                    let text = &tail[row.clone()];
+                    if !self.learn(text) {
+                        self.gaps.add(text, start, &self.detected);
+                    }
+                    self.gaps.add(&tail[row.end..consumed], self.behind(start, text), &self.detected);
                     (0, consumed)
                 }
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
@@ -237,7 +242,7 @@ impl Stream {
                     let behind = self.front + consumed;
                     let found_here = self.found(&buffer, self.front, record.clone(), fault);
                     found.extend(found_here.map(|found| Found { ahead: behind..behind + ahead, ..found }));
-                    self.gaps.add(&tail[record.end..consumed], self.position, self.detected.format);
+                    self.gaps.add(&tail[record.end..consumed], self.position, &self.detected);
                     (record.end, consumed)
                 }
                 refused => return Err(self.refusal(tail, &refused)),
@@ -250,18 +255,25 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes in what the file says of the records to come.
-    fn learn(&mut self, text: &[u8]) {
+    /// Takes in what the file says of the records to come; whether all of it was understood.
+    fn learn(&mut self, text: &[u8]) -> bool {
         self.detected.legacy.learn(text);
-        let Ok((text, _)) = decode(text, self.detected.legacy.decoder()) else { return };
+        let Ok((text, _)) = decode(text, self.detected.legacy.decoder()) else { return false };
         match &mut self.known {
             Some(known @ Known { context: read::Context::Abbreviations(_), .. }) => {
-                if known.context.add(&text) {
+                let taken = known.context.add(&text);
+                if taken != Taken::Nothing {
                     known.text.push('\n');
                     known.text.push_str(&text);
                 }
+                taken == Taken::All
             }
-            known => *known = Known::of(text.into_owned(), self.detected.format),
+            known => {
+                let new = Known::of(text.into_owned(), self.detected.format);
+                let understood = new.as_ref().is_some_and(|(_, taken)| *taken == Taken::All);
+                *known = new.map(|(known, _)| known);
+                understood
+            }
         }
     }
 
@@ -274,8 +286,8 @@ impl Stream {
         fault: Option<&'static str>,
     ) -> Option<Found> {
         let before = &buffer[front..front + record.start];
-        self.gaps.add(before, self.position, self.detected.format);
-        self.gaps.end(self.detected.format);
+        self.gaps.add(before, self.position, &self.detected);
+        self.gaps.end(&self.detected);
         let start = self.behind(self.position, before);
         let text = front + record.start..front + record.end;
         self.position = self.behind(start, &buffer[text.clone()]);
@@ -361,8 +373,8 @@ impl Stream {
     /// The text that belongs to no record.
     pub(crate) fn skipped(&self) -> Option<Skipped> {
         let mut gaps = self.gaps.clone();
-        gaps.add(&self.buffer[self.front..], self.position, self.detected.format);
-        gaps.end(self.detected.format);
+        gaps.add(&self.buffer[self.front..], self.position, &self.detected);
+        gaps.end(&self.detected);
         gaps.found()
     }
 

@@ -1,6 +1,6 @@
 //! What has to hold for any file; the targets differ in how they make one.
 
-use references::{Error, Limits, Outcome, Reader};
+use references::{Error, Limits, Reader};
 
 /// Reads the bytes whole and cut in two, at a place that they choose themselves, and checks it.
 ///
@@ -26,10 +26,7 @@ pub fn check(file: &[u8]) {
     assert_eq!(report.records, outcomes.len() as u64);
     let mut last = 0;
     for outcome in outcomes {
-        let range = match outcome {
-            Outcome::Read(record) => record.bytes,
-            Outcome::Quarantined(quarantine) => quarantine.bytes,
-        };
+        let range = outcome.bytes();
         assert!(last <= range.start && range.start < range.end && range.end <= file.len() as u64);
         last = range.end;
     }

@@ -71,6 +71,10 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
 /// The format, and how sure it is.
 fn format(text: &str) -> Result<(Format, Certainty), Error> {
     let start = text.trim_start();
+    // Cells of several lines may look like records of any other format.
+    if let Some(delimiter) = header::begins(text) {
+        return Ok((Format::Csv { delimiter }, Certainty::Certain));
+    }
     if let Some(format) = text::by_numbers(start) {
         return Ok((format, Certainty::Certain));
     }
@@ -176,6 +180,7 @@ mod tests {
             ("RT Journal Article\nT1 a\n", Format::RefWorks),
             ("UI  - 1\nTI  - a\n", Format::Nbib),
             ("% export\n@article{smith2020,\n title = {A}}", Format::BibTex),
+            ("Title,Year,DOI\n\"a\nTY  - JOUR\n\",1999,\n", Format::Csv { delimiter: Delimiter::Comma }),
             ("Title;Year\na;1999\n", Format::Csv { delimiter: Delimiter::Semicolon }),
         ] {
             assert_eq!(format_of(text), format, "{text}");

@@ -15,8 +15,9 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
             after(instruction, "?>")
         } else if is_doctype(rest) {
             doctype = true;
-            external &= external_length(rest.as_bytes()).is_some();
-            after_doctype(rest)
+            let length = external_length(rest.as_bytes());
+            external &= length.is_some();
+            length.map_or_else(|| after_subset(rest), |length| rest.get(length..))
         } else {
             break;
         };
@@ -50,13 +51,9 @@ pub(crate) fn is_doctype(markup: &str) -> bool {
     markup.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!DOCTYPE"))
 }
 
-/// What follows the declaration and its internal subset in brackets.
-fn after_doctype(rest: &str) -> Option<&str> {
-    match rest.find(['[', '>']) {
-        Some(at) if rest[at..].starts_with('[') => after(&rest[at..], "]").and_then(|rest| after(rest, ">")),
-        Some(at) => Some(&rest[at + 1..]),
-        None => None,
-    }
+/// What follows a declaration that has an internal subset in brackets.
+fn after_subset(rest: &str) -> Option<&str> {
+    after(after(rest, "]")?, ">")
 }
 
 fn after<'a>(text: &'a str, end: &str) -> Option<&'a str> {

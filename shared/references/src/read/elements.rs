@@ -11,7 +11,7 @@ use super::{
     entities,
     field::{Index, Named},
 };
-use crate::split::markup::{Markup, markup};
+use crate::split::markup::{CDATA_END, Markup, markup};
 
 /// How deeply elements may be nested inside a record. Real ones have a dozen levels, and two dozen with formulas in them.
 const MOST_DEPTH: usize = 64;
@@ -105,7 +105,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
     fn section(&mut self, rest: &'a str, opening: usize, close: &'static [u8]) -> usize {
         let inner = &rest[opening..];
         let stop = memchr::memmem::find(inner.as_bytes(), close).unwrap_or(inner.len());
-        if close == b"]]>" {
+        if close == CDATA_END {
             self.append(Cow::Borrowed(&inner[..stop]));
         }
         (opening + stop + close.len()).min(rest.len())

@@ -159,20 +159,30 @@ pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> boo
 
 /// The delimiter under which a header among the first rows names the most columns.
 pub(crate) fn find(text: &str) -> Option<Table> {
-    let headed = Delimiter::ALL.into_iter().filter_map(|delimiter| {
-        let header = Header::of_row(header_row(text, delimiter)?, delimiter)?;
-        Some((header.recognised(), delimiter))
-    });
-    // The first of equals: a table of one column counts as CSV.
-    if let Some((columns, delimiter)) = headed.reduce(|best, next| if next.0 > best.0 { next } else { best })
-    {
-        return Some(Table::Headed(delimiter, columns));
+    let headed = |delimiter| Header::of_row(header_row(text, delimiter)?, delimiter);
+    if let Some(header) = widest(headed) {
+        return Some(Table::Headed(header.delimiter, header.recognised()));
     }
     let first = lines::all(text).find(|line| !line.trim().is_empty())?;
-    let headers = Delimiter::ALL.into_iter().filter_map(|delimiter| Header::of_row(first, delimiter));
-    let best =
-        headers.reduce(|best, next| if next.recognised() > best.recognised() { next } else { best })?;
+    let best = widest(|delimiter| Header::of_row(first, delimiter))?;
     Some(Table::Untitled(best.columns.into_iter().map(|column| column.name).collect()))
+}
+
+/// The header with the most known columns; of equals the first, so that a table of one column counts as CSV.
+fn widest(header: impl Fn(Delimiter) -> Option<Header>) -> Option<Header> {
+    let headers = Delimiter::ALL.into_iter().filter_map(header);
+    headers.reduce(|best, next| if next.recognised() > best.recognised() { next } else { best })
+}
+
+/// How many known columns make a header of the first line, whatever stands in the lines below: cells may hold anything.
+const SURE_COLUMNS: usize = 3;
+
+/// The delimiter of a table, if its first line shows that it is one.
+pub(crate) fn begins(text: &str) -> Option<Delimiter> {
+    let first =
+        lines::all(text).find(|line| !line.trim().is_empty() && !csv::is_separator_line(line.as_bytes()))?;
+    let header = widest(|delimiter| Header::of_row(first, delimiter))?;
+    (header.has_titles() && header.recognised() >= SURE_COLUMNS).then_some(header.delimiter)
 }
 
 /// How many rows that begin with the name of a field make a table with a row for each of them.
@@ -198,7 +208,7 @@ fn header_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     let mut rest = text;
     loop {
         match splitter.step(rest.as_bytes(), true) {
-            Step::Skip { consumed } => rest = rest.get(consumed..)?,
+            Step::Skip { consumed } | Step::Pass { consumed } => rest = rest.get(consumed..)?,
             Step::Header { row, .. } => return rest.get(row),
             _ => return None,
         }
@@ -228,6 +238,13 @@ mod tests {
         assert_eq!(delimiter("\"Article, Title\",x\tTitle\tDOI"), Some(Delimiter::Tab));
         assert_eq!(delimiter("Title\n123\n"), Some(Delimiter::Comma));
         assert_eq!(find("name,size\na,1\n"), None);
+    }
+
+    #[test]
+    fn three_columns_in_the_first_line_are_a_table() {
+        assert_eq!(begins("\nsep=;\nTitle;Year;DOI\n"), Some(Delimiter::Semicolon));
+        assert_eq!(begins("Title,Year\nTitle,Year,DOI"), None);
+        assert_eq!(begins("Year,DOI,Authors\n"), None);
     }
 
     #[test]

@@ -40,11 +40,12 @@ pub(super) fn doi(value: &str) -> Option<String> {
 /// The DOI at the front: up to markup, or to a blank, unless it goes on behind that. Programs that wrap lines break DOIs.
 fn whole(text: &str) -> Option<Cow<'_, str>> {
     let text = &text[..tag_start(text)];
-    let word = |text: &str| text.find(|c: char| c.is_whitespace() || c.is_control()).unwrap_or(text.len());
+    let is_blank = |c: char| c.is_whitespace() || c.is_control();
+    let word = |text: &str| text.find(is_blank).unwrap_or(text.len());
     let mut end = word(text);
     let mut doi = Cow::Borrowed(&text[..end]);
     loop {
-        let rest = text[end..].trim_start();
+        let rest = text[end..].trim_start_matches(is_blank);
         if doi.len() > MOST_DOI {
             return None;
         }
@@ -172,6 +173,7 @@ mod tests {
             ("10.5555/a</a>", "10.5555/a"),
             ("10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2", "10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2"),
             ("10.5555/a}", "10.5555/a"),
+            ("10.5555/a[\u{1c}b]", "10.5555/a[b]"),
         ] {
             assert_eq!(doi(given).as_deref(), Some(whole), "{given}");
         }

@@ -11,25 +11,30 @@ use super::{
 use crate::split::lines;
 
 /// The label at the beginning of a line, and where its value begins.
-pub(super) type Label = fn(&str) -> Option<(&str, usize)>;
+pub(super) type Label<'a, Name> = fn(&'a str) -> Option<(Name, usize)>;
 
 /// The labels of a record and their values, each of which goes on to the next line with a label.
-pub(super) fn values(text: &str, label: Label) -> Vec<(&str, &str)> {
+pub(super) fn values<'a, Name: Copy>(
+    text: &'a str,
+    label: Label<'a, Name>,
+) -> impl Iterator<Item = (Name, &'a str)> {
     let text = text.trim_start_matches('\u{feff}');
-    let mut found: Vec<(&str, usize, usize)> = Vec::new();
-    for line in lines::spans(text) {
-        if let Some((name, value)) = label(&text[line.clone()]) {
-            if let Some(last) = found.last_mut() {
-                last.2 = line.start;
+    let mut lines = lines::spans(text);
+    let mut open: Option<(Name, usize)> = None;
+    std::iter::from_fn(move || {
+        for line in lines.by_ref() {
+            if let Some((name, value)) = label(&text[line.clone()])
+                && let Some((name, start)) = open.replace((name, line.start + value))
+            {
+                return Some((name, text[start..line.start].trim()));
             }
-            found.push((name, line.start + value, text.len()));
         }
-    }
-    found.into_iter().map(|(name, start, end)| (name, text[start..end].trim())).collect()
+        open.take().map(|(name, start)| (name, text[start..].trim()))
+    })
 }
 
 /// A record that is nothing but such values.
-pub(super) fn read<'a>(text: &'a str, label: Label, index: &Index) -> Draft<'a> {
+pub(super) fn read<'a>(text: &'a str, label: Label<'a, &'a str>, index: &Index) -> Draft<'a> {
     let mut draft = Draft::default();
     for (name, value) in values(text, label) {
         take(&mut draft, index, name, value);

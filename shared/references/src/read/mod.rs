@@ -58,23 +58,35 @@ pub(crate) enum Context {
     Abbreviations(Abbreviations),
 }
 
+/// How much of a text was taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Nothing,
+    /// All that was understood.
+    Part,
+    All,
+}
+
 impl Context {
     /// What the text says that a splitter found; none when it says nothing.
-    pub(crate) fn of(text: &str, format: Format) -> Option<Self> {
+    pub(crate) fn of(text: &str, format: Format) -> Option<(Self, Taken)> {
         match format {
-            Format::Csv { delimiter } => Header::of_row(text, delimiter).map(Self::Table),
+            Format::Csv { delimiter } => {
+                Header::of_row(text, delimiter).map(|header| (Self::Table(header), Taken::All))
+            }
             Format::BibTex => {
                 let mut known = Abbreviations::default();
-                known.add(text).then_some(Self::Abbreviations(known))
+                let taken = known.add(text);
+                (taken != Taken::Nothing).then_some((Self::Abbreviations(known), taken))
             }
             _ => None,
         }
     }
 
-    /// Takes more definitions in; whether they are kept.
-    pub(crate) fn add(&mut self, text: &str) -> bool {
+    /// Takes more definitions in.
+    pub(crate) fn add(&mut self, text: &str) -> Taken {
         match self {
-            Self::Table(_) => false,
+            Self::Table(_) => Taken::Nothing,
             Self::Abbreviations(known) => known.add(text),
         }
     }

@@ -6,10 +6,10 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    identifiers, names,
+    identifiers, labels, names,
     ris::on_one_line,
 };
-use crate::split::{lines, nbib::tag};
+use crate::split::nbib::tag;
 
 /// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -36,24 +36,14 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    let text = text.trim_start_matches('\u{feff}');
     let mut draft = Draft::default();
-    let mut open: Option<(&str, usize)> = None;
-    for line in lines::spans(text) {
-        if let Some((name, value)) = tag(&text[line.clone()])
-            && let Some((name, start)) = open.replace((name, line.start + value))
-        {
-            take(&mut draft, name, &text[start..line.start]);
-        }
-    }
-    if let Some((name, start)) = open {
-        take(&mut draft, name, &text[start..]);
+    for (name, value) in labels::values(text, tag) {
+        take(&mut draft, name, value);
     }
     draft
 }
 
 fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
-    let value = value.trim();
     let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {

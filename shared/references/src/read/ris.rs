@@ -8,7 +8,7 @@ use super::{
     field::{Field, Index, Rule},
     labels,
 };
-use crate::split::{lines, ris::tag};
+use crate::split::ris::tag;
 
 /// The tags and their fields. `VO` is how some exports write `VL`.
 pub(super) const RULES: &[Rule] = &[
@@ -76,17 +76,8 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
-    // The tag whose value is being read, and where the value begins. It ends at the next line with a tag.
-    let mut open: Option<([u8; 2], usize)> = None;
-    for line in lines::spans(text) {
-        if let Some((name, value)) = tag(&text.as_bytes()[line.clone()])
-            && let Some((name, start)) = open.replace((name, line.start + value))
-        {
-            take(&mut draft, name, &text[start..line.start]);
-        }
-    }
-    if let Some((name, start)) = open {
-        take(&mut draft, name, &text[start..]);
+    for (name, value) in labels::values(text, |line| tag(line.as_bytes())) {
+        take(&mut draft, name, value);
     }
     draft
 }
@@ -94,7 +85,6 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 /// Under tags that are written once before many lines, each line is a value. Elsewhere a line without a tag continues
 /// the value before it.
 fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
-    let value = value.trim();
     let name = str::from_utf8(&name).unwrap_or_default();
     let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {

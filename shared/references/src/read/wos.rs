@@ -6,10 +6,10 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    names,
+    labels, names,
     ris::on_one_line,
 };
-use crate::split::{lines, wos::tag};
+use crate::split::wos::tag;
 
 /// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -39,26 +39,16 @@ const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    let text = text.trim_start_matches('\u{feff}');
+    // A tag is two ASCII letters.
+    let label = |line| tag(str::as_bytes(line)).map(|(_, value)| (&line[..2], value));
     let mut draft = Draft::default();
-    let mut open: Option<(&str, usize)> = None;
-    for line in lines::spans(text) {
-        if let Some((_, value)) = tag(&text.as_bytes()[line.clone()]) {
-            // A tag is two ASCII letters.
-            let name = &text[line.start..line.start + 2];
-            if let Some((name, start)) = open.replace((name, line.start + value)) {
-                take(&mut draft, name, &text[start..line.start]);
-            }
-        }
-    }
-    if let Some((name, start)) = open {
-        take(&mut draft, name, &text[start..]);
+    for (name, value) in labels::values(text, label) {
+        take(&mut draft, name, value);
     }
     draft
 }
 
 fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
-    let value = value.trim();
     let lines = || value.split(['\n', '\r']);
     let Some(named) = INDEX.find(name) else {
         if ONE_PER_LINE.contains(&name) {

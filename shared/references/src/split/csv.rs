@@ -73,13 +73,18 @@ impl Csv {
         let row = &tail[..stop];
         let empty = |&byte: &u8| byte.is_ascii_whitespace() || byte == b'"' || byte == self.delimiter.byte();
         if row.iter().all(empty) {
-            return Step::Skip { consumed: next };
+            return Step::Pass { consumed: next };
         }
         match &self.header {
             Expected::Header { is_first } => {
                 if !header::is_header(unmarked(row), self.delimiter, *is_first) {
-                    self.header = Expected::Header { is_first: *is_first && is_separator_line(row) };
-                    return Step::Skip { consumed: next };
+                    let is_separator = *is_first && is_separator_line(unmarked(row));
+                    self.header = Expected::Header { is_first: is_separator };
+                    return if is_separator {
+                        Step::Pass { consumed: next }
+                    } else {
+                        Step::Skip { consumed: next }
+                    };
                 }
                 self.know(row.to_vec());
                 return Step::Header { row: 0..stop, consumed: next };

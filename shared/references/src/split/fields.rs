@@ -50,7 +50,7 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         loop {
             match splitter.step(rest.as_bytes(), true) {
-                Step::Skip { consumed } => rest = rest.get(consumed..)?,
+                Step::Pass { consumed } => rest = rest.get(consumed..)?,
                 Step::Found { record, consumed, .. } => {
                     let row = rest.get(record)?;
                     rest = rest.get(consumed..)?;
@@ -86,13 +86,13 @@ impl Split for Fields {
                     self.open = Some(Open { start, name, last: start + record.end, fault });
                     self.at += consumed;
                 }
-                (Step::Skip { consumed }, Some(open)) => {
+                (Step::Pass { consumed }, Some(open)) => {
                     self.at += consumed;
                     return self.found(open);
                 }
-                (Step::Skip { consumed }, None) => {
+                (Step::Pass { consumed }, None) => {
                     self.at += consumed;
-                    return Step::Skip { consumed: std::mem::take(&mut self.at) };
+                    return Step::Pass { consumed: std::mem::take(&mut self.at) };
                 }
                 (Step::More, Some(open)) if end => return self.found(open),
                 (Step::TooLarge { start }, _) => return Step::TooLarge { start: self.at + start },

@@ -6,6 +6,8 @@ pub(super) struct Layout {
     /// The elements that may be around the records.
     pub(super) parents: &'static [&'static [u8]],
     pub(super) records: &'static [&'static [u8]],
+    /// Elements outside of records that say something of the search and nothing of its results.
+    pub(super) about: &'static [&'static [u8]],
     /// The reason given for a record without its end tag.
     pub(super) unclosed: &'static str,
     /// Whether the document may name an external document type, which is stepped over and never fetched.
@@ -17,6 +19,7 @@ pub(super) struct Layout {
 pub(super) const ENDNOTE: Layout = Layout {
     parents: &[b"records"],
     records: &[b"record"],
+    about: &[],
     unclosed: "it is not closed by </record>",
     doctype: false,
     alone: false,
@@ -25,6 +28,7 @@ pub(super) const ENDNOTE: Layout = Layout {
 pub(super) const PUBMED: Layout = Layout {
     parents: &[b"PubmedArticleSet", b"PubmedBookArticleSet"],
     records: &[b"PubmedArticle", b"PubmedBookArticle"],
+    about: &[],
     unclosed: "its element is not closed",
     doctype: true,
     alone: true,
@@ -33,6 +37,7 @@ pub(super) const PUBMED: Layout = Layout {
 pub(super) const EUROPE_PMC: Layout = Layout {
     parents: &[b"resultList"],
     records: &[b"result"],
+    about: &[b"version", b"hitCount", b"nextCursorMark", b"nextPageUrl", b"request"],
     unclosed: "it is not closed by </result>",
     doctype: false,
     alone: false,
@@ -41,6 +46,7 @@ pub(super) const EUROPE_PMC: Layout = Layout {
 pub(super) const JATS: Layout = Layout {
     parents: &[b"pmc-articleset", b"articles"],
     records: &[b"article"],
+    about: &[],
     unclosed: "it is not closed by </article>",
     doctype: true,
     alone: true,

@@ -3,6 +3,9 @@
 /// Longest tag. Anything longer is not markup, and would be looked at again with every chunk.
 const MOST_TAG: usize = 64 * 1024;
 
+/// What ends a CDATA section.
+pub(crate) const CDATA_END: &[u8] = b"]]>";
+
 /// What was recognised at a `<`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Markup<'a> {
@@ -26,7 +29,7 @@ pub(crate) enum Markup<'a> {
 
 /// What begins at the front of the tail, which is a `<`.
 pub(crate) fn markup(tail: &[u8]) -> Markup<'_> {
-    const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>")];
+    const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", CDATA_END), (b"<?", b"?>")];
     const DOCTYPE: &[u8] = b"<!DOCTYPE";
     for (open, close) in SECTIONS {
         if tail.starts_with(open) {

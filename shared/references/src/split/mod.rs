@@ -31,8 +31,10 @@ use crate::Format;
 pub(crate) enum Step {
     /// Nothing, until more bytes arrive.
     More,
-    /// The first `consumed` bytes belong to no record.
+    /// The first `consumed` bytes belong to no record, and are named as skipped if they have words in them.
     Skip { consumed: usize },
+    /// The first `consumed` bytes are what the format has between records: markup, blank rows.
+    Pass { consumed: usize },
     /// What is no record and says something of those behind it: the header row of a table, definitions.
     Header { row: Range<usize>, consumed: usize },
     /// A record; with a `fault`, it cannot be read because of that. The next `ahead` bytes matter to reading it.
@@ -94,7 +96,9 @@ pub(crate) fn cut(splitter: &mut dyn Split, text: &str) -> Vec<String> {
     loop {
         match splitter.step(tail, true) {
             Step::More => return records,
-            Step::Skip { consumed } | Step::Header { consumed, .. } => tail = &tail[consumed..],
+            Step::Skip { consumed } | Step::Pass { consumed } | Step::Header { consumed, .. } => {
+                tail = &tail[consumed..];
+            }
             Step::Found { record, consumed, fault, .. } => {
                 let text = String::from_utf8_lossy(&tail[record]).into_owned();
                 records.push(fault.map_or(text, |fault| format!("!{fault}")));

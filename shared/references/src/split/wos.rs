@@ -29,6 +29,11 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(line.strip_prefix(b"PT ").map(<[u8]>::trim_ascii), Some([kind]) if kind.is_ascii_uppercase())
 }
 
+/// Whether a line stands before or after the records.
+pub(crate) fn is_around(line: &[u8]) -> bool {
+    line == b"EF" || line.starts_with(b"FN ") || line.starts_with(b"VR ")
+}
+
 fn kind(line: &[u8]) -> Kind {
     if is_type_line(line) {
         return Kind::Type;

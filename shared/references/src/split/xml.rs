@@ -14,7 +14,7 @@ use super::{
     doctype::{Doctype, doctype},
     layout::{ENDNOTE, EUROPE_PMC, JATS, Layout, PUBMED},
     lines::trimmed_end,
-    markup::{Markup, markup},
+    markup::{CDATA_END, Markup, markup},
 };
 
 /// Elements around the records. EndNote has two: `xml` and `records`; PubMed has one.
@@ -78,12 +78,22 @@ impl Xml {
         match self.record {
             Some((start, _)) if tail.len() - start > self.limit => Step::TooLarge { start },
             _ if end && open => Step::Malformed { at: tail.len(), what: CUT_SHORT },
-            None if self.at > 0 => {
-                let consumed = std::mem::take(&mut self.at);
-                Step::Skip { consumed }
-            }
+            None if self.at > 0 => self.text(),
             _ => Step::More,
         }
+    }
+
+    /// The text up to here belongs to no record. What a service says of the search itself is part of its format.
+    fn text(&mut self) -> Step {
+        let consumed = std::mem::take(&mut self.at);
+        let named = |name: &Vec<u8>| self.layout.about.contains(&name.as_slice());
+        if self.around.iter().any(named) { Step::Pass { consumed } } else { Step::Skip { consumed } }
+    }
+
+    /// The markup outside of records that is at the front.
+    fn pass(&mut self, length: usize) -> Option<Step> {
+        self.at = 0;
+        Some(Step::Pass { consumed: length })
     }
 
     fn start_tag(&mut self, tail: &[u8], name: &[u8], length: usize, empty: bool) -> Option<Step> {
@@ -94,20 +104,18 @@ impl Xml {
                 let end = trimmed_end(tail, &(start..at)).unwrap_or(at);
                 return Some(self.found(start..end, at, Some(self.layout.unclosed)));
             }
-            if at > 0 {
-                // What is before a record is done with first, so that the open elements are those around the front.
-                self.at = 0;
-                return Some(Step::Skip { consumed: at });
-            }
             if empty {
                 return Some(self.found(at..at + length, at + length, None));
             }
             self.record = Some((at, record));
-        } else if self.record.is_none() && !empty {
-            if self.around.len() == MOST_DEPTH {
+        } else if self.record.is_none() {
+            if !empty && self.around.len() == MOST_DEPTH {
                 return Some(Step::Malformed { at, what: "elements are nested too deeply" });
             }
-            self.around.push(name.to_vec());
+            if !empty {
+                self.around.push(name.to_vec());
+            }
+            return self.pass(length);
         }
         None
     }
@@ -128,10 +136,7 @@ impl Xml {
             return Some(Step::Doctype);
         }
         match doctype(&tail[self.at..]) {
-            Doctype::External(length) => {
-                self.at += length;
-                None
-            }
+            Doctype::External(length) => self.pass(length),
             Doctype::Incomplete if !end => Some(self.rest(tail, end)),
             Doctype::Incomplete | Doctype::Refused => Some(Step::Doctype),
         }
@@ -149,25 +154,38 @@ impl Xml {
             }
         } else if self.around.pop().is_none_or(|open| open != name) {
             return Some(Step::Malformed { at, what: "an end tag matches no open element" });
+        } else {
+            return self.pass(length);
         }
         self.at += length;
         None
     }
 
-    /// Steps over the section that `until` ends; false when its end has not arrived yet.
-    fn skip_section(&mut self, tail: &[u8], until: &'static [u8]) -> bool {
-        match memmem::find(&tail[self.at..], until) {
-            Some(found) => {
-                self.at += found + until.len();
-                self.until = None;
-                true
-            }
-            None => {
-                // Half of the end may have arrived.
-                self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
-                false
-            }
+    /// Steps over the section that `until` ends.
+    fn section(&mut self, tail: &[u8], until: &'static [u8], end: bool) -> Option<Step> {
+        let Some(found) = memmem::find(&tail[self.at..], until) else {
+            // Half of the end may have arrived.
+            self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
+            return Some(match self.record {
+                None if self.at > 0 && !end => self.inner(until),
+                _ => self.rest(tail, end),
+            });
+        };
+        self.at += found;
+        if self.record.is_none() && found > 0 {
+            return Some(self.inner(until));
         }
+        self.until = None;
+        if self.record.is_none() {
+            return self.pass(until.len());
+        }
+        self.at += until.len();
+        None
+    }
+
+    /// The content of a section outside of records, up to here: the text of a CDATA section is like any other.
+    fn inner(&mut self, until: &'static [u8]) -> Step {
+        if until == CDATA_END { self.text() } else { Step::Pass { consumed: std::mem::take(&mut self.at) } }
     }
 }
 
@@ -184,10 +202,10 @@ impl Split for Xml {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             if let Some(until) = self.until {
-                if !self.skip_section(tail, until) {
-                    return self.rest(tail, end);
+                match self.section(tail, until, end) {
+                    Some(step) => return step,
+                    None => continue,
                 }
-                continue;
             }
             let Some(found) = memchr(b'<', &tail[self.at..]) else {
                 self.at = tail.len();
@@ -195,6 +213,8 @@ impl Split for Xml {
             };
             self.at += found;
             let step = match markup(&tail[self.at..]) {
+                // What is before markup is done with first, so that the open elements are those around the front.
+                found if self.record.is_none() && self.at > 0 && found != Markup::Text => Some(self.text()),
                 Markup::Incomplete if end => {
                     self.at = tail.len();
                     Some(self.rest(tail, end))
@@ -206,8 +226,11 @@ impl Split for Xml {
                     None
                 }
                 Markup::Section(opening, until) => {
-                    self.at += opening;
                     self.until = Some(until);
+                    if self.record.is_none() {
+                        return Step::Pass { consumed: opening };
+                    }
+                    self.at += opening;
                     None
                 }
                 Markup::Start { name, length, empty } => self.start_tag(tail, name, length, empty),

@@ -7,10 +7,7 @@ use crate::{bundled::bundled, pieces::BUNDLED, read};
 /// The records of a file that `wanted` chooses, as a file of their own.
 fn cut(file: &[u8], chunk: usize, wanted: impl Fn(&Outcome) -> bool) -> Vec<u8> {
     let (outcomes, _) = read(file).unwrap();
-    let places = outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| match outcome {
-        Outcome::Read(record) => record.bytes.clone(),
-        Outcome::Quarantined(quarantine) => quarantine.bytes.clone(),
-    });
+    let places = outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| outcome.bytes().clone());
     let mut cutting = Cutting::new(Limits::default(), places);
     let mut out = Vec::new();
     for chunk in file.chunks(chunk) {

@@ -3,8 +3,10 @@
 // The helpers are tests too: a failed unwrap is a failed test with a line number, and a skipped one says so.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod accounted;
 mod bundled;
 mod cutting;
+mod differential;
 mod files;
 mod formats;
 mod hostile;
@@ -47,13 +49,15 @@ fn reference(outcome: Outcome) -> Reference {
     }
 }
 
+/// Where an outcome is in its file.
+fn place(outcome: &Outcome) -> std::ops::Range<usize> {
+    let bytes = outcome.bytes();
+    usize::try_from(bytes.start).unwrap()..usize::try_from(bytes.end).unwrap()
+}
+
 /// The original bytes of an outcome.
 fn original<'a>(file: &'a [u8], outcome: &Outcome) -> &'a [u8] {
-    let range = match outcome {
-        Outcome::Read(record) => &record.bytes,
-        Outcome::Quarantined(quarantine) => &quarantine.bytes,
-    };
-    &file[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()]
+    &file[place(outcome)]
 }
 
 fn line(outcome: &Outcome) -> u64 {

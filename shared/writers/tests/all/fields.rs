@@ -52,7 +52,7 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
         }
     }
     // Our reader takes the only full stop of a cell with one name for that behind a list.
-    if let ([one], Format::Csv | Format::Asreview) = (reference.authors.as_mut_slice(), format)
+    if let ([one], Format::Csv | Format::Xlsx | Format::Asreview) = (reference.authors.as_mut_slice(), format)
         && one.matches('.').count() == 1
         && one.ends_with('.')
     {
@@ -89,9 +89,10 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
 }
 
 /// The formats that are read again, and as what.
-pub(crate) const READ: [(Format, &str); 7] = [
+pub(crate) const READ: [(Format, &str); 8] = [
     (Format::Ris, "RIS"),
     (Format::Csv, "CSV"),
+    (Format::Xlsx, "CSV"),
     (Format::Rayyan, "CSV"),
     (Format::Asreview, "CSV"),
     (Format::Bibtex, "BibTeX"),
@@ -131,6 +132,8 @@ fn what_other_programs_have_a_field_for_is_there() {
         (Format::Csv, "database", "Embase"),
         (Format::Csv, "platform", "Ovid"),
         (Format::Csv, "searched_on", "2026-05-17"),
+        (Format::Xlsx, "issn", "1234-5678"),
+        (Format::Xlsx, "searched_on", "2026-05-17"),
         (Format::Asreview, "database", "Embase"),
         (Format::Rayyan, "notes", "Database: Embase; Platform: Ovid; Searched: 2026-05-17"),
         (Format::Bibtex, "issn", "1234-5678"),

@@ -101,7 +101,8 @@ fn an_abstract_of_40_000_characters_is_whole_in_every_text() {
     let long = "wörd ".repeat(8_000);
     let reference =
         Reference { title: "T".into(), r#abstract: Some(long.trim().to_owned()), ..Reference::default() };
-    for (format, _) in READ {
+    // Cells of workbooks hold less; see `workbooks`.
+    for (format, _) in READ.into_iter().filter(|(format, _)| *format != Format::Xlsx) {
         let (found, _) = read(&written(format, std::slice::from_ref(&reference)));
         assert_eq!(found[0].r#abstract, reference.r#abstract, "{format}");
     }

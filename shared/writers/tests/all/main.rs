@@ -9,6 +9,7 @@ mod properties;
 mod tables;
 mod workbooks;
 
+use archives::Workbook;
 use references::{Limits, Outcome, Reader, Reference, Report};
 use uuid::Uuid;
 use writers::{Format, Source, Study, Writer};
@@ -51,10 +52,20 @@ fn text(format: Format, references: &[Reference]) -> String {
     String::from_utf8(written(format, references)).unwrap()
 }
 
-/// What our readers find in a file, of which no record may be quarantined.
+/// The table that a workbook's first sheet is.
+fn table_of(workbook: &[u8]) -> Vec<u8> {
+    let book = Workbook::open(workbook.to_vec(), archives::Limits::default()).unwrap();
+    let mut sheet = book.text(0).unwrap().unwrap();
+    let mut table = Vec::new();
+    while sheet.next_piece(&mut table).unwrap() {}
+    table
+}
+
+/// What our readers find in a file, of which no record may be quarantined. A workbook is unpacked before.
 fn read(file: &[u8]) -> (Vec<Reference>, Report) {
     let mut reader = Reader::new(Limits::default());
-    let mut outcomes = reader.push(file).unwrap();
+    let table = file.starts_with(b"PK").then(|| table_of(file));
+    let mut outcomes = reader.push(table.as_deref().unwrap_or(file)).unwrap();
     let (more, report) = reader.finish().unwrap();
     outcomes.extend(more);
     let references = outcomes.into_iter().map(|outcome| match outcome {

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use super::entry;
+use crate::read::Taken;
 use crate::split::{Split, Step, bibtex::BibTex};
 
 /// Longest text of an abbreviation, in bytes; a longer one is not kept. The names of journals stay under 300.
@@ -32,37 +33,38 @@ impl Default for Budget {
 }
 
 impl Abbreviations {
-    /// Takes definitions, as they stand in the file; whether they were kept.
-    pub(crate) fn add(&mut self, text: &str) -> bool {
+    /// Takes definitions, as they stand in the file.
+    pub(crate) fn add(&mut self, text: &str) -> Taken {
         self.defined += text.len();
         if self.defined > MOST_DEFINED {
-            return false;
+            return Taken::Nothing;
         }
+        let mut understood = true;
         let mut splitter = BibTex::of_definitions();
         let mut rest = text;
         loop {
             match splitter.step(rest.as_bytes(), true) {
                 Step::Header { row, consumed } => {
-                    if let Some(text) = rest.get(row) {
-                        self.define(text);
-                    }
+                    understood &= rest.get(row).is_some_and(|text| self.define(text));
                     rest = rest.get(consumed..).unwrap_or_default();
                 }
                 Step::Skip { consumed } | Step::Found { consumed, .. } => {
                     rest = rest.get(consumed..).unwrap_or_default();
                 }
-                _ => return true,
+                _ => return if understood { Taken::All } else { Taken::Part },
             }
         }
     }
 
-    fn define(&mut self, text: &str) {
-        let Some(entry) = entry::parse(text, Some(self), |_| true) else { return };
-        let short = |(name, text): (Cow<'_, str>, Cow<'_, str>)| {
-            (text.len() <= MOST_TEXT).then(|| (name.into_owned(), text.into_owned()))
-        };
-        let defined: Vec<_> = entry.fields.into_iter().filter_map(short).collect();
-        self.texts.extend(defined);
+    /// Takes one definition; whether it was well-formed, and nothing in it was too long.
+    fn define(&mut self, text: &str) -> bool {
+        let Some(entry) = entry::parse(text, Some(self), |_| true) else { return false };
+        let well_formed = entry.fault.is_none() && entry.rest.is_empty();
+        let owned = |(name, text): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), text.into_owned());
+        let (short, long): (Vec<_>, Vec<_>) =
+            entry.fields.into_iter().map(owned).partition(|(_, text)| text.len() <= MOST_TEXT);
+        self.texts.extend(short);
+        well_formed && long.is_empty()
     }
 
     /// What an abbreviation stands for, in any case.
@@ -81,14 +83,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_definition_that_is_not_closed_is_taken_as_far_as_it_is_understood() {
+        let mut known = Abbreviations::default();
+        assert_eq!(known.add("@string{a = {b}\nA sentence about c"), Taken::Part);
+        assert_eq!(known.get("a", &mut Budget::default()), Some("b"));
+        assert_eq!(known.add(&format!("@string{{a = {{{}}}}}", "x".repeat(MOST_TEXT + 1))), Taken::Part);
+    }
+
+    #[test]
     fn definitions_may_use_earlier_ones_and_are_bounded() {
         let mut known = Abbreviations::default();
-        assert!(known.add("@string{a = \"An \"}\n@STRING(b = a # {b}) junk @string{c = {\u{e9}}}"));
+        assert_eq!(
+            known.add("@string{a = \"An \"}\n@STRING(b = a # {b}) junk @string{c = {\u{e9}}}"),
+            Taken::All
+        );
         let get =
             |known: &Abbreviations, name: &str| known.get(name, &mut Budget::default()).map(str::to_owned);
         assert_eq!(get(&known, "B").as_deref(), Some("An b"));
         assert_eq!(get(&known, "c").as_deref(), Some("é"));
-        assert!(known.add("@string{d = {dddddddddddddddd}}"));
+        assert_eq!(known.add("@string{d = {dddddddddddddddd}}"), Taken::All);
         for _ in 0..40 {
             known.add("@string{d = d # d}");
         }
@@ -96,6 +109,6 @@ mod tests {
         let mut budget = Budget::default();
         let taken = (0..10_000).filter(|_| known.get("d", &mut budget).is_some()).count();
         assert!(taken < 10, "{taken}");
-        assert!(!known.add(&"x".repeat(MOST_DEFINED)));
+        assert_eq!(known.add(&"x".repeat(MOST_DEFINED)), Taken::Nothing);
     }
 }
