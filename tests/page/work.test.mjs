@@ -369,6 +369,8 @@ test('where a file comes from is guessed, said, and counted as a review reports 
   await row.getByLabel('Platform').fill('Ovid');
   await row.getByLabel('Date of search').fill('2026-05-17');
   await holds(page, 'a source that is being said');
+  await page.reload();
+  assert.equal(await row.getByLabel('Platform').inputValue(), 'Ovid', 'what was typed is there after a reload');
   await row.getByRole('button', { name: 'Save' }).click();
   await row.getByText('From MEDLINE (Ovid), 2026-05-17').waitFor();
 
