@@ -59,6 +59,22 @@ test('a file that cannot be taken is told beside it, and what is refused loses n
   await page.context().close();
 });
 
+test('fifty files are imported, and no more', async () => {
+  const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
+  const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
+  await page.locator('input[type=file]').setInputFiles(files);
+  await page.getByRole('alert').getByText('A search has 50 files at most; remove 1.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
+  await page.getByRole('button', { name: 'Remove 50.ris' }).click();
+  await page.getByLabel('Name of the search').fill('Fifty files');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Fifty files');
+  await page.locator('.facts .tag', { hasText: 'Done' }).waitFor();
+  await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('50 studies = ').waitFor();
+  await holds(page, 'fifty files');
+  await page.context().close();
+});
+
 test('an upload that was interrupted goes on under the same key after a reload', async () => {
   const page = await open(server, '#/new');
   const keys = new Set();
