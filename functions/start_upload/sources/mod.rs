@@ -189,11 +189,11 @@ impl StartUpload {
             }
             let is_given =
                 said.as_ref().is_some_and(|said| said.database.is_some() || said.platform.is_some());
-            // No file shows when it was searched for, so who says that alone does not deny what it shows.
+            // Who says the date alone does not deny what the file shows of the rest.
             if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
                 let first = self.studies.studies(job.search_id, file.file_id, 0, 1).await?.pop();
                 let shows = guess(&counts.format, first.as_ref().map(|study| &study.reference));
-                let searched_on = said.and_then(|said| said.searched_on);
+                let searched_on = said.and_then(|said| said.searched_on).or(shows.searched_on);
                 let source = Source { searched_on, ..shows };
                 sources.insert(file.file_id, Known { source, is_given: false });
             } else if let Some(source) = said {
