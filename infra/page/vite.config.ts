@@ -29,7 +29,7 @@ export default defineConfig({
   build: { target: 'es2022', modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
   server: {
     proxy: Object.fromEntries(
-      ['/projects', '/admin', '/uploads', '/config.json', '/health'].map((path) => [path, server]),
+      ['/projects', '/admin', '/uploads', '/config.json', '/states.json', '/health'].map((path) => [path, server]),
     ),
   },
 });

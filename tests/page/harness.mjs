@@ -13,26 +13,28 @@ export const ROOT = join(HERE, '../..');
 export const SAMPLES = join(ROOT, 'tests/samples');
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
 export const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
-const PROGRAM = process.env.SEARCH_IMPORT ?? join(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
+export const PROGRAM = process.env.SEARCH_IMPORT ?? join(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
 /** How long something may take that should be there at once, in milliseconds: these machines are busy with other tests. */
 export const PATIENCE = 30_000;
 /** The rules of WCAG 2.2 AA, and what axe recommends beyond them. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 export class Server {
-  /** Serves a new data folder, or this one. */
-  static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, args = [] } = {}) {
+  /** Serves a new data folder, or this one; `listen`: where, and `reach`: the address under which it is then asked. */
+  static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, listen = '127.0.0.1', reach = listen } = {}) {
     const server = new Server();
     server.folder = folder;
-    const all = ['serve', '--data-dir', folder, '--listen', `127.0.0.1:${port}`, ...args];
+    Object.assign(server, { listen, reach });
+    const all = ['serve', '--data-dir', folder, '--listen', `${listen}:${port}`];
     server.child = spawn(PROGRAM, all, { stdio: ['ignore', 'ignore', 'pipe'] });
     const lines = createInterface({ input: server.child.stderr });
     const said = [];
     server.url = await new Promise((done, fail) => {
       lines.on('line', (line) => {
         said.push(line);
+        server.token = /Authorization: Bearer (\S+)/.exec(line)?.[1] ?? server.token;
         const found = /answering at (\S+)/.exec(line);
-        if (found) done(found[1]);
+        if (found) done(found[1].replace(listen, reach));
       });
       server.child.on('exit', () => fail(new Error(`serve ended: ${said.join('\n')}`)));
     });
@@ -49,7 +51,8 @@ export class Server {
   }
 
   restart() {
-    return Server.start({ folder: this.folder, port: this.port });
+    const { folder, port, listen, reach } = this;
+    return Server.start({ folder, port, listen, reach });
   }
 
   async end() {

@@ -4,7 +4,7 @@
  *     node measure.mjs
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { browser, closeBrowser, heading, open, openIn, ROOT, sample, Server, sql, text } from './harness.mjs';
 
@@ -114,6 +114,19 @@ try {
   });
   measured('a frame while 100,000 studies scroll, 95th percentile', frames, 25, 'ms');
   await page.context().close();
+
+  // A file of the largest size, with nothing in it.
+  const largest = join(server.folder, 'largest.ris');
+  writeFileSync(largest, '');
+  truncateSync(largest, 2 ** 30);
+  const sending = await open(server, '#/new');
+  sending.setDefaultTimeout(300_000);
+  await sending.locator('input[type=file]').setInputFiles(largest);
+  const sent = Date.now();
+  await sending.getByRole('button', { name: 'Import' }).click();
+  await heading(sending, 'largest');
+  measured('a file of 1 GiB uploaded', (Date.now() - sent) / 1_000, 60, 's');
+  await sending.context().close();
 
   // Twelve tabs.
   const context = await (await browser()).newContext({ locale: 'en-GB' });

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { browser, closeBrowser, ROOT, SHOTS } from './harness.mjs';
 
-const PICTURES = { 'search-light': 'search', mending: 'mending', 'duplicates-dark': 'duplicates', retry: 'failures' };
+const PICTURES = { 'search-light': 'search', mending: 'mending', 'duplicates-dark': 'duplicates', retry: 'failures', 'timeline-light': 'timeline' };
 
 mkdirSync(join(ROOT, 'docs/page'), { recursive: true });
 const page = await (await browser()).newPage();

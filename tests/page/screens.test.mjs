@@ -35,7 +35,7 @@ const screens = () => [
   ['duplicates', `#/searches/${id}/duplicates`, 'Duplicates', '.pair'],
   ['duplicates-of-all', '#/duplicates?least=possible', 'Duplicates', '.pair'],
   ['studies', `#/searches/${id}/studies`, 'Studies', '.study a'],
-  ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.decision'],
+  ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.states td.lit'],
   ['sources', '#/sources', 'Sources', '.prisma svg'],
   ['all', '#/all', 'All searches', 'tbody tr'],
   ['failures', '#/failures', 'Failures', '.group'],

@@ -105,7 +105,13 @@ function gateway(program, signIn) {
       answer.on('data', (chunk) => chunks.push(chunk));
       answer.on('end', () => {
         let body = Buffer.concat(chunks);
-        if (pathname === '/config.json') body = Buffer.from(body.toString().replace('"live":true', '"live":false'));
+        if (pathname === '/config.json') {
+          const config = JSON.parse(body.toString());
+          config.features.live = false;
+          // As the claims of a token say it.
+          Object.assign(config.caller, signIn.caller);
+          body = Buffer.from(JSON.stringify(config));
+        }
         const { 'content-length': _length, 'transfer-encoding': _encoding, ...kept } = answer.headers;
         response.writeHead(answer.statusCode, kept);
         response.end(body);
@@ -189,6 +195,27 @@ test('the code of somebody else is not taken', async () => {
   await heading(page, 'Searches');
   assert.equal(signIn.visits, before + 1, 'a sign-in of its own');
   assert.ok(signIn.codes.has(stolen), 'the code was not even tried');
+  await page.context().close();
+});
+
+test('whoever has some reviews is shown the first of them, and nothing for operators', async () => {
+  const [ours, other] = [randomUUID(), randomUUID()];
+  await program.import('Of the first review', [sample('psycinfo.ris')], { project: ours });
+  signIn.caller = { projects: [ours, other], is_operator: false };
+  const page = await visit();
+  await page.getByRole('link', { name: 'Of the first review' }).waitFor();
+  assert.match(page.url(), new RegExp(`review=${ours}`));
+  assert.equal(await page.getByRole('link', { name: 'Failures' }).count(), 0);
+  await page.locator('.review summary').click();
+  await page.getByRole('button', { name: `Review ${other.slice(0, 8)}…` }).waitFor();
+  await holds(page, 'reviews of a token');
+  await shot(page, 'reviews-of-a-token');
+  await page.getByLabel('Open a review').fill('somebody else');
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('alert').getByText('The review somebody else is none of yours.').waitFor();
+  await page.getByRole('button', { name: `Review ${other.slice(0, 8)}…` }).click();
+  await page.getByText('No searches yet').waitFor();
+  signIn.caller = {};
   await page.context().close();
 });
 

@@ -77,6 +77,40 @@ test('what takes long shows a skeleton, and what fails a sentence and a way to t
   await alert.waitFor({ state: 'detached' });
 });
 
+test('every screen shows a skeleton while it is awaited, and keeps what it has without a connection', async () => {
+  for (const [name, hash, what] of [
+    ['searches', '#/searches', 'tbody tr'],
+    ['search', `#/searches/${id}`, '.balance'],
+    ['unread', `#/searches/${id}/unread`, '.record'],
+    ['duplicates', '#/duplicates', '.empty'],
+    ['studies', `#/searches/${id}/studies`, '.study a'],
+    ['timeline', `#/searches/${id}/timeline`, '.states'],
+    ['sources', '#/sources', '.prisma'],
+    ['all', '#/all', 'tbody tr'],
+    ['failures', '#/failures', '.empty'],
+    ['health', '#/health', '.stats'],
+  ]) {
+    const page = await open(server, '#/new');
+    await page.locator('.connection.on').waitFor();
+    let answer;
+    const answered = new Promise((done) => (answer = done));
+    // Whatever is asked for when the page is closed is answered to nobody.
+    await page.route(/\/(projects|admin)\//, (route) => answered.then(() => route.continue()).catch(() => undefined));
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+    await page.getByRole('status', { name: 'Loading' }).waitFor().catch((error) => assert.fail(`${name}: ${error.message}`));
+    await holds(page, `loading ${name}`);
+    await shot(page, `loading-${name}`);
+    answer();
+    await page.locator(what).first().waitFor();
+    await page.context().setOffline(true);
+    await page.getByText('Not connected: what you see may be old').waitFor();
+    assert.ok(await page.locator(what).first().isVisible(), `${name} stays`);
+    await holds(page, `offline ${name}`);
+    await shot(page, `offline-${name}`);
+    await page.context().close();
+  }
+});
+
 test('every screen says in a sentence what it could not load', async () => {
   for (const [hash, route] of [
     ['', SEARCHES],

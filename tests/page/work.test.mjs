@@ -1,9 +1,12 @@
 /** What reviewers and operators do, from its beginning to its end. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { browser, closeBrowser, giveUp, heading, holds, open, openIn, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
+import { browser, closeBrowser, giveUp, heading, holds, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
 
 let server;
 
@@ -53,6 +56,22 @@ test('a file that cannot be taken is told beside it, and what is refused loses n
   await page.reload();
   await page.locator('.files li', { hasText: 'good.ris' }).waitFor();
   assert.equal(await page.getByLabel('Name of the search').inputValue(), 'empty', 'what was typed is there after a reload');
+  await page.context().close();
+});
+
+test('fifty files are imported, and no more', async () => {
+  const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
+  const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
+  await page.locator('input[type=file]').setInputFiles(files);
+  await page.getByRole('alert').getByText('A search has 50 files at most; remove 1.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
+  await page.getByRole('button', { name: 'Remove 50.ris' }).click();
+  await page.getByLabel('Name of the search').fill('Fifty files');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Fifty files');
+  await page.locator('.facts .tag', { hasText: 'Done' }).waitFor();
+  await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('50 studies = ').waitFor();
+  await holds(page, 'fifty files');
   await page.context().close();
 });
 
@@ -246,6 +265,74 @@ test('two operators on one cause: one retries, the other is told', async () => {
   for (const page of [ann, ben]) await page.context().close();
 });
 
+test('the cell of the state machine is lit in which a decision was made', async () => {
+  const project = crypto.randomUUID();
+  const id = await server.import('Decided', [sample('psycinfo.ris'), sample('utf-16.ris')], { project });
+  const page = await open(server, `#/searches/${id}/timeline?review=${project}`);
+  const lit = page.locator('.states td.lit');
+  await lit.waitFor();
+  assert.equal(await lit.count(), 1);
+  const cell = () => lit.evaluate((td) => [td.closest('table').querySelectorAll('thead tr > *')[td.cellIndex].textContent, td.parentElement.cells[0].textContent]);
+  assert.equal((await cell())[0], 'Initial', 'the first decision of the state machine');
+  // Whatever was handled in a state is a pair of which the state machine says that it may be.
+  const buttons = page.locator('button.state');
+  for (let n = 0; n < (await buttons.count()); n += 1) {
+    const [, state, message] = /^in (\w+)\s*: show (\w+)/.exec(await buttons.nth(n).innerText());
+    await buttons.nth(n).click();
+    assert.deepEqual(await cell(), [state, message]);
+    const verdict = await buttons.nth(n).evaluate((button) => button.closest('.decision').querySelector('.tag').textContent);
+    if (verdict.includes('Handled')) assert.match(await lit.innerText(), /handled/);
+  }
+  await buttons.last().click();
+  assert.deepEqual(await cell(), ['Parsing', 'ReferenceFileParsingCompleted']);
+  await page.getByText('the last file, all good: leads to Completed').waitFor();
+  await holds(page, 'the state machine');
+  await shot(page, 'states');
+  await page.context().close();
+});
+
+test('where a file comes from is said before it is uploaded, and a reload loses none of it', async () => {
+  const project = crypto.randomUUID();
+  const page = await open(server, `#/new?review=${project}`);
+  await drop(page, ['psycinfo.ris', 'utf-16.ris']);
+  const file = page.locator('.files li', { hasText: 'utf-16.ris' });
+  await file.getByText('Where it comes from').click();
+  await file.getByLabel('Database').fill('Embase');
+  await file.getByLabel('Date of search').fill('2026-05-17');
+  await holds(page, 'a source before the upload');
+  await shot(page, 'source-before');
+  await page.reload();
+  await file.getByText('Its source is said').click();
+  assert.equal(await file.getByLabel('Database').inputValue(), 'Embase');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.locator('tr', { hasText: 'utf-16.ris' }).getByText('From Embase, 2026-05-17').waitFor();
+  await page.locator('tr', { hasText: 'psycinfo.ris' }).getByText('From an unknown source').waitFor();
+  await page.context().close();
+});
+
+test('a review is opened by its name, which is the one of the command line', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'page-'));
+  const done = spawnSync(PROGRAM, ['import', join(SAMPLES, 'psycinfo.ris'), '--project', 'Gambling, 2026', '--data-dir', folder]);
+  assert.equal(done.status, 0, String(done.stderr));
+  const named = await Server.start({ folder });
+  try {
+    const page = await open(named);
+    await page.locator('.review summary').click();
+    await page.getByLabel('Open a review').fill('Gambling, 2026');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('link', { name: 'psycinfo' }).waitFor();
+    await page.reload();
+    await page.locator('.review summary', { hasText: 'Gambling, 2026' }).click();
+    await holds(page, 'reviews');
+    await shot(page, 'reviews');
+    await page.getByRole('button', { name: 'Default review' }).click();
+    await page.getByText('No searches yet').waitFor();
+    await page.context().close();
+  } finally {
+    await named.end();
+  }
+});
+
 test('all studies are downloaded, at once or when a deployment that cannot stream has made them', async () => {
   const search = await server.import('To be exported', [text('a.ris', 'TY  - JOUR\nTI  - Nowhere else\nER  - \n')]);
   const page = await open(server, `#/searches/${search}/studies`);
@@ -298,6 +385,8 @@ test('where a file comes from is guessed, said, and counted as a review reports 
   await row.getByLabel('Platform').fill('Ovid');
   await row.getByLabel('Date of search').fill('2026-05-17');
   await holds(page, 'a source that is being said');
+  await page.reload();
+  assert.equal(await row.getByLabel('Platform').inputValue(), 'Ovid', 'what was typed is there after a reload');
   await row.getByRole('button', { name: 'Save' }).click();
   await row.getByText('From MEDLINE (Ovid), 2026-05-17').waitFor();
 
@@ -312,6 +401,30 @@ test('where a file comes from is guessed, said, and counted as a review reports 
   const svg = await readFile(await drawn.path(), 'utf8');
   assert.ok(svg.startsWith('<svg') && svg.includes('Records left for screening (n = 2)'), svg);
   await holds(page, 'sources');
+  await page.context().close();
+});
+
+test('all studies of one work are beside each other, and each is decided by itself', async () => {
+  const project = crypto.randomUUID();
+  const record = (n) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A${'nna'.slice(0, n)}.\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
+  for (const n of [0, 1, 2, 3]) await server.import(`search ${n}`, [text(`${n}.ris`, record(n))], { project });
+  const page = await open(server, `#/duplicates?review=${project}`);
+  const card = page.locator('.pair');
+  await card.getByRole('heading', { name: '3 studies repeat one' }).waitFor();
+  assert.equal(await card.count(), 1);
+  assert.equal(await card.locator('thead th').count(), 4);
+  assert.equal(await card.locator('.differs td.other').count(), 3, 'the authors');
+  await holds(page, 'a cluster');
+  await shot(page, 'cluster');
+  await page.setViewportSize({ width: 320, height: 640 });
+  await holds(page, 'a narrow cluster');
+  await shot(page, 'cluster-narrow');
+  await card.getByRole('button', { name: /^Not a duplicate/ }).nth(1).click();
+  await card.getByText('Said to be different works. The marks follow in a moment.').waitFor();
+  await until('one is no duplicate any more', async () => {
+    await page.getByRole('button', { name: 'Look again' }).click();
+    return card.getByRole('heading', { name: '2 studies repeat one' }).isVisible();
+  });
   await page.context().close();
 });
 

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
+use imports::ProjectId;
 use imports::manifest::{MAX_FILES, MAX_NAME_CHARS};
 use references::Format;
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::duplicates::MAX_PAIRS;
 use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Answers, Api};
-use crate::start_upload::MAX_RAW_BYTES;
+use crate::start_upload::{Caller, MAX_RAW_BYTES, Operator};
 
 /// What the deployment is and takes.
 #[derive(Serialize, ToSchema)]
@@ -24,8 +26,30 @@ pub(super) struct ConfigView {
     features: FeaturesView,
     /// What it takes at most.
     limits: LimitsView,
+    /// Who asks.
+    caller: CallerView,
     /// The formats of files that it reads, by the names that it shows.
     formats: Vec<String>,
+}
+
+/// What a caller may see and change.
+#[derive(Serialize, ToSchema)]
+struct CallerView {
+    /// The ids of the projects that are theirs; null where all are.
+    #[schema(required)]
+    projects: Option<Vec<Uuid>>,
+    /// Whether they may operate the deployment.
+    is_operator: bool,
+}
+
+impl CallerView {
+    fn of(caller: &Caller, operator: Option<&Operator>) -> Self {
+        let projects = match caller {
+            Caller::Everywhere => None,
+            Caller::In(projects) => Some(projects.iter().map(ProjectId::as_uuid).collect()),
+        };
+        Self { projects, is_operator: operator.is_some() }
+    }
 }
 
 /// What a deployment can do beyond the operations that every one has.
@@ -68,13 +92,17 @@ struct LimitsView {
     max_raw_bytes: usize,
 }
 
-/// What this deployment is and takes.
+/// What this deployment is and takes, and what its caller may do.
 #[utoipa::path(
     get,
     path = "/config.json",
     responses((status = 200, description = "The deployment", body = ConfigView)),
 )]
-pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView> {
+pub(super) async fn show_config(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    operator: Option<Extension<Operator>>,
+) -> Json<ConfigView> {
     let settings = &api.function.settings;
     let streams = api.answers == Answers::Streamed;
     Json(ConfigView {
@@ -94,6 +122,7 @@ pub(super) async fn show_config(State(api): State<Arc<Api>>) -> Json<ConfigView>
             max_duplicates_page: MAX_PAIRS,
             max_raw_bytes: MAX_RAW_BYTES,
         },
+        caller: CallerView::of(&caller, operator.as_ref().map(|Extension(operator)| operator)),
         formats: Format::ALL.iter().map(ToString::to_string).collect(),
     })
 }

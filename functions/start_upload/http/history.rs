@@ -53,6 +53,9 @@ pub(super) struct DecisionView {
     /// How long the batch of the message had been worked on by then, in milliseconds.
     #[schema(required)]
     duration_ms: Option<u64>,
+    /// In which state the search was, where the state machine was asked: with the message's name it is a cell of `/states.json`.
+    #[schema(required)]
+    state: Option<String>,
 }
 
 impl From<Observation<Noted>> for DecisionView {
@@ -69,6 +72,7 @@ impl From<Observation<Noted>> for DecisionView {
             why: decision.why,
             attempt: decision.attempt,
             source: decision.source,
+            state: decision.state,
         }
     }
 }

@@ -20,6 +20,7 @@ mod results;
 mod searches;
 mod shelves;
 mod sources;
+mod states;
 mod study;
 mod trial;
 mod view;
@@ -44,6 +45,7 @@ pub(crate) use self::export::study_lines;
 pub(crate) use self::paging::RecordPlace;
 use self::problem::Problem;
 use self::searches::{cancel_search, show_search};
+pub use self::sources::FlowView;
 pub use self::trial::{RunTrials, Trial, Tried};
 use crate::start_upload::{Caller, StartUpload, Whoever};
 
@@ -178,6 +180,7 @@ fn of_results() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(live::follow_project))
         .routes(routes!(live::follow_search))
         .routes(routes!(config::show_config))
+        .routes(routes!(states::show_states))
         .routes(routes!(health::show_health))
 }
 

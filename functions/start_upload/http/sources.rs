@@ -14,11 +14,13 @@ use utoipa::ToSchema;
 use super::asked::{AskedProject, AskedSearch};
 use super::problem::{Problem, Refused};
 use super::{Answer, Api};
-use crate::start_upload::sources::{Flow, FlowError, Known, Line, NewSources, Said, Source, Sums};
+use crate::start_upload::sources::{Drawing, Flow, FlowError, Known, Line, NewSources, Said, Source, Sums};
 
 /// Where the records of a file come from.
 #[derive(Clone, Serialize, ToSchema)]
 pub(super) struct SourceView {
+    /// What it is called: made of the others, and `unknown source` without them.
+    name: String,
     /// The database or register that was searched.
     #[schema(required)]
     database: Option<String>,
@@ -40,8 +42,9 @@ impl From<Known> for SourceView {
 
 impl SourceView {
     fn of(source: Source, is_guessed: bool) -> Self {
+        let name = source.name();
         let Source { database, platform, searched_on } = source;
-        Self { database, platform, searched_on: searched_on.map(|date| date.to_string()), is_guessed }
+        Self { name, database, platform, searched_on: searched_on.map(|date| date.to_string()), is_guessed }
     }
 }
 
@@ -111,7 +114,11 @@ impl From<Line> for LineView {
 
 /// What a review reports by PRISMA 2020 of how records were identified.
 #[derive(Serialize, ToSchema)]
-pub(super) struct FlowView {
+pub struct FlowView {
+    /// What is reported, as a sentence for the methods section.
+    sentence: String,
+    /// The same as a flow diagram.
+    drawing: Drawing,
     /// What was found in each source.
     sources: Vec<LineView>,
     /// All of them together.
@@ -125,9 +132,11 @@ pub(super) struct FlowView {
 }
 
 impl From<Flow> for FlowView {
-    fn from(Flow { lines, sums, searches, open, failed_files }: Flow) -> Self {
+    fn from(flow: Flow) -> Self {
+        let (sentence, drawing) = (flow.sentence(), flow.drawing());
+        let Flow { lines, sums, searches, open, failed_files } = flow;
         let sources = lines.into_iter().map(LineView::from).collect();
-        Self { sources, total: sums.into(), searches, open_searches: open, failed_files }
+        Self { sentence, drawing, sources, total: sums.into(), searches, open_searches: open, failed_files }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod guess;
 mod prisma;
+mod told;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,6 +25,7 @@ use super::{Caller, Error, FileOf, Repairs, StartUpload, repair};
 use guess::guess;
 
 pub use prisma::{Flow, FlowError, Line, Sums};
+pub use told::Drawing;
 
 /// The kind of the records. Their ids are those of searches.
 pub const SOURCES: &str = "sources";
@@ -185,12 +187,17 @@ impl StartUpload {
                 }
                 said = said.or_else(|| given.get(&search_id)?.get(&file_id).cloned());
             }
-            if let Some(source) = said {
-                sources.insert(file.file_id, Known { source, is_given: true });
-            } else if let Some(Outcome::Completed(counts)) = &file.outcome {
+            let is_given =
+                said.as_ref().is_some_and(|said| said.database.is_some() || said.platform.is_some());
+            // Who says the date alone does not deny what the file shows of the rest.
+            if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
                 let first = self.studies.studies(job.search_id, file.file_id, 0, 1).await?.pop();
-                let source = guess(&counts.format, first.as_ref().map(|study| &study.reference));
+                let shows = guess(&counts.format, first.as_ref().map(|study| &study.reference));
+                let searched_on = said.and_then(|said| said.searched_on).or(shows.searched_on);
+                let source = Source { searched_on, ..shows };
                 sources.insert(file.file_id, Known { source, is_given: false });
+            } else if let Some(source) = said {
+                sources.insert(file.file_id, Known { source, is_given: true });
             }
         }
         Ok(sources)

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::Router;
-use local::http::{self, PageFile};
+use local::http::PageFile;
 use rust_embed::RustEmbed;
 
 const INDEX: &str = "index.html";
@@ -17,24 +16,20 @@ const NOTE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><ti
 #[folder = "../page/dist"]
 struct Built;
 
-/// Answers browsers with it.
-pub(crate) fn routes() -> Router {
+/// Its files.
+pub(crate) fn files() -> Vec<PageFile> {
     if Built::get(INDEX).is_none() {
         let note = Cow::Borrowed(NOTE.as_bytes());
-        return http::page([PageFile {
-            path: INDEX.into(),
-            bytes: note,
-            is_gzip: false,
-            tag: "note".into(),
-        }]);
+        return vec![PageFile { path: INDEX.into(), bytes: note, is_gzip: false, tag: "note".into() }];
     }
     // Git's own file keeps the folder there.
     let built = Built::iter().filter(|path| !path.starts_with('.'));
     let files = built.filter_map(|path| Some((Built::get(&path)?, path)));
-    http::page(files.map(|(file, path)| PageFile {
+    let files = files.map(|(file, path)| PageFile {
         path: path.strip_suffix(".gz").unwrap_or(&path).to_owned(),
         is_gzip: path.ends_with(".gz"),
         tag: file.metadata.sha256_hash().iter().take(16).map(|byte| format!("{byte:02x}")).collect(),
         bytes: file.data,
-    }))
+    });
+    files.collect()
 }

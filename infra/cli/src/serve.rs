@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use functions::start_upload::StartUpload;
 use functions::start_upload::http::{HEALTH, METRICS, router_with_trials};
-use local::http::{self, Door, Limits, Server, UploadsAt};
+use local::http::{self, Door, Limits, PageFile, Server, UploadsAt};
 use local::{output, stop};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -35,15 +35,17 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
         Some((listener, address)) => {
             let trials = Arc::new(Trials::default());
             let mut routes = router_with_trials(StartUpload::over(&runner.ports())?, trials);
-            routes = routes.merge(page::routes());
+            let page = page::files();
+            // They hold nothing; what the page asks for needs the token.
+            let open = page.iter().map(PageFile::address).collect();
+            routes = routes.merge(http::page(page));
             let limits = Limits::of_this_process();
             if let Some(home) = workspace.home() {
                 routes = routes.merge(http::uploads(Arc::clone(&home.store), &limits));
             }
-            let door = Door::of(address.ip(), args.host.clone());
+            let door = Door::of(address.ip(), args.host.clone(), open);
             if let Some(token) = &door.token {
-                let reached =
-                    "other machines can reach this address, so every request needs the header field";
+                let reached = "other machines can reach this address: the page asks for the token, every request needs the header field";
                 output::remark(reached);
                 output::remark(&format!("  Authorization: Bearer {token}"));
             }

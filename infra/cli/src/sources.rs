@@ -1,16 +1,16 @@
 //! Where the records of files come from, and what a review reports of them.
 
 use anyhow::bail;
-use functions::start_upload::sources::{Flow, Line, NewSource, NewSources, Said, Source, Sums};
+use functions::start_upload::http::FlowView;
+use functions::start_upload::sources::{Flow, NewSource, NewSources, Said, Source, Sums};
 use functions::start_upload::{Caller, StartUpload};
-use imports::{FileId, Job, Marked};
+use imports::{FileId, Job};
 use local::output;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::args;
 use crate::find;
-use crate::flow_chart::chart;
+use crate::flow_chart::svg;
 use crate::repair::named;
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};
@@ -101,38 +101,13 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
     let project = workspace.project(args.project);
     let flow = StartUpload::over(workspace.ports())?.flow(project).await?;
     if args.svg {
-        output::block(&chart(&flow))?;
+        output::block(&svg(&flow.drawing()))?;
     } else if args.output.json {
-        output::json(&as_json(&flow))?;
+        output::json(&FlowView::from(flow))?;
     } else {
         tell(&flow)?;
     }
     Ok(true)
-}
-
-fn as_json(flow: &Flow) -> serde_json::Value {
-    let sums = |Sums { files, records, unread, studies, duplicates, marked, left }: Sums| {
-        let Marked { certain, likely, said, possible } = marked;
-        json!({
-            "files": files,
-            "records": records,
-            "unread": unread,
-            "studies": studies,
-            "duplicates": duplicates,
-            "duplicates_by": { "certain": certain, "likely": likely, "said": said },
-            "possible_duplicates": possible,
-            "left": left,
-        })
-    };
-    let line =
-        |line: &Line| json!({ "source": line.source, "guessed": line.is_guessed, "found": sums(line.sums) });
-    json!({
-        "sources": flow.lines.iter().map(line).collect::<Vec<_>>(),
-        "total": sums(flow.sums),
-        "searches": flow.searches,
-        "open_searches": flow.open,
-        "failed_files": flow.failed_files,
-    })
 }
 
 fn tell(flow: &Flow) -> anyhow::Result<()> {
@@ -148,10 +123,10 @@ fn tell(flow: &Flow) -> anyhow::Result<()> {
         let numbers = [records, unread, duplicates, left].map(|number| number.to_string());
         [vec![name], numbers.to_vec()].concat()
     };
-    let lines = flow.lines.iter().map(|line| row(title(line), line.sums));
+    let lines = flow.lines.iter().map(|line| row(line.source.name(), line.sums));
     output::block(&table(&columns, lines.chain([row("all".to_owned(), flow.sums)])))?;
     output::line("")?;
-    output::line(&sentence(flow))?;
+    output::line(&flow.sentence())?;
     if flow.open > 0 {
         output::remark(&format!("{} searches have not ended; the sums will change", flow.open));
     }
@@ -159,50 +134,4 @@ fn tell(flow: &Flow) -> anyhow::Result<()> {
         output::remark(&format!("{} files could not be read; nothing of them is counted", flow.failed_files));
     }
     Ok(())
-}
-
-/// What a source is called.
-pub(crate) fn title(line: &Line) -> String {
-    let Source { database, platform, searched_on } = &line.source;
-    let name = match (database, platform) {
-        (Some(database), Some(platform)) => format!("{database} ({platform})"),
-        (Some(name), None) | (None, Some(name)) => name.clone(),
-        (None, None) => "unknown source".to_owned(),
-    };
-    searched_on.map_or(name.clone(), |date| format!("{name}, {date}"))
-}
-
-/// A sentence for the methods section.
-fn sentence(flow: &Flow) -> String {
-    let Sums { records, unread, duplicates, left, .. } = flow.sums;
-    let found = flow.lines.iter().map(|line| format!("{} (n = {})", title(line), line.sums.records));
-    let found = found.collect::<Vec<_>>().join("; ");
-    format!(
-        "{records} records were identified from {found}. Before screening, {duplicates} duplicates and {unread} records \
-         that could not be read were removed; {left} records were left."
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_review_is_told_in_a_sentence() {
-        let source =
-            Source { database: Some("MEDLINE".into()), platform: Some("Ovid".into()), ..Source::default() };
-        let marked = Marked { certain: 2, likely: 1, ..Marked::default() };
-        let sums = Sums { files: 1, records: 12, unread: 2, studies: 10, duplicates: 3, marked, left: 7 };
-        let line = Line {
-            source: Source { searched_on: "2026-05-01".parse().ok(), ..source },
-            is_guessed: false,
-            sums,
-        };
-        let flow = Flow { lines: vec![line], sums, searches: 1, open: 0, failed_files: 0 };
-        assert_eq!(
-            sentence(&flow),
-            "12 records were identified from MEDLINE (Ovid), 2026-05-01 (n = 12). Before screening, 3 duplicates and 2 \
-             records that could not be read were removed; 7 records were left."
-        );
-    }
 }

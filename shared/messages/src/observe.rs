@@ -46,6 +46,9 @@ pub struct Observation<V = Verdict> {
     /// How often the message had been received, this time included, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// The state in which the partition was when it was decided, where a state machine was asked and names its states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 impl<V> Observation<V> {
@@ -93,6 +96,8 @@ pub struct Reporter {
     pub began_at: Option<Timestamp>,
     /// How often that was received, where that is known.
     pub attempt: Option<u32>,
+    /// In which state that found its partition, where a state machine was asked.
+    pub state: Option<&'static str>,
 }
 
 impl Reporter {
@@ -106,6 +111,12 @@ impl Reporter {
     #[must_use]
     pub fn received(&self, times: u32) -> Self {
         Self { attempt: Some(times), ..self.clone() }
+    }
+
+    /// One for a decision that was made in this state of a partition.
+    #[must_use]
+    pub fn in_state(&self, state: Option<&'static str>) -> Self {
+        Self { state, ..self.clone() }
     }
 
     /// Adds to what is counted.
@@ -127,6 +138,7 @@ impl Reporter {
             traceparent: message.and_then(|message| message.traceparent.clone()),
             began_at: self.began_at,
             attempt: self.attempt,
+            state: self.state.map(str::to_owned),
         });
     }
 
@@ -248,6 +260,7 @@ impl From<Observation> for Observation<Noted> {
             traceparent: observation.traceparent,
             began_at: observation.began_at,
             attempt: observation.attempt,
+            state: observation.state,
         }
     }
 }

@@ -165,7 +165,7 @@ impl Engine {
     /// Takes notes for a function.
     pub fn reporter(&self, function: &'static str) -> Reporter {
         let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
-        Reporter { function, host, observer, began_at: None, attempt: None }
+        Reporter { function, host, observer, began_at: None, attempt: None, state: None }
     }
 
     /// Performs outbox entries for a function.

@@ -370,7 +370,8 @@ fn version_of(loaded: &Loaded) -> Option<u64> {
 }
 
 fn duplicates<E>(group: &Group<E>) -> Vec<Judgement> {
-    let judgement = Judgement { verdict: Verdict::Duplicate, why: "its token was used before".to_owned() };
+    let why = "its token was used before".to_owned();
+    let judgement = Judgement { verdict: Verdict::Duplicate, why, state: None };
     vec![judgement; group.messages.len()]
 }
 

@@ -210,6 +210,7 @@ fn answer<E>(
 }
 
 fn judged(reporter: &Reporter, message: &Message, judgement: Judgement) -> Disposition {
+    let reporter = reporter.in_state(judgement.state);
     if judgement.verdict == Verdict::Rejected {
         return reporter.reject(Some(message), judgement.why);
     }

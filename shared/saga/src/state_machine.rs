@@ -47,6 +47,11 @@ pub trait Saga: Send + Sync + 'static {
     /// When the partition ended, if it has. It stays for the retention, so that late duplicates meet it.
     fn ended_at(&self, state: &Self::State) -> Option<Timestamp>;
 
+    /// What a state is called in the history of its partition; none where states have no names.
+    fn name_of(&self, _state: &Self::State) -> Option<&'static str> {
+        None
+    }
+
     /// What readers are shown of a state; its revision is filled in by whoever stores it.
     fn view(&self, _partition: PartitionKey, _state: &Self::State) -> Option<View> {
         None

@@ -39,6 +39,7 @@ pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i6
         traceparent: None,
         began_at: None,
         attempt: None,
+        state: None,
     }
 }
 
@@ -75,6 +76,7 @@ pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> 
         traceparent: scarce.message_id.map(|message| Traceparent::of(partition, message).to_string()),
         began_at: Some(scarce.at),
         attempt: Some(3),
+        state: Some("Open".to_owned()),
         ..observation(ports.host, partition, 1, 1)
     };
     ports.store.append(&[]).await?;

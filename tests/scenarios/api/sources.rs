@@ -50,6 +50,10 @@ async fn what_is_said_of_a_file_stands_and_what_is_not_is_guessed() {
     assert_eq!(say(&api, &path, &json!({ &ids[1]: { "database": "Embase" } })).await.0, 204);
     let embase = [json!("Embase"), Value::Null, Value::Null, json!(false)];
     assert_eq!(sources(&api, &path).await, [given.clone(), embase]);
+    // Who says the date alone does not deny what the file shows.
+    assert_eq!(say(&api, &path, &json!({ &ids[1]: { "searched_on": "2026-05-18" } })).await.0, 204);
+    let dated = [json!("APA PsycInfo"), json!("EBSCOhost"), json!("2026-05-18"), json!(true)];
+    assert_eq!(sources(&api, &path).await, [given.clone(), dated]);
     assert_eq!(say(&api, &path, &json!({ &ids[1]: null })).await.0, 204);
     assert_eq!(sources(&api, &path).await, [given, guessed]);
 }
@@ -120,6 +124,10 @@ async fn what_a_review_reports_accounts_for_every_record() {
         ["files", "records", "unread", "studies", "duplicates", "left"].map(|key| flow["total"][key].clone());
     assert_eq!(total, [2, 5, 1, 4, 1, 3].map(|number| json!(number)));
     assert_eq!((&flow["searches"], &flow["open_searches"]), (&json!(1), &json!(1)));
+    let said = "5 records were identified from Embase (n = 2); MEDLINE (n = 3). Before screening, 1 duplicate and 1 record \
+                that could not be read were removed; 3 records were left.";
+    assert_eq!(flow["sentence"], said);
+    assert_eq!(flow["drawing"]["boxes"][2]["lines"][0]["text"], "Records left for screening (n = 3)");
     let lines = flow["sources"].as_array().unwrap();
     let told = lines.iter().map(|line| (&line["source"]["database"], &line["found"]["duplicates"]));
     assert_eq!(told.collect::<Vec<_>>(), [(&json!("Embase"), &json!(1)), (&json!("MEDLINE"), &json!(0))]);

@@ -337,6 +337,8 @@ async fn other_machines_need_the_token_that_is_printed() -> Tested {
     let url = server.url.replace("0.0.0.0", "127.0.0.1");
     let list = format!("{url}/projects/{PROJECT}/searches");
     assert_eq!(server.client.get(&list).send().await?.status(), StatusCode::UNAUTHORIZED);
+    // It holds nothing, and asks people for the token.
+    assert_eq!(server.client.get(&url).send().await?.status(), StatusCode::OK);
     let shown =
         |host: &str| server.client.get(&list).header("authorization", token).header("host", host).send();
     assert_eq!(shown("127.0.0.1").await?.status(), StatusCode::OK);

@@ -83,7 +83,7 @@ fn a_review_is_reported_as_a_table_as_json_and_drawn() {
     assert_eq!(number("studies"), number("duplicates") + number("left"), "{flow}");
     assert_eq!(number("unread"), 1, "{flow}");
     let told = program.run(&["prisma"]).stdout;
-    assert!(told.contains("PubMed (n = ") && told.contains("1 records that could not be read"), "{told}");
+    assert!(told.contains("PubMed (n = ") && told.contains("1 record that could not be read"), "{told}");
     let drawn = program.run(&["prisma", "--svg"]).stdout;
     assert!(drawn.starts_with("<svg") && drawn.contains("&lt;b&gt;MEDLINE&lt;/b&gt; &amp; more"), "{drawn}");
     assert_eq!(program.run(&["prisma", "--svg", "--json"]).code, Some(2));

@@ -136,6 +136,7 @@ impl<'a> Bench<'a> {
                 observer: Arc::new(()),
                 began_at: None,
                 attempt: None,
+                state: None,
             },
         };
         let outboxes: [Arc<dyn SweepOutbox>; 2] = [stores.session_outbox.clone(), stores.saga_outbox.clone()];

@@ -9,6 +9,7 @@
 //!   say otherwise. What is not a browser sends neither.
 //! - Where other machines can reach the server: does the client have its token?
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use axum::body::Body;
@@ -35,6 +36,8 @@ pub struct Door {
     pub hosts: Vec<String>,
     /// What every request has to show; none where only this machine can reach the server.
     pub token: Option<String>,
+    /// The paths that are read without it: the files of a page, which hold nothing and ask people for the token.
+    pub open: BTreeSet<String>,
 }
 
 /// Whoever is not answered.
@@ -58,9 +61,9 @@ pub enum Stranger {
 
 impl Door {
     /// The door of a server at an address: with a new token unless only this machine can reach it.
-    pub fn of(address: IpAddr, hosts: Vec<String>) -> Self {
+    pub fn of(address: IpAddr, hosts: Vec<String>, open: BTreeSet<String>) -> Self {
         let token = (!address.is_loopback()).then(fresh_token);
-        Self { hosts, token }
+        Self { hosts, token, open }
     }
 
     /// Lets a request in that reached this machine at `local`.
@@ -76,9 +79,15 @@ impl Door {
             return Err(Stranger::Foreign);
         }
         match &self.token {
-            Some(token) if !shows(&request.headers, token) => Err(Stranger::Tokenless),
+            Some(token) if !self.is_open(request) && !shows(&request.headers, token) => {
+                Err(Stranger::Tokenless)
+            }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn is_open(&self, request: &Parts) -> bool {
+        matches!(request.method, Method::GET | Method::HEAD) && self.open.contains(request.uri.path())
     }
 
     /// A name can be made to mean any machine by whoever owns it; an address means what it says.
@@ -187,7 +196,7 @@ mod tests {
             let Err(Stranger::Misdirected(named)) = from(host, &[]) else { panic!("{host}") };
             assert!(host.starts_with(&named), "{named}");
         }
-        let elsewhere = Door { hosts: vec!["imports.example".into()], token: None };
+        let elsewhere = Door { hosts: vec!["imports.example".into()], ..Door::default() };
         for (host, local) in [("imports.EXAMPLE:8080", "192.0.2.1"), ("192.0.2.1:80", "::ffff:192.0.2.1")] {
             assert_eq!(asked(&elsewhere, local, &[("host", host)]), Ok(()), "{host}");
         }
@@ -260,11 +269,12 @@ mod tests {
 
     #[test]
     fn other_machines_need_the_token() {
-        assert_eq!(Door::of(LOCAL.parse().unwrap(), Vec::new()).token, None);
-        let door = Door::of("0.0.0.0".parse().unwrap(), Vec::new());
+        let of = |address: &str| Door::of(address.parse().unwrap(), Vec::new(), BTreeSet::new());
+        assert_eq!(of(LOCAL).token, None);
+        let door = of("0.0.0.0");
         let token = door.token.clone().unwrap();
         assert_eq!(token.len(), 2 * TOKEN_BYTES);
-        assert_ne!(Door::of("::".parse().unwrap(), Vec::new()).token, Some(token.clone()));
+        assert_ne!(of("::").token, Some(token.clone()));
         let shown = |value: &str| asked(&door, LOCAL, &[("host", LOCAL), ("authorization", value)]);
         assert_eq!(shown(&format!("Bearer {token}")), Ok(()));
         assert_eq!(shown(&format!("bearer {token}")), Ok(()));
@@ -273,5 +283,21 @@ mod tests {
             assert_eq!(shown(value), Err(Stranger::Tokenless), "{value}");
         }
         assert_eq!(asked(&door, LOCAL, &[("host", LOCAL)]), Err(Stranger::Tokenless));
+    }
+
+    #[test]
+    fn without_the_token_the_files_of_the_page_are_read_and_nothing_else() {
+        let door = Door::of("0.0.0.0".parse().unwrap(), Vec::new(), ["/".to_owned()].into());
+        let asked = |method: Method, uri: &str, host: &str| {
+            let request = Request::builder().method(method).uri(uri).header("host", host);
+            door.admit(&request.body(()).unwrap().into_parts().0, LOCAL.parse().unwrap())
+        };
+        assert_eq!(asked(Method::GET, "/", LOCAL), Ok(()));
+        assert_eq!(asked(Method::HEAD, "/?theme=dark", LOCAL), Ok(()));
+        for (method, uri) in [(Method::POST, "/"), (Method::GET, "/searches"), (Method::GET, "//")] {
+            assert_eq!(asked(method, uri, LOCAL), Err(Stranger::Tokenless), "{uri}");
+        }
+        let misdirected = asked(Method::GET, "/", "attacker.test");
+        assert!(matches!(misdirected, Err(Stranger::Misdirected(_))), "{misdirected:?}");
     }
 }

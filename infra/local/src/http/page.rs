@@ -34,12 +34,18 @@ pub struct PageFile {
     pub tag: String,
 }
 
+impl PageFile {
+    /// The path at which it is answered.
+    pub fn address(&self) -> String {
+        if self.path == "index.html" { "/".to_owned() } else { format!("/{}", self.path) }
+    }
+}
+
 /// Answers `GET` with a page: at `/` its `index.html`, and each other file at its path.
 pub fn page(files: impl IntoIterator<Item = PageFile>) -> Router {
     files.into_iter().fold(Router::new(), |router, file| {
-        let path = if file.path == "index.html" { "/".to_owned() } else { format!("/{}", file.path) };
         let file = Arc::new(file);
-        router.route(&path, get(async move |headers: HeaderMap| answer(&file, &headers)))
+        router.route(&file.address(), get(async move |headers: HeaderMap| answer(&file, &headers)))
     })
 }
 

@@ -29,11 +29,14 @@ export class Fault extends Error {
 
 const UNREACHED = 'The server does not answer. Nothing is lost; it is asked again when it is back.';
 
+/** What becomes of a request that nobody has answered. */
+export function unreached(): never {
+  throw new Fault(UNREACHED);
+}
+
 /** What an answer says, or a `Fault`. */
 export async function asked<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await call.catch(() => {
-    throw new Fault(UNREACHED);
-  });
+  const { data, error, response } = await call.catch(unreached);
   if (response.ok) return data as T;
   throw fault(response.status, error);
 }

@@ -5,6 +5,8 @@
  * another tab or day finds one, and a reload asks anew, which whoever is still signed in there does not notice.
  */
 
+import { knocking } from './door.svelte';
+
 /** Where people sign in: `{"url": "https://…", "client": "…", "scope": "…"}` in the page's `meta` of this name. */
 interface Place {
   url: string;
@@ -57,7 +59,7 @@ export async function signIn(): Promise<string | undefined> {
 
 /** Asks with the token of whoever is signed in; once more with a new one if it has ended. */
 export async function withToken(request: Request): Promise<Response> {
-  if (!place) return fetch(request);
+  if (!place) return knocking(request);
   const again = request.clone();
   const answer = await fetch(signed(request));
   if (answer.status !== 401) return answer;

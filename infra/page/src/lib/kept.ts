@@ -1,4 +1,5 @@
 /** What survives a reload: the upload that is prepared or under way, with its files, in the browser's own database. */
+import type { Said } from './sources';
 
 export interface Kept {
   project: string;
@@ -6,6 +7,8 @@ export interface Kept {
   key: string;
   name: string;
   files: File[];
+  /** Where they come from, as far as it was said; not kept by pages of before. */
+  sources?: Said[];
   /** Whether the search was announced, or may have been. */
   isBegun: boolean;
   /** The ids of the files once the server has said them, in their order. */

@@ -1,6 +1,7 @@
 /** Repairs: a search of its own that reads what another one could not. */
 import { api, asked, Fault, type Schemas } from '../api/client';
 import { send } from '../api/send';
+import { uuid } from './browser';
 import { note } from './kept';
 
 /**
@@ -15,7 +16,7 @@ export async function repair(
   onPart: (part: number) => void = () => undefined,
 ): Promise<string> {
   const kept = note(`repair ${path.search} ${JSON.stringify(request)}`);
-  const key = kept.get() ?? crypto.randomUUID();
+  const key = kept.get() ?? uuid();
   kept.set(key);
   const announced = await asked(
     api.POST('/projects/{project}/searches/{search}/repair', {

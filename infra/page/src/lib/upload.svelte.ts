@@ -4,8 +4,10 @@
  */
 import { api, asked, Fault, message, type Announced, type Config } from '../api/client';
 import { send } from '../api/send';
+import { alone, uuid } from './browser';
 import { kept, type Kept } from './kept';
 import { say } from './said.svelte';
+import { tell, unsaid, type Said } from './sources';
 import { many, size } from './words';
 
 /** How many files are sent at once: browsers give an origin six connections. */
@@ -18,11 +20,13 @@ export interface Entry {
   /** How much of it is sent, from 0 to 1. */
   part: number;
   isStored: boolean;
+  /** Where its records come from. */
+  source: Said;
   /** What is wrong with it. */
   problem: string | undefined;
 }
 
-const entry = (file: File): Entry => ({ file, part: 0, isStored: false, problem: undefined });
+const entry = (file: File, source = unsaid()): Entry => ({ file, part: 0, isStored: false, source, problem: undefined });
 
 class Upload {
   project = $state('');
@@ -35,7 +39,7 @@ class Upload {
   isBegun = $state(false);
   isBusy = $state(false);
   searchId = $state<string>();
-  #key = crypto.randomUUID() as string;
+  #key = uuid();
   #ids: string[] = [];
 
   /** What was prepared in a review, by this tab or one before it. */
@@ -47,7 +51,7 @@ class Upload {
     if (!found || this.project !== project || this.entries.length) return;
     this.#key = found.key;
     this.name = found.name;
-    this.entries = found.files.map(entry);
+    this.entries = found.files.map((file, index) => entry(file, found.sources?.[index]));
     this.isBegun = found.isBegun;
     this.#ids = found.ids;
     this.searchId = found.searchId;
@@ -58,7 +62,7 @@ class Upload {
     if (this.isBegun) return;
     const known = new Set(this.entries.map(({ file }) => `${file.name} ${file.size} ${file.lastModified}`));
     const fresh = [...files].filter((file) => !known.has(`${file.name} ${file.size} ${file.lastModified}`));
-    this.entries.push(...fresh.map(entry));
+    this.entries.push(...fresh.map((file) => entry(file)));
     this.check(config);
     this.name ||= (fresh[0]?.name ?? '').replace(/\.\w+$/, '');
     void this.keep();
@@ -88,7 +92,7 @@ class Upload {
   }
 
   #clear(): void {
-    this.#key = crypto.randomUUID();
+    this.#key = uuid();
     this.#ids = [];
     Object.assign(this, { name: '', entries: [], problem: undefined, isBegun: false, searchId: undefined });
   }
@@ -96,15 +100,16 @@ class Upload {
   async keep(): Promise<void> {
     const { project, name, isBegun, searchId } = this;
     const files = this.entries.map(({ file }) => file);
-    const whole: Kept = { project, name, isBegun, searchId, files, key: this.#key, ids: [...this.#ids] };
+    const sources = this.entries.map(({ source }) => ({ ...source }));
+    const whole: Kept = { project, name, isBegun, searchId, files, sources, key: this.#key, ids: [...this.#ids] };
     this.isKept = await kept.write(whole).then(() => true, () => false);
   }
 
   /** Announces the search, and sends what has not arrived. Resolves to its id once everything has. */
   async go(): Promise<string | undefined> {
     // Another tab that has the same upload open does not send it twice.
-    return await navigator.locks.request(`upload ${this.project}`, { ifAvailable: true }, async (lock) => {
-      if (lock) return this.#run();
+    return await alone(`upload ${this.project}`, { ifAvailable: true }, async (isOurs) => {
+      if (isOurs) return this.#run();
       this.problem = 'Another tab is uploading these files.';
       return undefined;
     });
@@ -118,6 +123,7 @@ class Upload {
       this.isBegun = true;
       await this.keep();
       let announced = await this.#announce();
+      await this.#tellSources(announced.search_id);
       await this.#send(announced);
       if (this.entries.some((each) => !each.isStored)) {
         // Forms end; under the same key there are new ones for what has not arrived.
@@ -145,11 +151,12 @@ class Upload {
       const each = this.entries[index];
       if (each) each.problem = text;
     }
-    const isRefused = !this.searchId && fault.status >= 400 && fault.status < 500;
+    // Whoever has signed in asks for the same again.
+    const isRefused = !this.searchId && fault.status >= 400 && fault.status < 500 && fault.status !== 401;
     if (!isRefused) return;
     this.isBegun = false;
     // What is changed is another request, and has another key.
-    this.#key = crypto.randomUUID();
+    this.#key = uuid();
     void this.keep();
   }
 
@@ -170,6 +177,14 @@ class Upload {
     }
     await this.keep();
     return announced;
+  }
+
+  async #tellSources(search: string): Promise<void> {
+    const said = this.entries.flatMap(({ source }, index) => {
+      const file = this.#ids[index];
+      return file && Object.values(source).some((text) => text.trim()) ? [[file, source] as const] : [];
+    });
+    if (said.length) await tell({ project: this.project, search }, new Map(said));
   }
 
   async #send(announced: Announced): Promise<void> {

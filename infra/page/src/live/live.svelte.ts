@@ -6,6 +6,8 @@
  * others by a channel. Where the deployment does not stream, the leader polls.
  */
 import { api, BASE, deployment, type Search } from '../api/client';
+import { door } from '../api/door.svelte';
+import { alone } from '../lib/browser';
 import { hasEnded } from '../lib/words';
 
 /** How long to wait before a stream is opened again that the server has refused. */
@@ -66,7 +68,12 @@ function hear(told: Told): void {
 function connect(on: boolean): void {
   const isBack = on && connection.on === false;
   connection.on = on;
-  if (isBack) for (const returner of returners) returner();
+  if (isBack) returned();
+}
+
+/** Has everything loaded again that is shown: the connection is there again, or somebody has signed in. */
+export function returned(): void {
+  for (const returner of returners) returner();
 }
 
 /** Follows the searches of a review until the returned function is called. */
@@ -92,11 +99,12 @@ export function follow(project: string): () => void {
   }, BEAT_MS);
   const lead = async () => {
     leads = true;
-    const streams = await deployment().then((config) => config.features.live, () => true);
+    // A stream cannot show a token.
+    const streams = !door.token && (await deployment().then((config) => config.features.live, () => true));
     if (!leaving.signal.aborted) await (streams ? stream : poll)(project, tell, leaving.signal);
   };
   // Whoever leaves while it waits is refused the lock, as it asked to be.
-  navigator.locks.request(name, { signal: leaving.signal }, lead).catch(() => undefined);
+  alone(name, { signal: leaving.signal }, lead).catch(() => undefined);
   return () => {
     leaving.abort();
     clearInterval(watch);

@@ -145,5 +145,6 @@ pub(crate) fn observation(partition: PartitionKey, n: u32) -> messages::Observat
         traceparent: None,
         began_at: None,
         attempt: None,
+        state: None,
     }
 }

@@ -56,6 +56,10 @@ impl Saga for SearchImport {
         state.completed_at()
     }
 
+    fn name_of(&self, state: &State) -> Option<&'static str> {
+        Some(state.name())
+    }
+
     fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
         state.job(partition).as_ref().map(View::from)
     }

@@ -80,7 +80,8 @@ impl<'a, S: Saga> Draft<'a, S> {
             return Ok(judgement(Verdict::Ignored, "an old timer; not the one that is running"));
         }
         let event = Event { id: message.id, partition: message.partition, body: &incoming.event };
-        Ok(match self.saga.transition(&self.state, &event, self.known.now) {
+        let state = self.saga.name_of(&self.state);
+        let judged = match self.saga.transition(&self.state, &event, self.known.now) {
             Decision::Advance(advance) => {
                 let why = advance.why.clone();
                 self.advance(message, advance)?;
@@ -92,7 +93,8 @@ impl<'a, S: Saga> Draft<'a, S> {
             }
             // Its token stays, so that an operator may send it again once the reason is gone.
             Decision::Reject { why } => judgement(Verdict::Rejected, why),
-        })
+        };
+        Ok(Judgement { state, ..judged })
     }
 
     /// Whether a timer's event is of a timer that was cancelled or set again. Tokens say the same where there is a
@@ -184,7 +186,7 @@ fn stands_for(processed: &Processed, message: &Message) -> bool {
 }
 
 fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {
-    Judgement { verdict, why: why.into() }
+    Judgement { verdict, why: why.into(), state: None }
 }
 
 #[cfg(test)]
@@ -220,6 +222,20 @@ mod tests {
         assert_eq!(judged(&opened), (Verdict::Recovered, false));
         assert_eq!(judged(&ignored), (Verdict::Ignored, false));
         assert_eq!(judged(&rejected), (Verdict::Rejected, false));
+    }
+
+    #[test]
+    fn a_decision_of_the_state_machine_says_in_which_state_it_was_made() {
+        let group = [Event::Opened {}, Event::Prolonged {}, Event::Opened {}, Event::Broken {}];
+        let group: Vec<_> =
+            (1..).zip(group).map(|(n, event)| toy::untokened(toy::incoming(n, event))).collect();
+        let states = |document, group: &[toy::In]| {
+            let plan = decide(&Toy, &toy::known(document), group).unwrap();
+            plan.judgements.iter().map(|judgement| judgement.state).collect::<Vec<_>>()
+        };
+        assert_eq!(states(None, &group), [Some("New"), Some("Open"), Some("Open"), Some("Open")]);
+        let stored = toy::stored(&group[..1]);
+        assert_eq!(states(Some(&stored), &group[..2]), [None, Some("Open")], "a copy needs no state machine");
     }
 
     #[test]

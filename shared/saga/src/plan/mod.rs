@@ -40,6 +40,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why.
     pub why: String,
+    /// In which state, by its name; none where the state machine was not asked.
+    pub state: Option<&'static str>,
 }
 
 /// What an attempt knows when it decides.

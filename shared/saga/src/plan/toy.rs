@@ -80,6 +80,14 @@ impl Saga for Toy {
         if let State::Closed(at) = state { Some(*at) } else { None }
     }
 
+    fn name_of(&self, state: &State) -> Option<&'static str> {
+        Some(match state {
+            State::New => "New",
+            State::Open => "Open",
+            State::Closed(_) => "Closed",
+        })
+    }
+
     fn view(&self, partition: PartitionKey, state: &State) -> Option<View> {
         let body = serde_json::to_value(state).ok()?;
         let ended = self.ended_at(state).is_some();

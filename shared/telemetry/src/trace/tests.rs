@@ -25,6 +25,7 @@ fn observation(function: &str, source: &str, verdict: Verdict) -> Observation {
         traceparent: Some(Traceparent { trace: 1, span: 7 }.to_string()),
         began_at: None,
         attempt: None,
+        state: None,
     }
 }
 

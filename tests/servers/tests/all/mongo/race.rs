@@ -68,8 +68,14 @@ fn over(
     observer: Arc<dyn Observe>,
 ) -> Arc<dyn Consumer> {
     let host = Arc::new(SystemHost);
-    let reporter =
-        Reporter { function: run_saga::NAME, host: host.clone(), observer, began_at: None, attempt: None };
+    let reporter = Reporter {
+        function: run_saga::NAME,
+        host: host.clone(),
+        observer,
+        began_at: None,
+        attempt: None,
+        state: None,
+    };
     let dispatcher = Dispatcher {
         send,
         views: Arc::new(mongo.clone()),

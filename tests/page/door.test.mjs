@@ -1,0 +1,85 @@
+/** The page of a server that other machines reach: without TLS, and with a token that people type. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { closeBrowser, heading, holds, open, SAMPLES, Server, shot, until } from './harness.mjs';
+
+/** Another address of this machine, where it has one: to browsers what comes from there is not secure. */
+const elsewhere = Object.values(networkInterfaces()).flat().find((each) => each.family === 'IPv4' && !each.internal)?.address;
+
+let server;
+
+before(async () => {
+  server = await Server.start({ listen: '0.0.0.0', reach: elsewhere ?? '127.0.0.1' });
+});
+after(async () => {
+  await closeBrowser();
+  await server?.end();
+});
+
+async function signIn(page) {
+  await page.getByRole('dialog').getByLabel('Token').fill(server.token);
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+}
+
+test('the page asks for the token, and shows nothing without it', async () => {
+  const page = await open(server);
+  await page.getByRole('dialog', { name: 'Sign in' }).waitFor();
+  await holds(page, 'a door');
+  await shot(page, 'door');
+  await page.getByLabel('Token').fill('made-up');
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('That is not the token.').waitFor();
+  await page.getByLabel('Token').fill(`Authorization: Bearer ${server.token}`);
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('No searches yet').waitFor();
+  await page.locator('.connection.on').waitFor();
+  assert.ok(!page.url().includes(server.token));
+  await page.reload();
+  await page.getByText('No searches yet').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0, 'the tab has kept it');
+  await page.context().close();
+  const stranger = await open(server);
+  await stranger.getByRole('dialog').waitFor();
+  assert.equal(await stranger.getByText('No searches yet').count(), 0);
+  await stranger.context().close();
+});
+
+test('with the token files are uploaded, changes are seen and studies are saved', async () => {
+  const page = await open(server, '#/new');
+  await signIn(page);
+  await page.locator('input[type=file]').setInputFiles(join(SAMPLES, 'psycinfo.ris'));
+  await page.getByLabel('Name of the search').fill('From another machine');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'From another machine');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await page.getByRole('link', { name: 'Studies', exact: true }).click();
+  await page.locator('.study a').first().waitFor();
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export', exact: true }).click()]);
+  assert.equal(saved.suggestedFilename(), 'studies.jsonl');
+  assert.equal((await readFile(await saved.path(), 'utf8')).trim().split('\n').length, 3);
+  await page.getByRole('link', { name: 'Health' }).click();
+  await page.locator('.stats').waitFor();
+  await holds(page, 'a screen behind the door');
+  await page.context().close();
+});
+
+test('the next start has another token: what was typed stays while somebody signs in anew', async () => {
+  const page = await open(server, '#/new');
+  await signIn(page);
+  await page.locator('input[type=file]').setInputFiles(join(SAMPLES, 'utf-16.ris'));
+  await page.getByLabel('Name of the search').fill('Before the restart');
+  const before = server.token;
+  await server.kill();
+  server = await server.restart();
+  assert.notEqual(server.token, before);
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByRole('dialog').waitFor();
+  await signIn(page);
+  await until('the upload goes on', async () => (await page.getByRole('heading', { level: 1, name: 'Before the restart' }).count()) > 0);
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await page.context().close();
+});
