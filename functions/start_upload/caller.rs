@@ -96,6 +96,15 @@ pub struct Whoever {
     pub name: String,
 }
 
+impl Whoever {
+    /// The same by another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        let operator = self.operator.map(|_| Operator { name: name.to_owned() });
+        Self { operator, name: name.to_owned(), ..self }
+    }
+}
+
 impl From<Caller> for Whoever {
     /// Somebody whom another door has let in everywhere may operate what is behind it too.
     fn from(caller: Caller) -> Self {
@@ -107,6 +116,17 @@ impl From<Caller> for Whoever {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_lets_nobody_do_more() {
+        let named = Whoever::from(Caller::Everywhere).named("arn:ann");
+        assert_eq!(
+            (named.name.as_str(), named.operator),
+            ("arn:ann", Some(Operator { name: "arn:ann".into() }))
+        );
+        let nobody = Whoever { caller: Caller::Everywhere, operator: None, name: String::new() };
+        assert_eq!(nobody.named("arn:ann").operator, None);
+    }
 
     const ONE: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
     const OTHER: &str = "019b76da-a800-700a-8000-000000000001";

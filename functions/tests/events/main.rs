@@ -7,6 +7,7 @@ mod frames;
 mod notify_upload;
 mod openapi;
 mod parse_references;
+mod queries;
 mod report_faults;
 mod run_saga;
 mod start_upload;

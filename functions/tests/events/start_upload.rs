@@ -11,7 +11,7 @@ use serde_json::Value;
 const CLAIM: &str = "projects";
 
 /// The requests, each with the claim that is read and the status of the answer.
-const REQUESTS: [(&str, Option<&str>, u64); 10] = [
+const REQUESTS: [(&str, Option<&str>, u64); 14] = [
     ("http-bad-manifest", None, 422),
     ("http-create-search", None, 201),
     // Nobody says who it is.
@@ -19,6 +19,12 @@ const REQUESTS: [(&str, Option<&str>, u64); 10] = [
     ("http-foreign-project", Some(CLAIM), 404),
     ("http-hostile-path", None, 400),
     ("http-list-searches", None, 200),
+    // Whoever signs operates what nobody brings tokens to, and nothing else.
+    ("http-operator-signed", None, 200),
+    ("http-operator-signed", Some(CLAIM), 403),
+    // What is to be put aside is not there.
+    ("http-operator-with-token", Some(CLAIM), 404),
+    ("http-operator-with-token", Some("groups"), 404),
     ("http-own-project", Some(CLAIM), 200),
     ("http-own-project", Some("groups"), 404),
     // A token of which nothing is read.
