@@ -124,27 +124,58 @@ services: ## Start the servers that tests need, and leave them running
 services-stop: ## Stop them
 	@$(SERVICES) down
 
-# The settings of an environment on those servers. A command that fails ends the recipe, which `eval "$$(…)"` would not.
-PROVISIONED = services=$$($(SERVICES) env) && eval "$$services" && made=$$($(DEV) provision) && eval "$$made"
-
 # cargo lambda, installed unless it is there already.
 LAMBDA := $(TOOLS) run cargo-lambda -- $(CARGO) lambda
+# Where `make watch` has the functions answer.
+WATCH_PORT ?= 9000
+AT_WATCH := --invoke-address 127.0.0.1 --invoke-port $(WATCH_PORT)
+# What it leaves for the commands beside it: the settings that it works with, and the data of the embedded backend.
+WATCHED := target/local-lambda
+# Builds the functions as `cargo lambda watch` does, so that no invocation waits for the compiler.
+FUNCTIONS_OF_WATCH := $(CARGO) build --locked
+# Writes the settings: those of `make services` while it runs, else of the embedded backend. The claim is the caller's.
+# A command that fails ends the recipe, which `eval "$$(...)"` would not.
+define WRITE_SETTINGS
+	mkdir -p $(WATCHED) && { \
+		if [ "$(BACKEND)" != embedded ] && services=$$($(SERVICES) env 2>/dev/null); then \
+			eval "$$services" && made=$$($(DEV) provision) && printf '%s\n%s\n' "$$services" "$$made" && \
+			echo "the functions work on the servers of make services" >&2; \
+		else \
+			echo "export SEARCH_IMPORT_BACKEND=embedded" && \
+			echo "export SEARCH_IMPORT_DATA_DIR='$${SEARCH_IMPORT_DATA_DIR:-$(CURDIR)/$(WATCHED)/data}'" && \
+			echo "the functions work on SQLite and a folder" >&2; \
+		fi && \
+		echo "export SEARCH_IMPORT_PROJECTS_CLAIM='$$SEARCH_IMPORT_PROJECTS_CLAIM'"; \
+	} > $(WATCHED)/settings
+endef
+READ_SETTINGS = test -f $(WATCHED)/settings || { echo "there is nothing to work with: make watch first"; exit 2; }; \
+	. ./$(WATCHED)/settings
 
 .PHONY: watch
-watch: ## Run the functions under cargo lambda, on the servers of `make services` (see docs/local-lambda.md)
+watch: ## Run the functions under cargo lambda, on the servers of `make services` if they run (see docs/local-lambda.md)
+	$(FUNCTIONS_OF_WATCH)
 	$(PROGRAMS_OF_TESTS)
-	@$(PROVISIONED) && \
-		$(LAMBDA) watch --ignore-changes --invoke-address 127.0.0.1 --invoke-port 9000
+	@$(WRITE_SETTINGS)
+	@. ./$(WATCHED)/settings && $(LAMBDA) watch --ignore-changes $(AT_WATCH)
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
-	@$(PROVISIONED) && $(DEV) pump
+	@$(READ_SETTINGS) && $(DEV) pump --functions http://127.0.0.1:$(WATCH_PORT)
 
 .PHONY: invoke
 invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s3-put.json FUNCTION=notify-upload
 	@test -n "$(EVENT)" || { echo "EVENT names the file with the event, such as tests/events/s3-put.json"; exit 2; }
-	@$(LAMBDA) invoke $(or $(FUNCTION),$(call function-of,$(notdir $(EVENT)))) \
-		--invoke-address 127.0.0.1 --invoke-port 9000 --data-file $(EVENT)
+	@$(READ_SETTINGS) && $(DEV) sample $(EVENT) --prepared $(WATCHED)/event.json && \
+		$(LAMBDA) invoke $(or $(FUNCTION),$(call function-of,$(notdir $(EVENT)))) \
+			$(AT_WATCH) --data-file $(WATCHED)/event.json > $(WATCHED)/answer.json && \
+		cat $(WATCHED)/answer.json$(if $(FUNCTION),, && \
+		$(DEV) sample $(EVENT) --prepared $(WATCHED)/event.json --answer $(WATCHED)/answer.json)
+
+.PHONY: test-local-lambda
+test-local-lambda: ## Go through docs/local-lambda.md, command by command
+	$(FUNCTIONS_OF_WATCH)
+	$(PROGRAMS_OF_TESTS)
+	@$(SERVICES) run -- python3 infra/local_lambda.py
 
 # The function that the sample events of a kind are for.
 function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(filter sqs-saga-%,$1),run-saga)$(if \

@@ -22,6 +22,7 @@ mod keyed;
 mod list;
 mod raw;
 mod repair;
+mod restored;
 pub mod sources;
 mod withdraw;
 
@@ -57,6 +58,7 @@ pub use self::raw::{Around, MAX_RAW_BYTES, Raw};
 pub use self::repair::{
     Fate, FileOf, FileRefusal, FileRepair, Known, NewRepair, REPAIRS, Refusal, Repair, Repaired, Repairs,
 };
+pub use self::restored::{AfterRestore, Reading, Restored};
 pub use self::withdraw::{Deletion, Withdrawal};
 
 /// The function's name, in logs and in the messages it sends.

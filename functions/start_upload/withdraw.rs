@@ -106,7 +106,7 @@ impl StartUpload {
 }
 
 /// What was announced of it. It matters only while the announcement has not been handled, and then all of it is known.
-fn manifest(job: &Job) -> Manifest {
+pub(super) fn manifest(job: &Job) -> Manifest {
     let files = job.files.iter().map(|file| ManifestFile {
         file_id: file.file_id,
         name: file.name.clone().unwrap_or_default(),

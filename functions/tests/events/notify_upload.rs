@@ -4,33 +4,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use embedded::Store;
-use events::{Installation, check_log, event, failures};
-use functions::notify_upload::{Notification, NotifyUpload};
+use events::{Batches, Expected, Installation, check_log, event};
+use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
 use imports::messages::ObjectRef;
 use imports::queues::SAGA;
 use imports::{ObjectFacts, ObjectStream, ReadObject, SearchEvent};
 use lambda_host::Outcome;
 use messages::{Message, StoreError};
 
+use crate::answer;
+
 /// The events, each with the files that are reported to the saga: name and version.
-const EVENTS: [(&str, &[(&str, &str)]); 13] = [
-    ("s3-copy", &[("psycinfo.ris", "")]),
-    ("s3-duplicate", &[("psycinfo.ris", FIRST), ("psycinfo.ris", FIRST)]),
-    ("s3-encoded-key", &[(ENCODED, "")]),
-    ("s3-eventbridge", &[(ENCODED, FIRST)]),
-    ("s3-multipart-completed", &[("embase.csv", "")]),
-    ("s3-not-an-upload", &[("pubmed.nbib", "")]),
-    ("s3-out-of-order", &[("psycinfo.ris", FIRST), ("psycinfo.ris", SECOND)]),
-    ("s3-post", &[("psycinfo.ris", "")]),
-    ("s3-put", &[("psycinfo.ris", "")]),
-    ("s3-removed", &[]),
-    ("s3-several-records", &[("psycinfo.ris", ""), ("pubmed.nbib", ""), ("embase.csv", "")]),
-    ("s3-test-event", &[]),
-    ("s3-versioned", &[("psycinfo.ris", FIRST)]),
-];
-const FIRST: &str = "096fKKXTRTtl3on89fVO.nfljtsv6qko";
-const SECOND: &str = "L4kqtJlcpXroDTDmpUMLUo";
-const ENCODED: &str = "Ergebnisse + 50% für «Müller» 検索.ris";
+fn events() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> {
+    Expected::names("s3-").map(|name| match Expected::of(name) {
+        Some(Expected::Files(files)) => (name, *files),
+        other => panic!("{name}: {other:?}"),
+    })
+}
 
 /// An installation in which the files that an event reports are stored.
 async fn installation(name: &str) -> Installation {
@@ -81,14 +71,9 @@ fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
     files.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()
 }
 
-#[test]
-fn every_sample_event_is_here() {
-    assert_eq!(EVENTS.map(|(name, _)| name).to_vec(), events::all("s3-"));
-}
-
 #[tokio::test]
 async fn the_library_tells_the_saga_of_every_file() {
-    for (name, expected) in EVENTS {
+    for (name, expected) in events() {
         let installation = installation(name).await;
         let notifications = Notification::read_all(&event(name)).unwrap();
         function(&installation).handle(&notifications).await.unwrap();
@@ -99,7 +84,7 @@ async fn the_library_tells_the_saga_of_every_file() {
 
 #[tokio::test]
 async fn the_binary_tells_the_saga_of_every_file() {
-    for (name, expected) in EVENTS {
+    for (name, expected) in events() {
         let installation = installation(name).await;
         let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
         let outcome = function.invoke(&event(name)).await.unwrap();
@@ -120,17 +105,17 @@ async fn a_repeated_notification_repeats_the_message() {
     assert_eq!(sent[0].id, sent[1].id);
 }
 
-/// What is no notification costs its own record alone.
+/// The batches of its queue: what is no notification costs its own record alone.
+const BATCHES: Batches = Batches("sqs-uploads");
+
 #[tokio::test]
-async fn the_binary_answers_every_record_of_its_queue_by_itself() {
-    let installation = installation("s3-put").await;
-    let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
-    let batch = event("sqs-uploads-mixed");
-    let Outcome::Answer(answer) = function.invoke(&batch).await.unwrap() else { panic!("no answer") };
-    let answer = serde_json::from_slice(&answer).unwrap();
-    assert_eq!(failures(&batch, &answer), [2, 3]);
-    assert_eq!(files(&installation.sent(&SAGA).await), owned(&[("psycinfo.ris", "")]));
-    check_log(&function.stop().await);
+async fn the_library_answers_every_record_by_itself() {
+    BATCHES.feed_library(async |backend: &_, batch| answer(&FUNCTION, backend, batch).await).await;
+}
+
+#[tokio::test]
+async fn the_binary_answers_every_record_by_itself() {
+    BATCHES.feed_binary(env!("CARGO_BIN_EXE_notify-upload")).await;
 }
 
 #[tokio::test]

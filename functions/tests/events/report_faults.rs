@@ -2,20 +2,10 @@
 
 use events::Batches;
 use functions::report_faults::FUNCTION;
-use imports::queues;
 
 use crate::answer;
 
-const BATCHES: Batches = Batches {
-    prefix: "sqs-faults",
-    to: queues::SAGA,
-    batches: &[("sqs-faults-mixed", &[1], &["StartParsingFaulted"])],
-};
-
-#[test]
-fn every_sample_batch_is_here() {
-    BATCHES.check_names();
-}
+const BATCHES: Batches = Batches("sqs-faults");
 
 #[tokio::test]
 async fn the_library_answers_every_record_by_itself() {

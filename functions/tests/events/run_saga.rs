@@ -2,24 +2,10 @@
 
 use events::Batches;
 use functions::run_saga::FUNCTION;
-use imports::queues;
 
 use crate::answer;
 
-const BATCHES: Batches = Batches {
-    prefix: "sqs-saga",
-    to: queues::PARSE,
-    batches: &[
-        ("sqs-saga-good", &[], &["StartParsing", "StartParsing"]),
-        ("sqs-saga-hostile", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[]),
-        ("sqs-saga-mixed", &[1, 3], &["StartParsing", "StartParsing"]),
-    ],
-};
-
-#[test]
-fn every_sample_batch_is_here() {
-    BATCHES.check_names();
-}
+const BATCHES: Batches = Batches("sqs-saga");
 
 #[tokio::test]
 async fn the_library_answers_every_record_by_itself() {

@@ -1,47 +1,26 @@
 //! Every sample request of the HTTP API, fed to the library and to the built binary.
 
-use events::{Installation, check_log, event};
+use events::{Expected, Installation, check_log, event};
 use functions::start_upload::{StartUpload, authorizer, http};
 use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};
 use serde_json::Value;
 
-/// The claim of a token that lists its bearer's projects.
-const CLAIM: &str = "projects";
-
 /// The requests, each with the claim that is read and the status of the answer.
-const REQUESTS: [(&str, Option<&str>, u64); 14] = [
-    ("http-bad-manifest", None, 422),
-    ("http-create-search", None, 201),
-    // Nobody says who it is.
-    ("http-create-search", Some(CLAIM), 404),
-    ("http-foreign-project", Some(CLAIM), 404),
-    ("http-hostile-path", None, 400),
-    ("http-list-searches", None, 200),
-    // Whoever signs operates what nobody brings tokens to, and nothing else.
-    ("http-operator-signed", None, 200),
-    ("http-operator-signed", Some(CLAIM), 403),
-    // What is to be put aside is not there.
-    ("http-operator-with-token", Some(CLAIM), 404),
-    ("http-operator-with-token", Some("groups"), 404),
-    ("http-own-project", Some(CLAIM), 200),
-    ("http-own-project", Some("groups"), 404),
-    // A token of which nothing is read.
-    ("http-own-project", None, 404),
-    ("http-unknown-search", None, 404),
-];
-
-#[test]
-fn every_sample_request_is_here() {
-    let mut names = REQUESTS.map(|(name, _, _)| name).to_vec();
-    names.dedup();
-    assert_eq!(names, events::all("http-"));
+fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)> {
+    let statuses = |name| match Expected::of(name) {
+        Some(Expected::Status(statuses)) => {
+            statuses.iter().map(move |(claim, status)| (name, *claim, *status))
+        }
+        other => panic!("{name}: {other:?}"),
+    };
+    Expected::names("http-").flat_map(statuses)
 }
 
 #[tokio::test]
 async fn the_library_answers_every_request() {
-    for (name, claim, status) in REQUESTS {
+    for (name, claim, status) in requests() {
         let installation = Installation::new();
         let function = StartUpload::over(&installation.backend().ports).unwrap();
         check(name, status, &ask(function, claim, event(name)).await);
@@ -60,7 +39,7 @@ pub(crate) async fn ask(function: StartUpload, claim: Option<&'static str>, even
 
 #[tokio::test]
 async fn the_binary_answers_every_request() {
-    for (name, claim, status) in REQUESTS {
+    for (name, claim, status) in requests() {
         let installation = Installation::new();
         let setting: Vec<_> =
             claim.map(|claim| ("SEARCH_IMPORT_PROJECTS_CLAIM", claim)).into_iter().collect();

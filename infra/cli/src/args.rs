@@ -56,6 +56,8 @@ pub(crate) enum Command {
     #[cfg(feature = "services")]
     /// Bring the database of the aws backend up to the indexes it should have
     Migrate(Migrate),
+    /// Let the searches go on, or end, that had not ended when the database or the ledger was restored
+    AfterRestore(AfterRestore),
     /// Inspect effects that are stored and not performed yet, and requeue those that were given up
     Outbox(Outbox),
     /// See what was given up, and put it back to work
@@ -501,6 +503,18 @@ pub(crate) struct OutboxRequeue {
     /// The most entries to put back in a second
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) per_second: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AfterRestore {
+    /// Let searches go on that are being read: the ledger was restored, and the database was not
+    #[arg(long)]
+    pub(crate) ledger_alone: bool,
+    /// Show which searches have not ended, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

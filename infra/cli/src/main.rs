@@ -20,6 +20,7 @@
 //! - `workspace`: what is worked on;
 //! - `table`, `words`: how it is put.
 
+mod after_restore;
 mod args;
 mod changes;
 mod duplicates;
@@ -86,6 +87,7 @@ async fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args).await,
         #[cfg(feature = "services")]
         Command::Migrate(args) => migrate::run(&args).await,
+        Command::AfterRestore(args) => after_restore::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
         Command::Repair(args) => repair::run(&args).await,

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Provision(Provision),
     /// Deliver queues and the schedule to functions under a Lambda emulator, as Lambda's event sources do
     Pump(Pump),
+    /// Make a sample event mean something in the environment of the settings, or check the answer to it
+    Sample(Sample),
 }
 
 #[derive(Debug, clap::Args)]
@@ -52,6 +54,19 @@ pub(crate) struct Pump {
     /// How often the schedule invokes dispatch-outbox and report-faults
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) every: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sample {
+    /// The event, such as tests/events/s3-put.json
+    #[arg(value_name = "FILE")]
+    pub(crate) event: PathBuf,
+    /// Where the event is written, or was, as the function gets it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prepared: PathBuf,
+    /// Prepare nothing, and compare the function's answer in this file with what is expected
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answer: Option<PathBuf>,
 }
 
 /// The bucket's name is the narrowest: 3 to 63 lower-case letters, digits and hyphens

@@ -5,7 +5,8 @@
 //! - `check-template`: the deployment against the code;
 //! - `diagram`: the state machine, drawn from the code;
 //! - `provision`: an environment on servers of your own;
-//! - `pump`: event sources for functions under a Lambda emulator.
+//! - `pump`: event sources for functions under a Lambda emulator;
+//! - `sample`: sample events for them, that mean something in their environment.
 
 mod args;
 mod commands;
@@ -17,7 +18,7 @@ use local::output;
 use messages::store::chain;
 
 use crate::args::{Args, Command};
-use crate::commands::{bench, check_template, diagram, provision, pump, simulate};
+use crate::commands::{bench, check_template, diagram, provision, pump, sample, simulate};
 
 /// The exit code when something does not hold, or the command failed.
 const FAILED: u8 = 1;
@@ -33,6 +34,7 @@ async fn main() -> ExitCode {
         Command::Diagram(args) => diagram::run(&args),
         Command::Provision(args) => provision::run(&args).await,
         Command::Pump(args) => pump::run(&args).await,
+        Command::Sample(args) => sample::run(&args).await,
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

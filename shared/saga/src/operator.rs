@@ -33,7 +33,7 @@ pub struct Operator {
 /// Whether a partition could be prepared for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Access {
+pub enum Access {
     /// It admits the message, unless the message was handled before.
     Gained,
     /// Somebody is inside, who leaves within the lease.
@@ -84,7 +84,26 @@ impl Operator {
             // A token that is absent from an item which lives was used; such an item stays as it is.
             self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
         }
-        let expected = waits_for(document.as_ref());
+        self.admit(partition, document.as_ref()).await
+    }
+
+    /// Makes a partition admit again what its document waits for, unless somebody is inside it just now. It is for a
+    /// database and a ledger that were restored to different times: tokens may be missing, and the ledger may count its
+    /// fences from before the one that the document names.
+    ///
+    /// # Errors
+    /// When a store does not answer. It may be repeated.
+    pub async fn admit_awaited(&self, partition: PartitionKey) -> Result<Access, StoreError> {
+        let document = self.load(partition).await?;
+        self.admit(partition, document.as_ref()).await
+    }
+
+    async fn admit(
+        &self,
+        partition: PartitionKey,
+        document: Option<&Document>,
+    ) -> Result<Access, StoreError> {
+        let expected = waits_for(document);
         if expected.is_empty() {
             return Ok(Access::Gained);
         }

@@ -5,20 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Backend, Config, SystemHost};
-use dedup::GrantTokens;
-use embedded::{Settings, Store};
+use embedded::{BUCKET, Settings, Store, UploadError};
 use imports::queues::QUEUES;
-use imports::{ParseCommand, PresignUpload, SearchEvent, UploadGrant, UploadMetadata};
-use jiff::{SignedDuration, Timestamp};
+use imports::{Ports, PresignedPost};
 use lambda_host::Function;
-use messages::{Host, Message, Queue, ReceiveMessages};
+use messages::{Message, Queue, ReceiveMessages};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// What every uploaded file holds.
-const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
-                           TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
+use crate::placed::{Failed, Place};
+
+/// Uploads a file to an embedded store, unless it is there: several records of an event may be about one file.
+///
+/// # Errors
+/// When the store does not take it.
+pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
+    match store.upload(form, file).await {
+        Ok(_) | Err(UploadError::Used) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
 
 /// An embedded installation in a folder of its own, which goes with it.
 pub struct Installation {
@@ -78,18 +85,7 @@ impl Installation {
     }
 
     async fn admit(&self, batch: &Value) {
-        for record in batch["Records"].as_array().unwrap() {
-            let Ok(message) = Message::decode(record["body"].as_str().unwrap()) else { continue };
-            let mut tokens: Vec<_> = message.token.clone().into_iter().collect();
-            if let Ok(SearchEvent::SearchUploadSaved(saved)) = message.read() {
-                self.store_upload(&saved.object.key).await;
-            }
-            if let Ok(ParseCommand::StartParsing(parse)) = message.read() {
-                self.store_upload(&parse.object.key).await;
-                tokens.extend(parse.reply_token);
-            }
-            self.store.grant(message.partition, &tokens, SystemHost.now()).await.unwrap();
-        }
+        self.place(&self.backend().ports).admit(batch.clone()).await.unwrap();
     }
 
     /// Stores a file of two records under a key.
@@ -97,15 +93,14 @@ impl Installation {
     /// # Panics
     /// When the store does not take it.
     pub async fn store_upload(&self, key: &str) {
-        let metadata =
-            UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();
-        let expires_at = Timestamp::now() + SignedDuration::from_hours(1);
-        let grant =
-            UploadGrant { key: key.to_owned(), size_bytes: TWO_RECORDS.len() as u64, metadata, expires_at };
-        let form = self.store.presign(&grant).await.unwrap();
-        // Several records may be of one file.
-        let stored = self.store.upload(&form, TWO_RECORDS.as_bytes()).await;
-        assert!(matches!(stored, Ok(_) | Err(embedded::UploadError::Used)), "{stored:?}");
+        self.place(&self.backend().ports).store(key).await.unwrap();
+    }
+
+    fn place<'a>(
+        &'a self,
+        ports: &'a Ports,
+    ) -> Place<'a, impl AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), Failed>> {
+        Place { ports, bucket: BUCKET, upload: async |form: &_, file| upload(&self.store, form, file).await }
     }
 
     /// What was sent to a queue and can be received now, in order.

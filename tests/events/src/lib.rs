@@ -2,9 +2,10 @@
 //!
 //! - [`event`] reads one of the files beside this crate, [`all`] says which there are; [`failures`] reads the answer to
 //!   a batch;
+//! - [`Expected`]: what the functions answer to each of them;
 //! - [`Batches`]: the sample batches of one queue, fed to a library or to a binary;
 //! - [`Installation`]: an embedded installation in which an event means something: the files that it reports are
-//!   stored, and the tokens that its messages carry are granted;
+//!   stored, and the tokens that its messages carry are granted; [`Place`] does that in any installation;
 //! - [`check_log`]: what the log of a function must have, and what it must not.
 //!
 //! The tests of `functions` feed the events of each event source to the library and to the built binaries.
@@ -16,16 +17,20 @@
 )]
 
 mod batches;
+mod expected;
 mod installation;
 mod log;
+mod placed;
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 pub use batches::Batches;
-pub use installation::Installation;
+pub use expected::{Expected, Surroundings};
+pub use installation::{Installation, upload};
 pub use log::check_log;
+pub use placed::{Failed, Place, anew};
 
 /// The sample event of this name.
 ///

@@ -12,4 +12,5 @@ mod diagram;
 mod program;
 mod provision;
 mod pump;
+mod sample;
 mod shipped;

@@ -2,10 +2,13 @@
 
 mod bad_input;
 mod commands;
+mod deployment;
 mod expiry;
 mod faults;
 mod outage;
+mod restore;
 mod secrets;
+mod time;
 
 use std::collections::BTreeMap;
 

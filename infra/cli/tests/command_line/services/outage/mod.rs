@@ -1,8 +1,5 @@
 //! MongoDB is away for an hour, on real servers and in a test's own time.
 
-mod deployment;
-mod time;
-
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -15,8 +12,8 @@ use messages::{Host, QueueSpec, StoreError};
 use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
 use servers::Tested;
 
-use self::deployment::{Deployment, Unexpected};
 use super::Environment;
+use super::deployment::{Deployment, Unexpected};
 use super::faults::check;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -21,11 +21,12 @@ use messages::{
 use outbox::DispatchOutbox;
 use saga::failures::{Failure, Selection, Standing};
 use saga::{Failures, Sweeps};
+use servers::Tested;
 use servers::mongo::{Proxy, eventually, with_option};
 use testing::ManualHost;
 
-use super::super::{Environment, upload};
 use super::time::InjectedTime;
+use super::{Environment, upload};
 use crate::program::bundled;
 
 /// What a test ends with that goes wrong before its own assertions.
@@ -119,22 +120,22 @@ impl Deployment {
 
     /// Announces searches of one file each.
     pub(super) async fn announce(&self, searches: usize) -> Result<Vec<Announced>, Unexpected> {
-        let start = StartUpload::over(&self.backend.ports)?;
-        let size_bytes = std::fs::metadata(bundled(FILE))?.len();
-        let one = async |number: usize| {
-            let files = vec![NewFile { name: FILE.into(), size_bytes }];
-            let request = NewSearch { name: format!("search {number}"), files };
-            let project = ProjectId::from_uuid(self.host.fresh_id());
-            Ok::<_, Unexpected>(start.create(project, &request).await?)
-        };
+        let one = |number| self.announce_one(format!("search {number}"), 1);
         stream::iter(0..searches).map(one).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// Announces a search of so many files in a project of its own.
+    pub(super) async fn announce_one(&self, name: String, files: usize) -> Result<Announced, Unexpected> {
+        let size_bytes = std::fs::metadata(bundled(FILE))?.len();
+        let file = |number| NewFile { name: format!("{number}-{FILE}"), size_bytes };
+        let request = NewSearch { name, files: (0..files).map(file).collect() };
+        let project = ProjectId::from_uuid(self.host.fresh_id());
+        Ok(StartUpload::over(&self.backend.ports)?.create(project, &request).await?)
     }
 
     /// Uploads the files of searches, and hands each notification on.
     pub(super) async fn upload(&self, searches: &[Announced]) -> Result<(), Unexpected> {
-        let content = std::fs::read(bundled(FILE))?;
-        let one =
-            async |search: &Announced| upload(&self.environment, &search.files[0].upload, &content).await;
+        let one = |search| self.upload_file(search, 0);
         stream::iter(searches).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
         let mut notified = 0;
         eventually("all uploads are notified", PATIENCE, async || {
@@ -142,6 +143,11 @@ impl Deployment {
             Ok(notified >= searches.len())
         })
         .await
+    }
+
+    /// Uploads a file of a search; its notification is left in the queue.
+    pub(super) async fn upload_file(&self, search: &Announced, file: usize) -> Tested {
+        upload(&self.environment, &search.files[file].upload, &std::fs::read(bundled(FILE))?).await
     }
 
     /// Lets time pass, minute by minute: the schedule comes by, and what is due is delivered. Returns how many of the
@@ -160,7 +166,7 @@ impl Deployment {
     }
 
     /// What `dispatch-outbox` does on schedule.
-    async fn sweep(&self) -> Result<(), StoreError> {
+    pub(super) async fn sweep(&self) -> Result<(), StoreError> {
         self.sweeper.sweep().await?;
         self.sweeps.note().await
     }
@@ -179,7 +185,7 @@ impl Deployment {
     }
 
     /// Delivers what a queue has now.
-    async fn deliver(&self, queue: &Queue) -> Result<usize, Unexpected> {
+    pub(super) async fn deliver(&self, queue: &Queue) -> Result<usize, Unexpected> {
         let spec = QueueSpec::of(functions::SYSTEM.queues, queue).unwrap();
         let batches = stream::try_unfold((), async |()| {
             let batch = self.queues.receive(queue, spec.batch_size, spec.visibility).await?;
@@ -187,6 +193,22 @@ impl Deployment {
         });
         let handled = batches.map_ok(|batch| self.handle(queue, batch)).try_buffer_unordered(AT_ONCE);
         Ok(handled.try_fold(0, async |sum, handled| Ok(sum + handled)).await?)
+    }
+
+    /// Delivers one batch. Returns how many messages it had.
+    pub(super) async fn deliver_one(&self, queue: &Queue) -> Result<usize, Unexpected> {
+        let spec = QueueSpec::of(functions::SYSTEM.queues, queue).unwrap();
+        let batch = self.queues.receive(queue, spec.batch_size, spec.visibility).await?;
+        Ok(self.handle(queue, batch).await?)
+    }
+
+    /// Throws away what a queue has, as the console's "Purge" does.
+    pub(super) async fn purge(&self, queue: &Queue) -> Tested {
+        self.queues.forget(queue);
+        let client = aws::queues::client(&aws::config().await, PATIENCE);
+        let url = &self.environment.settings[&Queues::setting(queue)];
+        client.purge_queue().queue_url(url).send().await?;
+        Ok(())
     }
 
     async fn handle(&self, queue: &Queue, batch: Vec<Received>) -> Result<usize, StoreError> {

@@ -41,6 +41,13 @@ impl InjectedTime {
         Self { sqs, queues, host, waiting: Mutex::default() }
     }
 
+    /// Forgets what a queue has hidden or held back.
+    pub(super) fn forget(&self, queue: &Queue) {
+        let mut waiting = self.waiting();
+        waiting.delayed.retain(|(_, message)| message.queue != *queue);
+        waiting.hidden.retain(|_, (_, of)| of != queue);
+    }
+
     /// Brings SQS up to the test's clock.
     async fn catch_up(&self) -> Result<(), StoreError> {
         let now = self.host.now();

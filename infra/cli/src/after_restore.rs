@@ -1,0 +1,49 @@
+//! What is left to do when the database or the ledger was restored to an earlier time.
+
+use functions::start_upload::{AfterRestore, Reading, Restored};
+use local::output;
+use serde_json::json;
+
+use crate::args;
+use crate::words::counted;
+use crate::workspace::{self, Workspace};
+
+/// Lets every search go on, or end, that had not ended then. `false` when some have to be tried again.
+pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
+    let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
+    let reading = if args.ledger_alone { Reading::GoesOn } else { Reading::Ends };
+    let function = AfterRestore::over(workspace.ports(), reading)?;
+    let unfinished = workspace.jobs()?.unfinished().await?;
+    let mut busy = 0;
+    for job in &unfinished {
+        let done = match args.dry_run {
+            true => None,
+            false => Some(function.settle(job.search_id).await?),
+        };
+        busy += u64::from(done == Some(Restored::Busy));
+        let what = done.map_or("has not ended", words);
+        if args.output.json {
+            output::json(&json!({ "search_id": job.search_id, "state": job.state, "done": what }))?;
+        } else {
+            output::line(&format!("search {}, {}: {what}", job.search_id, job.state))?;
+        }
+    }
+    let count = counted(unfinished.len() as u64, "search had", "searches had");
+    output::remark(&format!("{count} not ended"));
+    if busy > 0 {
+        output::complain(&format!("{busy} of them are being worked on: run this again in a minute"));
+    }
+    Ok(busy == 0)
+}
+
+fn words(done: Restored) -> &'static str {
+    match done {
+        Restored::Waiting => "looks for its files when its time is up",
+        Restored::Looking => "looks for its files",
+        Restored::Announced => "is announced again",
+        Restored::Reading => "is being read, and goes on",
+        Restored::Cancelled => "is cancelled; `search-import repair` reads it again",
+        Restored::Ended => "has ended",
+        Restored::Busy => "is being worked on",
+    }
+}

@@ -1,0 +1,80 @@
+//! A copy of the database and of the tables, as a restore from a point in time brings it back.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::TryStreamExt;
+use mongodb::bson::{Document, doc};
+use servers::Tested;
+
+use super::super::Environment;
+use super::super::deployment::Unexpected;
+
+/// The tables, each with its key.
+const TABLES: [(&str, &str); 2] = [
+    (aws::ledger::LEDGER_TABLE, aws::ledger::LEDGER_KEY),
+    (aws::ledger::PROCESSED_TABLE, aws::ledger::PROCESSED_KEY),
+];
+
+type Item = HashMap<String, AttributeValue>;
+
+/// Everything that was stored at one time, except for the files.
+pub(super) struct Backup {
+    collections: HashMap<String, Vec<Document>>,
+    tables: HashMap<&'static str, Vec<Item>>,
+}
+
+impl Backup {
+    pub(super) async fn take(environment: &Environment) -> Result<Self, Unexpected> {
+        let (mut collections, mut tables) = (HashMap::new(), HashMap::new());
+        let database = environment.database().await?;
+        for name in database.list_collection_names().await? {
+            let found = database.collection::<Document>(&name).find(doc! {}).await?;
+            collections.insert(name, found.try_collect().await?);
+        }
+        for (table, _) in TABLES {
+            tables.insert(table, items(environment, table).await?);
+        }
+        Ok(Self { collections, tables })
+    }
+
+    /// Puts the database back. What has been stored since is gone.
+    pub(super) async fn restore_database(&self, environment: &Environment) -> Tested {
+        let database = environment.database().await?;
+        for name in database.list_collection_names().await? {
+            let collection = database.collection::<Document>(&name);
+            collection.delete_many(doc! {}).await?;
+            let documents = self.collections.get(&name).map(Vec::as_slice).unwrap_or_default();
+            if !documents.is_empty() {
+                collection.insert_many(documents).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the ledger and the memory of processed messages back.
+    pub(super) async fn restore_tables(&self, environment: &Environment) -> Tested {
+        let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
+        for (table, key) in TABLES {
+            let name = &environment.settings[table];
+            for mut item in items(environment, table).await? {
+                client
+                    .delete_item()
+                    .table_name(name)
+                    .set_key(item.remove_entry(key).map(|key| [key].into()))
+                    .send()
+                    .await?;
+            }
+            for item in &self.tables[table] {
+                client.put_item().table_name(name).set_item(Some(item.clone())).send().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn items(environment: &Environment, table: &str) -> Result<Vec<Item>, Unexpected> {
+    let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
+    let scan = client.scan().table_name(&environment.settings[table]).consistent_read(true);
+    Ok(scan.into_paginator().items().send().collect::<Result<_, _>>().await?)
+}

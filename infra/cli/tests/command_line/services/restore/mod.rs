@@ -1,0 +1,272 @@
+//! The database, the ledger, or both are restored to an earlier time, on real servers and in a test's own time.
+//!
+//! What docs/backup.md says of each case is what is checked here.
+
+mod backup;
+
+use std::time::Duration;
+
+use functions::start_upload::{
+    AfterRestore, Announced, Caller, NewRepair, Reading, Repair, Restored, StartUpload,
+};
+use imports::queues::{PARSE, QUEUES, SAGA};
+use imports::{JobState, SearchId};
+use mongo::collections;
+use mongodb::bson::{Document, doc};
+use servers::Tested;
+
+use self::backup::Backup;
+use super::Environment;
+use super::deployment::{Deployment, Unexpected};
+
+/// How many records the file has.
+const RECORDS: u64 = 3;
+/// Longer than any search waits for anything.
+const DEADLINES: u32 = 26;
+const HOUR: Duration = Duration::from_secs(3_600);
+const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
+
+/// What is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Both,
+    Database,
+    Ledger,
+}
+
+/// How far the work has gone on since the backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// Queues hold messages of it.
+    UnderWay,
+    /// Every file that is there has been read, and the queues are empty.
+    Done,
+}
+
+/// The searches, by how each is when the backup is taken.
+struct Searches {
+    /// No file has come in time; the message that says so waits in its queue.
+    timing_out: Announced,
+    announced: Announced,
+    /// One of two files is here.
+    uploading: Announced,
+    /// The parse commands wait in their queue.
+    parsing: [Announced; 2],
+    completed: Announced,
+}
+
+impl Searches {
+    async fn begin(deployment: &Deployment) -> Result<Self, Unexpected> {
+        let one = |name: &str| deployment.announce_one(name.to_owned(), 1);
+        let timing_out = one("timing out").await?;
+        deployment.pass(1).await?;
+        deployment.host.advance(HALF_AN_HOUR);
+        let searches = Self {
+            timing_out,
+            announced: one("announced").await?,
+            uploading: deployment.announce_one("uploading".to_owned(), 2).await?,
+            parsing: [one("parsing").await?, one("parsing too").await?],
+            completed: one("completed").await?,
+        };
+        deployment.pass(1).await?;
+        deployment.upload(&[searches.completed.clone(), searches.uploading.clone()]).await?;
+        deployment.run().await?;
+        deployment.upload(&searches.parsing).await?;
+        deployment.deliver(&SAGA).await?;
+        deployment.host.advance(HALF_AN_HOUR);
+        deployment.sweep().await?;
+        assert_eq!((deployment.depth(&PARSE).await?, deployment.depth(&SAGA).await?), (2, 1));
+        use JobState::{Completed, Parsing, Uploading};
+        for (search, state) in
+            searches.all().into_iter().zip([Uploading, Uploading, Uploading, Parsing, Parsing, Completed])
+        {
+            assert_eq!(state_of(deployment, search).await?, Some(state));
+        }
+        Ok(searches)
+    }
+
+    fn all(&self) -> [SearchId; 6] {
+        let [first, second] = &self.parsing;
+        [&self.timing_out, &self.announced, &self.uploading, first, second, &self.completed]
+            .map(|search| search.search_id)
+    }
+
+    /// The work goes on: the files that were missing come, and so does another search.
+    async fn go_on(&self, deployment: &Deployment, since: Since) -> Result<Announced, Unexpected> {
+        deployment.host.advance(Duration::from_secs(1));
+        // One of the files is read, and the saga does not know yet.
+        assert_eq!(deployment.deliver_one(&PARSE).await?, 1);
+        deployment.upload(&[self.announced.clone(), self.timing_out.clone()]).await?;
+        deployment.upload_file(&self.uploading, 1).await?;
+        let later = deployment.announce_one("later".to_owned(), 1).await?;
+        deployment.upload_file(&later, 0).await?;
+        if since == Since::Done {
+            deployment.pass(2).await?;
+            for search in self.all().into_iter().chain([later.search_id]) {
+                assert_eq!(state_of(deployment, search).await?, Some(JobState::Completed));
+            }
+        }
+        Ok(later)
+    }
+}
+
+async fn state_of(deployment: &Deployment, search: SearchId) -> Result<Option<JobState>, Unexpected> {
+    Ok(deployment.backend.ports.jobs()?.job(search).await?.map(|job| job.state))
+}
+
+/// What docs/backup.md tells an operator to do, once the stores are back and before the functions work again.
+async fn do_what_the_page_says(deployment: &Deployment, what: What) -> Tested {
+    let reading = match what {
+        What::Ledger => Reading::GoesOn,
+        What::Both | What::Database => {
+            deployment.purge(&SAGA).await?;
+            Reading::Ends
+        }
+    };
+    let after = AfterRestore::over(&deployment.backend.ports, reading)?;
+    for job in deployment.backend.ports.jobs()?.unfinished().await? {
+        assert_ne!(after.settle(job.search_id).await?, Restored::Busy, "{}", job.search_id);
+    }
+    Ok(())
+}
+
+/// Until no search waits for anything any more.
+async fn wait_for_deadlines(deployment: &Deployment) -> Tested {
+    deployment.pass(5).await?;
+    for _ in 0..DEADLINES {
+        deployment.host.advance(HOUR);
+        deployment.pass(1).await?;
+    }
+    Ok(())
+}
+
+/// Has what was cancelled read again.
+async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<SearchId>, Unexpected> {
+    let start = StartUpload::over(&deployment.backend.ports)?;
+    let mut repairs = Vec::new();
+    for search in searches {
+        if state_of(deployment, *search).await? == Some(JobState::Error) {
+            let request = NewRepair::default();
+            match start.repair(&Caller::Everywhere, *search, &request, None).await? {
+                Repair::Announced(announced) => repairs.push(announced.search_id),
+                other => panic!("{search} cannot be repaired: {other:?}"),
+            }
+        }
+    }
+    deployment.pass(5).await?;
+    Ok(repairs)
+}
+
+/// No search waits, nothing is left in a queue or an outbox, and each file that a search says was read is stored once.
+async fn check(deployment: &Deployment, environment: &Environment, searches: &[SearchId]) -> Tested {
+    let (jobs, library) = (deployment.backend.ports.jobs()?, deployment.backend.ports.library()?);
+    assert_eq!(jobs.unfinished().await?, [], "something waits for ever");
+    let mut stored = 0;
+    for search in searches {
+        let Some(job) = jobs.job(*search).await? else { continue };
+        for file in &job.files {
+            let studies = library.read_studies.studies(*search, file.file_id, 0, 100).await?;
+            let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
+            let expected = if job.state == JobState::Completed { RECORDS } else { 0 };
+            assert_eq!(records, (1..=expected).collect::<Vec<_>>(), "{:?}: {file:?}", job.name);
+            stored += expected;
+        }
+    }
+    let database = environment.database().await?;
+    let count =
+        async |name: &str, filter| database.collection::<Document>(name).count_documents(filter).await;
+    assert_eq!(count(collections::STUDY, doc! {}).await?, stored, "a study is there that no search shows");
+    for name in [collections::SAGA, collections::SESSION] {
+        assert_eq!(
+            count(name, doc! { "Outbox.0": { "$exists": true } }).await?,
+            0,
+            "{name} has effects left"
+        );
+    }
+    for spec in QUEUES.iter().filter(|spec| spec.receive_limit.is_some()) {
+        assert_eq!(deployment.depth(&spec.queue).await?, 0, "queue {}", spec.queue);
+        let dead = spec.dead_letters.as_ref().unwrap();
+        assert_eq!(deployment.depth(dead).await?, 0, "queue {dead}");
+    }
+    Ok(())
+}
+
+/// How the searches end: those of the backup, in their order, and the one that was announced later.
+type Ends = ([JobState; 6], Option<JobState>);
+
+async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
+    Environment::with(async |environment| {
+        let deployment = Deployment::open(&environment, &QUEUES).await?;
+        let searches = Searches::begin(&deployment).await?;
+        let backup = Backup::take(&environment).await?;
+        let later = searches.go_on(&deployment, since).await?;
+        if what != What::Ledger {
+            backup.restore_database(&environment).await?;
+        }
+        if what != What::Database {
+            backup.restore_tables(&environment).await?;
+        }
+        let unfinished = deployment.backend.ports.jobs()?.unfinished().await?.len();
+        let shown = environment.program().run(&["after-restore", "--dry-run", "--json"]).lines();
+        assert_eq!(shown.len(), unfinished);
+        do_what_the_page_says(&deployment, what).await?;
+        wait_for_deadlines(&deployment).await?;
+        let mut ends = Vec::new();
+        for search in searches.all() {
+            ends.push(state_of(&deployment, search).await?.unwrap());
+        }
+        assert_eq!(
+            (ends.as_slice(), state_of(&deployment, later.search_id).await?),
+            (&expected.0[..], expected.1)
+        );
+        let mut all = searches.all().to_vec();
+        all.push(later.search_id);
+        let repairs = repair(&deployment, &all).await?;
+        for search in &repairs {
+            assert_eq!(
+                state_of(&deployment, *search).await?,
+                Some(JobState::Completed),
+                "a repair reads it again"
+            );
+        }
+        all.extend(repairs);
+        check(&deployment, &environment, &all).await
+    })
+    .await
+}
+
+use JobState::{Completed, Error};
+
+/// What was being read is cancelled; what waits for files finds them, and goes on.
+const PUT_BACK: [JobState; 6] = [Completed, Completed, Completed, Error, Error, Completed];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_are_restored_while_queues_hold_later_messages() -> Tested {
+    rehearse(What::Both, Since::UnderWay, (PUT_BACK, None)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_are_restored_after_everything_was_read() -> Tested {
+    rehearse(What::Both, Since::Done, (PUT_BACK, None)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_is_restored_alone_while_queues_hold_later_messages() -> Tested {
+    // The notification of its file tells all that there is to know of the later search, and the ledger knows its token.
+    rehearse(What::Database, Since::UnderWay, (PUT_BACK, Some(Completed))).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_is_restored_alone_after_everything_was_read() -> Tested {
+    rehearse(What::Database, Since::Done, (PUT_BACK, None)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_restored_alone_while_queues_hold_later_messages() -> Tested {
+    rehearse(What::Ledger, Since::UnderWay, ([Completed; 6], Some(Completed))).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_restored_alone_after_everything_was_read() -> Tested {
+    rehearse(What::Ledger, Since::Done, ([Completed; 6], Some(Completed))).await
+}

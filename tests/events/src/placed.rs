@@ -1,0 +1,195 @@
+//! A sample event, as an installation would get it: what it is about is there.
+
+use std::collections::BTreeMap;
+
+use imports::{ObjectKey, ParseCommand, Ports, PresignedPost, SearchEvent, UploadGrant, UploadMetadata};
+use jiff::SignedDuration;
+use messages::Message;
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+/// What every uploaded file holds.
+const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
+                           TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
+/// How the ids of all samples begin, those of the search in them too.
+const SAMPLE_IDS: &str = "0199b6d0-";
+/// How long a file may take to be uploaded.
+const UPLOAD: SignedDuration = SignedDuration::from_mins(5);
+
+/// Why an event cannot be made to mean something.
+pub type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// An installation that events are put into.
+pub struct Place<'a, U> {
+    /// Its ports.
+    pub ports: &'a Ports,
+    /// The bucket of its uploads.
+    pub bucket: &'a str,
+    /// Sends a file with a form.
+    pub upload: U,
+}
+
+/// An object as an event names it.
+type Named = (String, Option<String>);
+
+impl<U> Place<'_, U>
+where
+    U: AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), Failed>,
+{
+    /// Stores the files that an event is about and grants the tokens that its messages carry and the replies will.
+    /// Returns the event with the bucket and the versions that the files have here.
+    ///
+    /// # Errors
+    /// When a service does not answer, or does not take a file.
+    pub async fn admit(&self, mut event: Value) -> Result<Value, Failed> {
+        let mut stored = BTreeMap::new();
+        self.admit_notifications(&mut event, &mut stored).await?;
+        for record in event["Records"].as_array_mut().into_iter().flatten() {
+            if let Some(body) = record["body"].as_str() {
+                let body = self.admit_message(body, &mut stored).await?;
+                record["body"] = body.into();
+            }
+        }
+        Ok(event)
+    }
+
+    /// Does that for notifications of S3, of which the event of another service has none.
+    async fn admit_notifications(
+        &self,
+        event: &mut Value,
+        stored: &mut BTreeMap<Named, Option<String>>,
+    ) -> Result<(), Failed> {
+        for notified in notifications(event) {
+            let key = notified.object.get("key").and_then(Value::as_str).unwrap_or_default();
+            let key = if notified.is_encoded { decoded(key)? } else { key.to_owned() };
+            if ObjectKey::parse(&self.ports.settings.key_prefix, &key).is_err() {
+                continue;
+            }
+            notified.bucket["name"] = self.bucket.into();
+            let version = notified.object.get(notified.version).and_then(Value::as_str).map(str::to_owned);
+            let here = self.store_once((key, version), stored).await?;
+            set(notified.object, notified.version, here);
+        }
+        Ok(())
+    }
+
+    /// Does that for one message. Returns its body.
+    async fn admit_message(
+        &self,
+        body: &str,
+        stored: &mut BTreeMap<Named, Option<String>>,
+    ) -> Result<String, Failed> {
+        let Ok(message) = Message::decode(body) else {
+            let Ok(mut event) = serde_json::from_str(body) else { return Ok(body.to_owned()) };
+            self.admit_notifications(&mut event, stored).await?;
+            return Ok(event.to_string());
+        };
+        let mut tokens: Vec<_> = message.token.clone().into_iter().collect();
+        let mut object = message.read().ok().and_then(|event| match event {
+            SearchEvent::SearchUploadSaved(saved) => Some(saved.object),
+            _ => None,
+        });
+        if let Ok(ParseCommand::StartParsing(parse)) = message.read() {
+            object = Some(parse.object);
+            tokens.extend(parse.reply_token);
+        }
+        let engine = &self.ports.engine;
+        let partitions = engine.partitions.as_ref().map_err(|missing| *missing)?;
+        partitions.tokens.grant(message.partition, &tokens, engine.host.now()).await?;
+        let Some(object) = object else { return Ok(body.to_owned()) };
+        let here = self.store_once((object.key, object.version), stored).await?;
+        let mut body: Value = serde_json::from_str(body)?;
+        let object = &mut body["data"]["object"];
+        object["bucket"] = self.bucket.into();
+        set(object, "version", here);
+        Ok(body.to_string())
+    }
+
+    /// Stores a file unless it is there, and returns its version.
+    async fn store_once(
+        &self,
+        named: Named,
+        stored: &mut BTreeMap<Named, Option<String>>,
+    ) -> Result<Option<String>, Failed> {
+        if let Some(here) = stored.get(&named) {
+            return Ok(here.clone());
+        }
+        let (key, version) = &named;
+        self.store(key).await?;
+        // An event that names no version has none here either.
+        let here = match version {
+            Some(_) => self.ports.objects.head(self.bucket, key, None).await?.and_then(|facts| facts.version),
+            None => None,
+        };
+        stored.insert(named, here.clone());
+        Ok(here)
+    }
+
+    /// Stores a file of two records under a key.
+    ///
+    /// # Errors
+    /// When a service does not answer, or does not take the file.
+    pub async fn store(&self, key: &str) -> Result<(), Failed> {
+        let metadata =
+            UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();
+        let expires_at = self.ports.engine.host.now() + UPLOAD;
+        let size_bytes = TWO_RECORDS.len() as u64;
+        let grant = UploadGrant { key: key.to_owned(), size_bytes, metadata, expires_at };
+        let uploads = self.ports.uploads.as_ref().map_err(|missing| *missing)?;
+        (self.upload)(&uploads.presign(&grant).await?, TWO_RECORDS.as_bytes()).await
+    }
+}
+
+/// A sample with ids that no earlier one had, so that it is not taken for a duplicate of that. They stay ids of the
+/// same form, with the same tails: tokens are bound to their search by these.
+pub fn anew(sample: &str, ids: u32) -> String {
+    sample.replace(SAMPLE_IDS, &format!("01{:06x}-", ids & 0x00ff_ffff))
+}
+
+/// One stored object in a notification.
+struct Notified<'a> {
+    bucket: &'a mut Value,
+    object: &'a mut Value,
+    /// Whether the key is URL-encoded.
+    is_encoded: bool,
+    /// What the field of the version is called.
+    version: &'static str,
+}
+
+/// The objects that an event of S3 says are stored, in its own form and in that of EventBridge.
+fn notifications(event: &mut Value) -> Vec<Notified<'_>> {
+    if event.get("detail").is_some() {
+        let stored = event.get_mut("detail");
+        return stored.and_then(|stored| of(stored, false, "version-id")).into_iter().collect();
+    }
+    let records = event.get_mut("Records").and_then(Value::as_array_mut).into_iter().flatten();
+    let is_created = |record: &Value| {
+        record.get("eventName").and_then(Value::as_str).is_some_and(|name| name.starts_with("ObjectCreated"))
+    };
+    let created = records.filter(|record| is_created(record));
+    created.filter_map(|record| of(record.get_mut("s3")?, true, "versionId")).collect()
+}
+
+fn of<'a>(stored: &'a mut Value, is_encoded: bool, version: &'static str) -> Option<Notified<'a>> {
+    let (mut bucket, mut object) = (None, None);
+    for (name, value) in stored.as_object_mut()?.iter_mut().filter(|(_, value)| value.is_object()) {
+        match name.as_str() {
+            "bucket" => bucket = Some(value),
+            "object" => object = Some(value),
+            _ => {}
+        }
+    }
+    Some(Notified { bucket: bucket?, object: object?, is_encoded, version })
+}
+
+fn decoded(key: &str) -> Result<String, Failed> {
+    Ok(percent_decode_str(&key.replace('+', " ")).decode_utf8()?.into_owned())
+}
+
+fn set(object: &mut Value, field: &str, value: Option<String>) {
+    let Some(fields) = object.as_object_mut() else { return };
+    match value {
+        Some(value) => fields.insert(field.to_owned(), value.into()),
+        None => fields.remove(field),
+    };
+}
