@@ -4,7 +4,8 @@
 //! concern: those of the file, those alike them, and whatever is the same as these. What each is marked with follows from
 //! what is there then ([`imports::duplicates::marks`]). Of two who change something at the same time at least the one with the
 //! later revision sees both changes, and its marks stay; so the marks in the end are those of everything, whatever the order. A
-//! file that is refused never counts as read, so no mark names a study that is not there.
+//! file that is refused never counts as read, so no mark names a study that is not there. Whoever has stored marks looks
+//! whether what they name is still there, because a worker may have stood still while files went and others came.
 //!
 //! Memory is bounded: some studies at a time are compared, with at most [`MOST_OF_A_KEY`] that have a key in common with each.
 
@@ -204,7 +205,23 @@ impl Comparing<'_> {
             frontier = next.into_iter().filter(|at| !settled.contains(at)).collect();
             is_first = false;
         }
-        self.mark(&settled, &known, &edges, change).await
+        let marked = self.mark(&settled, &known, &edges, change).await?;
+        self.verify(&marked).await
+    }
+
+    /// Looks whether what marks name is still there, once they are stored. This worker may have stood still for so long that a
+    /// file went meanwhile which it knew, and that others came which whoever took that file back could not see: then nobody
+    /// else has a later word about those.
+    async fn verify(&mut self, marks: &[Mark]) -> Result<(), StoreError> {
+        self.files.clear();
+        let mut outdated = Vec::new();
+        for mark in marks {
+            let Some(duplicate) = &mark.duplicate else { continue };
+            if !self.lists(duplicate.of()).await? {
+                outdated.push(mark.at);
+            }
+        }
+        if outdated.is_empty() { Ok(()) } else { Box::pin(self.of.decided(self.project, &outdated)).await }
     }
 
     /// Whether the mark of a study that is possibly the same as one that has changed may have to name that one, or to name it
@@ -215,14 +232,14 @@ impl Comparing<'_> {
         change == Change::Other || !is_of_file && order(changed) < order(study)
     }
 
-    /// Stores what follows for those whose relatives are all known.
+    /// Stores what follows for those whose relatives are all known, and returns it.
     async fn mark(
         &self,
         settled: &BTreeSet<StudyAt>,
         known: &Known,
         edges: &BTreeSet<Edge>,
         change: Change,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Mark>, StoreError> {
         let there = known.iter().filter_map(|(at, (identity, content))| {
             let file = self.listed(*at)?;
             Some(Compared { file, identity, content: *content })
@@ -238,7 +255,7 @@ impl Comparing<'_> {
         for marks in marks.chunks(IN_A_CALL) {
             self.of.compare.mark(self.revision, marks).await?;
         }
-        Ok(())
+        Ok(marks)
     }
 
     /// The studies that may be the same as some of these, each with the one that it may be the same as.
@@ -249,6 +266,7 @@ impl Comparing<'_> {
     ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
         let mut having: BTreeMap<u64, Vec<StudyAt>> = BTreeMap::new();
         for at in of {
+            self.is_there(*at).await?;
             let Some((identity, _)) = known.get(at) else { continue };
             for key in identity.fields.keys() {
                 having.entry(key).or_default().push(*at);

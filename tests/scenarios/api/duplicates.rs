@@ -1,12 +1,18 @@
 //! Duplicates across the searches of a project, and what people say of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
+use embedded::{Call, Intercept, Phase};
+use functions::parse_references::Duplicates;
 use functions::start_upload::{Caller, Deletion};
-use imports::SearchId;
 use imports::queues::{PARSE, SAGA, UPLOADS};
+use imports::{ProjectId, ReadStudies, SearchId};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{api, get, path_of, post, refusal};
@@ -116,6 +122,49 @@ async fn what_repeated_a_deleted_search_does_so_no_longer_and_the_next_one_is_ke
     assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
     world.run().await;
     assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", second, "0-2", "likely")]);
+}
+
+/// Stands still before it first looks for studies that are alike.
+#[derive(Default)]
+struct StoodStill {
+    has_stood: AtomicBool,
+    stands: Notify,
+    goes_on: Notify,
+}
+
+#[async_trait]
+impl Intercept for StoodStill {
+    async fn step(&self, call: Call, phase: Phase) {
+        if (call, phase) == (Call::StudiesSharing, Phase::Before)
+            && !self.has_stood.swap(true, Ordering::SeqCst)
+        {
+            self.stands.notify_one();
+            self.goes_on.notified().await;
+        }
+    }
+}
+
+/// It knows a file that has gone meanwhile, and finds one that came after that: no mark names what is gone.
+#[tokio::test]
+async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
+    let world = World::new();
+    let first = search(&world, "a.ris", ZINC).await;
+    let file = world.store().parsed(first).await.unwrap()[0].file_id;
+    let still = Arc::new(StoodStill::default());
+    let store = Arc::new(world.store().with_intercept(still.clone()));
+    let late = Duplicates { stored: store.clone(), compare: store.clone(), records: store };
+    let meanwhile = async {
+        still.stands.notified().await;
+        let deletion = world.functions.start_upload.delete(&Caller::Everywhere, first).await.unwrap();
+        assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
+        world.run().await;
+        search(&world, "b.ris", ZINC).await;
+        still.goes_on.notify_one();
+    };
+    let project = ProjectId::from_uuid(Uuid::nil());
+    let (marked, ()) = tokio::join!(late.grown(project, (first, file), 0, || false), meanwhile);
+    assert_eq!(marked.unwrap(), None);
+    assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
 }
 
 #[tokio::test]
