@@ -10,24 +10,23 @@ from scripts.deployment.stack import Stack, setting
 from scripts.errors import Failure, check
 
 Update = Callable[[Stack], None]
-# A kind of resource that the stand-in does not make. On AWS a create fails for want of a permission, or of a
-# quota.
-UNKNOWN_TO_THE_STAND_IN = {
-    "MonthlyBudget": "5",
-    "AlarmTopicArn": "arn:aws:sns:us-east-1:000000000000:alarms",
+# Functions are made after the buckets and tables that their roles name.
+NO_SUCH_LAYER = {
+    "CollectorLayerArn": "arn:aws:lambda:us-east-1:000000000000:layer:none:1",
+    "CollectorEndpoint": "http://localhost:4318",
 }
 
 
 def fail_to_create(stack: Stack) -> None:
     """A first create that fails leaves nothing, so that the name is free."""
     asked = dict(stack.parameters)
-    stack.parameters |= UNKNOWN_TO_THE_STAND_IN
+    stack.parameters |= NO_SUCH_LAYER
     try:
         stack.update()
     except Failure:
         say(f"a create failed, as it should: {stack.status()}")
     else:
-        raise Failure("a create with a resource that cannot be made has succeeded")
+        raise Failure("a create with a layer that is not there has succeeded")
     check(stack.status() == "ROLLBACK_COMPLETE", f"the stack is {stack.status()}")
     left = kept(stack)
     check(not left, f"a create that failed has left {left}")
