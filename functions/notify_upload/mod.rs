@@ -158,17 +158,20 @@ impl Consumer for NotifyUpload {
             let reporter = self.reporter.received(delivery.receive_count);
             let function = Self { reporter, ..self.clone() };
             let is_late = function.reporter.host.is_past(deadline);
-            answers.push(if is_late { function.late() } else { function.consume_one(delivery).await });
+            answers.push(match is_late {
+                true => function.again(Duration::ZERO, "the function's time is nearly over".to_owned()),
+                false => function.consume_one(delivery).await,
+            });
         }
         answers
     }
 }
 
 impl NotifyUpload {
-    fn late(&self) -> Disposition {
-        let reason = "the time of the invocation was used up before it".to_owned();
+    /// Takes note that notifications could not be handled now: an alarm looks at how many these are.
+    fn again(&self, after: Duration, reason: String) -> Disposition {
         self.reporter.note(None, Verdict::Retried, &reason);
-        Disposition::Retry { after: Duration::ZERO, reason }
+        Disposition::Retry { after, reason }
     }
 
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {
@@ -181,10 +184,10 @@ impl NotifyUpload {
         };
         match self.handle(&notifications).await {
             Ok(()) => Disposition::Acknowledge,
-            Err(error) => Disposition::Retry {
-                after: Backoff::FAILURE.after(delivery.receive_count, self.reporter.host.unit_random()),
-                reason: chain(&error),
-            },
+            Err(error) => {
+                let after = Backoff::FAILURE.after(delivery.receive_count, self.reporter.host.unit_random());
+                self.again(after, chain(&error))
+            }
         }
     }
 }

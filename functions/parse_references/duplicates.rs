@@ -213,12 +213,15 @@ impl Comparing<'_> {
     /// file went meanwhile which it knew, and that others came which whoever took that file back could not see: then nobody
     /// else has a later word about those.
     async fn verify(&mut self, marks: &[Mark]) -> Result<(), StoreError> {
+        let named: Vec<_> = marks.iter().filter_map(|mark| Some((mark.at, mark.duplicate?.of()))).collect();
+        if named.is_empty() {
+            return Ok(());
+        }
         self.files.clear();
         let mut outdated = Vec::new();
-        for mark in marks {
-            let Some(duplicate) = &mark.duplicate else { continue };
-            if !self.lists(duplicate.of()).await? {
-                outdated.push(mark.at);
+        for (at, of) in named {
+            if !self.lists(of).await? {
+                outdated.push(at);
             }
         }
         if outdated.is_empty() { Ok(()) } else { Box::pin(self.of.decided(self.project, &outdated)).await }

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use functions::notify_upload::NotifyUpload;
 use functions::run_saga;
-use imports::queues::SAGA;
-use imports::{JobState, SearchImport};
+use imports::messages::ObjectRef;
+use imports::queues::{SAGA, UPLOADS};
+use imports::{JobState, ObjectFacts, ObjectStream, ReadObject, SearchImport};
 use jiff::Timestamp;
 use messages::{Consumer, Disposition, Host, PartitionKey, ReceiveMessages, StoreError, Verdict};
 use outbox::Settlement;
@@ -149,5 +151,39 @@ async fn a_batch_of_several_searches_is_written_in_one_call() {
     world.run().await;
     for search in searches {
         assert_eq!(world.job(search.search_id).await.state, JobState::Completed);
+    }
+}
+
+/// No object store answers.
+struct Away;
+
+#[async_trait]
+impl ReadObject for Away {
+    async fn head(&self, _: &str, _: &str, _: Option<&str>) -> Result<Option<ObjectFacts>, StoreError> {
+        Err(StoreError::unavailable("looking an object up", std::io::Error::other("away")))
+    }
+
+    async fn open(&self, _: &ObjectRef, _: u64) -> Result<Option<ObjectStream>, StoreError> {
+        Err(StoreError::unavailable("opening an object", std::io::Error::other("away")))
+    }
+}
+
+/// Alarms look at what is counted as tried again.
+#[tokio::test]
+async fn notifications_that_come_again_are_counted_whether_a_store_or_the_time_is_missing() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    let batch = deliveries(&world.take(&UPLOADS).await);
+    let seen = Arc::new(testing::Seen::default());
+    let mut function = NotifyUpload::over(&world.backend.ports);
+    function.reporter.observer = seen.clone();
+    let over = world.host.now();
+    for (function, deadline) in
+        [(NotifyUpload { objects: Arc::new(Away), ..function.clone() }, None), (function, Some(over))]
+    {
+        let answers = function.consume(&batch, deadline).await;
+        assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
+        assert_eq!(seen.take(), [Verdict::Retried]);
     }
 }
