@@ -6,6 +6,17 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
+/// Those of some resources at whose metric no alarm looks; `what` it is of.
+fn unwatched<'a>(
+    template: &Template,
+    resources: impl Iterator<Item = &'a str>,
+    (namespace, metric): (&str, &str),
+    what: &str,
+) -> Vec<Finding> {
+    let blind = resources.filter(|resource| !is_watched(template, namespace, metric, resource));
+    blind.map(|resource| Finding::new(resource, format!("no alarm looks at {what}"))).collect()
+}
+
 /// Whether an alarm looks at a metric of a resource.
 fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str) -> bool {
     template.of_type("AWS::CloudWatch::Alarm").any(|(_, alarm)| {
@@ -21,46 +32,38 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 /// in the messages that come again.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
-    let unwatched =
-        worked.filter(|function| !is_watched(template, "SearchImport", "MessagesRetried", function.id));
-    unwatched.map(|function| Finding::new(function.id, "no alarm looks at what it retries")).collect()
+    let metric = ("SearchImport", "MessagesRetried");
+    unwatched(template, worked.map(|function| function.id), metric, "what it retries")
 }
 
 /// A queue whose function does not keep up grows old.
 pub(crate) fn ages(template: &Template) -> Vec<Finding> {
-    let queues =
-        template.functions().flat_map(|function| function.sources(template)).map(|source| source.queue);
-    let unwatched =
-        queues.filter(|queue| !is_watched(template, "AWS/SQS", "ApproximateAgeOfOldestMessage", queue.id));
-    unwatched.map(|queue| Finding::new(queue.id, "no alarm looks at the age of its messages")).collect()
+    let sources = template.functions().flat_map(|function| function.sources(template));
+    let metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage");
+    unwatched(template, sources.map(|source| source.queue.id), metric, "the age of its messages")
 }
 
 /// An answer of 503 is a success of the function that gives it
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html>).
 pub(crate) fn answers(template: &Template) -> Vec<Finding> {
-    let apis = template.of_type("AWS::ApiGatewayV2::Api");
-    let unwatched = apis.filter(|(id, _)| !is_watched(template, "AWS/ApiGateway", "5xx", id));
-    unwatched.map(|(id, _)| Finding::new(id, "no alarm looks at its answers of 5xx")).collect()
+    let apis = template.of_type("AWS::ApiGatewayV2::Api").map(|(id, _)| id);
+    unwatched(template, apis, ("AWS/ApiGateway", "5xx"), "its answers of 5xx")
 }
 
 /// What a function gave up may not get to where it is sent
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>).
 pub(crate) fn deliveries(template: &Template) -> Vec<Finding> {
     let sends = |properties: &Value| !properties["EventInvokeConfig"]["DestinationConfig"].is_null();
-    let functions = template.functions().filter(|function| sends(function.properties));
-    let unwatched = functions
-        .filter(|function| !is_watched(template, "AWS/Lambda", "DestinationDeliveryFailures", function.id));
-    unwatched.map(|function| Finding::new(function.id, "no alarm looks at what it cannot deliver")).collect()
+    let sending = template.functions().filter(|function| sends(function.properties));
+    let metric = ("AWS/Lambda", "DestinationDeliveryFailures");
+    unwatched(template, sending.map(|function| function.id), metric, "what it cannot deliver")
 }
 
 /// What `report-faults` tells searches ends them in error, and nothing else shows it.
 pub(crate) fn unread(template: &Template) -> Vec<Finding> {
-    let metric = imports::queues::UNREAD_FILES.name();
     let reporting = template.functions().filter(|function| function.binary == functions::report_faults::NAME);
-    let unwatched = reporting.filter(|function| !is_watched(template, "SearchImport", metric, function.id));
-    unwatched
-        .map(|function| Finding::new(function.id, "no alarm looks at the files that were never read"))
-        .collect()
+    let metric = ("SearchImport", imports::queues::UNREAD_FILES.name());
+    unwatched(template, reporting.map(|function| function.id), metric, "the files that were never read")
 }
 
 /// Where a topic is named, every alarm tells it.
