@@ -18,10 +18,10 @@ from scripts import console
 
 RATES = (1, 100, 10_000)
 
-# A search of one file: announced, stored, read. Each is a message of the saga queue, with two writes to the
-# ledger.
+# A search of one file: announced, stored, read. Each is a message of the saga queue, with a write to the
+# ledger, and one more at the end.
 SAGA_MESSAGES = 3
-LEDGER_WRITES = 2 * SAGA_MESSAGES
+LEDGER_WRITES = SAGA_MESSAGES + 1
 # Besides: its announcement, a look at how it is every five seconds for half a minute, and the upload itself.
 REQUESTS = 1 + 6
 STUDIES = 1_000

@@ -342,6 +342,7 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
         attempt: AttemptId::from_uuid(world.host.fresh_id()),
         now: world.host.now(),
         lease: SignedDuration::from_secs(30),
+        finished: None,
         requires: Requirement::Nothing,
         mint: Vec::new(),
         room: 200,

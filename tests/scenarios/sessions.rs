@@ -161,6 +161,7 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
         attempt: AttemptId::from_uuid(world.host.fresh_id()),
         now: world.host.now(),
         lease: jiff::SignedDuration::ZERO,
+        finished: None,
         requires: Requirement::Known,
         mint: Vec::new(),
         room: 0,

@@ -28,6 +28,9 @@ pub struct Claim {
     pub now: Timestamp,
     /// How long the claim is to last at most.
     pub lease: SignedDuration,
+    /// An attempt whose change is stored, as the partition's document says. Should it be inside still, nobody has to wait
+    /// for it: it changes nothing any more, and gives the partition back only where there is a reason to.
+    pub finished: Option<AttemptId>,
     /// What must be so for the claim to make sense.
     pub requires: Requirement,
     /// Fresh tokens for the messages that the partition may come to expect.
@@ -106,7 +109,7 @@ pub struct Release {
     pub now: Timestamp,
 }
 
-/// Claims partitions and gives them back.
+/// Claims partitions and gives them back. An attempt that has stored a change may leave its claim to the next one.
 #[async_trait]
 pub trait ClaimPartition: Send + Sync {
     /// Asks for the partition; atomic.
@@ -225,7 +228,9 @@ impl Item {
         let mut item = stored.unwrap_or_else(|| Self::new(claim.now));
         match item.holder {
             // The same attempt asking again is one whose first answer was lost.
-            Some((holder, until)) if until > claim.now && holder != claim.attempt => {
+            Some((holder, until))
+                if until > claim.now && holder != claim.attempt && Some(holder) != claim.finished =>
+            {
                 return (Admission::Busy { until }, None);
             }
             Some(_) | None => {}
@@ -328,6 +333,7 @@ mod tests {
             attempt: attempt(n),
             now: at(second),
             lease: SignedDuration::from_secs(30),
+            finished: None,
             requires,
             mint: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
             room: 2,
@@ -373,6 +379,17 @@ mod tests {
         let (second, item) = admitted(Item::claim(Some(item), &claim(2, 30, Requirement::Known)));
         assert!(second.fence > first.fence);
         assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "the zombie releases nothing");
+    }
+
+    #[test]
+    fn nobody_waits_for_an_attempt_whose_change_is_stored() {
+        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let after = |finished| Claim { finished: Some(attempt(finished)), ..claim(2, 1, Requirement::Known) };
+        let (answer, _) = Item::claim(Some(item.clone()), &after(3));
+        assert_eq!(answer, Admission::Busy { until: at(30) }, "somebody else is inside");
+        let (second, item) = admitted(Item::claim(Some(item), &after(1)));
+        assert_eq!((second.fence, item.holder), (first.fence + 1, Some((attempt(2), at(31)))));
+        assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "it is too late for that");
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub struct Content<S = Json> {
     /// The fence of that attempt's claim. An attempt with an earlier one has lost its lease, and must not build on
     /// this; 0 when there is no ledger.
     pub fence: u64,
+    /// Whether that attempt leaves its claim to the next one, instead of giving the partition back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_claim: bool,
 }
 
 fn first() -> u32 {
@@ -116,9 +119,24 @@ pub enum Persisted {
 }
 
 impl<S> Content<S> {
+    /// The attempt for which nobody has to wait, should it be inside still.
+    pub fn finished(&self) -> Option<AttemptId> {
+        self.leaves_claim.then_some(self.attempt)
+    }
+
     fn with_state<T>(self, state: T) -> Content<T> {
-        let Self { state: _, state_version, ended_at, processed, expected, timers, attempt, fence } = self;
-        Content { state, state_version, ended_at, processed, expected, timers, attempt, fence }
+        let Self {
+            state: _,
+            state_version,
+            ended_at,
+            processed,
+            expected,
+            timers,
+            attempt,
+            fence,
+            leaves_claim,
+        } = self;
+        Content { state, state_version, ended_at, processed, expected, timers, attempt, fence, leaves_claim }
     }
 }
 

@@ -113,7 +113,8 @@ impl Operator {
         // ones that have lost the partition long ago.
         let least = document.map_or(0, |document| document.content.fence);
         let fence = loop {
-            let Some(admitted) = self.claim(partition, attempt, &mint).await? else {
+            let finished = document.and_then(|document| document.content.finished());
+            let Some(admitted) = self.claim(partition, attempt, finished, &mint).await? else {
                 return Ok(Access::Busy);
             };
             if admitted.fence >= least || admitted.tokens == Tokens::Unchecked {
@@ -159,13 +160,14 @@ impl Operator {
         &self,
         partition: PartitionKey,
         attempt: AttemptId,
+        finished: Option<AttemptId>,
         mint: &[Token],
     ) -> Result<Option<Admitted>, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = Requirement::Nothing;
         // What the document waits for is bounded by itself.
         let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
-        let claim = Claim { partition, attempt, now, lease, requires, mint, room };
+        let claim = Claim { partition, attempt, now, lease, finished, requires, mint, room };
         Ok(match self.partitions.ledger.claim(&claim).await? {
             Admission::Admitted(admitted) => Some(admitted),
             Admission::Busy { .. } | Admission::Duplicate => None,

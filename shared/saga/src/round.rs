@@ -3,6 +3,9 @@
 //! Each group has an attempt, a claim and a plan of its own. What they share are the calls: one load, one write,
 //! one clearing for all of them, and one send for every ten messages. A group that falls behind at one step
 //! (a duplicate, a busy partition, a conflict) leaves the round; the others go on.
+//!
+//! Loading comes first, because the document knows two things that save calls of the ledger: which messages were seen to,
+//! and which attempt has stored its change, so that nobody has to wait until it gives the partition back.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +13,7 @@ use dedup::{Admission, Admitted, Claim, Release};
 use futures::future::{join, join_all};
 use jiff::Timestamp;
 use messages::store::chain;
-use messages::{AttemptId, Measure, MessageId, PartitionKey, StoreError, Token, Verdict};
+use messages::{AttemptId, Measure, MessageId, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
 
 use crate::document::{Document, Loaded, Persist, Persisted};
@@ -36,33 +39,40 @@ pub(crate) enum Ended {
 }
 
 /// One group's attempt.
-struct Attempt<'a, E> {
-    group: &'a Group<E>,
+struct Attempt<'a, S: Saga> {
+    group: &'a Group<S::Event>,
     id: AttemptId,
     minted: Vec<Token>,
     now: Timestamp,
+    /// What was loaded; possibly an earlier version.
+    document: Option<Document<S::State>>,
+    /// Its place in the round.
+    index: usize,
 }
 
 /// An attempt that was admitted, and what it is going to do.
-struct Planned<'a, E, S> {
-    attempt: Attempt<'a, E>,
+struct Planned<'a, S: Saga> {
+    attempt: Attempt<'a, S>,
     fence: u64,
-    plan: Plan<S>,
-    /// Its place in the round.
-    index: usize,
+    plan: Plan<S::State>,
 }
 
 impl<S: Saga> Runner<S> {
     /// Makes one attempt at each group, from the claim on. One answer for each, in order.
     pub(crate) async fn round(&self, groups: &[&Group<S::Event>]) -> Vec<Ended> {
-        let attempts: Vec<Attempt<'_, S::Event>> = groups.iter().map(|group| self.attempt(group)).collect();
-        let (admissions, loaded) = self.claim_and_load(&attempts).await;
         let mut ended: Vec<Option<Ended>> = groups.iter().map(|_| None).collect();
+        let mut open = Vec::new();
+        for (index, (group, loaded)) in groups.iter().zip(self.load(groups).await).enumerate() {
+            match self.begin(group, loaded, index) {
+                Ok(attempt) => open.push(attempt),
+                Err(why) => ended[index] = Some(why),
+            }
+        }
+        let admissions = self.claim(&open).await;
         let mut planned = Vec::new();
-        for (index, ((attempt, admission), loaded)) in
-            attempts.into_iter().zip(admissions).zip(loaded).enumerate()
-        {
-            match self.plan(attempt, admission, loaded, index).await {
+        for (attempt, admission) in open.into_iter().zip(admissions) {
+            let index = attempt.index;
+            match self.plan(attempt, admission).await {
                 Ok(plan) => planned.push(plan),
                 Err(why) => ended[index] = Some(why),
             }
@@ -74,38 +84,59 @@ impl<S: Saga> Runner<S> {
         ended.into_iter().map(|ended| ended.unwrap_or_else(lost)).collect()
     }
 
-    fn attempt<'a>(&self, group: &'a Group<S::Event>) -> Attempt<'a, S::Event> {
+    /// One load for all.
+    async fn load(&self, groups: &[&Group<S::Event>]) -> Vec<Result<Loaded, String>> {
+        let partitions: Vec<PartitionKey> = groups.iter().map(|group| group.partition).collect();
+        self.count_calls(1);
+        match self.ports.read.load(&partitions, self.ports.host.now()).await {
+            Ok(loaded) => loaded.into_iter().map(Ok).collect(),
+            Err(error) => groups.iter().map(|_| Err(error.chain())).collect(),
+        }
+    }
+
+    /// An attempt, unless what was loaded says that there is nothing to be done, or cannot be read.
+    fn begin<'a>(
+        &self,
+        group: &'a Group<S::Event>,
+        loaded: Result<Loaded, String>,
+        index: usize,
+    ) -> Result<Attempt<'a, S>, Ended> {
+        let document = self.open(loaded.map_err(Ended::BrokenOff)?)?;
+        let now = self.ports.host.now();
+        let done = document.as_ref().and_then(|document| plan::done_before(document, &group.messages, now));
+        if let Some(judgements) = done {
+            return Err(Ended::Done(judgements));
+        }
         let id = AttemptId::from_uuid(self.ports.host.random_id());
         let events: Vec<&S::Event> = group.messages.iter().map(|incoming| &incoming.event).collect();
         let count = group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens);
         let minted = admission::mint(group.partition, &id, count);
-        Attempt { group, id, minted, now: self.ports.host.now() }
+        Ok(Attempt { group, id, minted, now, document, index })
     }
 
-    /// A claim for each group, and one load for all.
-    async fn claim_and_load(
-        &self,
-        attempts: &[Attempt<'_, S::Event>],
-    ) -> (Vec<Result<Admission, StoreError>>, Vec<Result<Loaded, String>>) {
-        let claims: Vec<Claim> = attempts.iter().map(|attempt| self.claim(attempt)).collect();
-        let partitions: Vec<PartitionKey> = attempts.iter().map(|attempt| attempt.group.partition).collect();
-        self.count_calls(attempts.len() + 1);
-        let claimed = join_all(claims.iter().map(|claim| self.ports.ledger.claim(claim)));
-        let (admissions, loaded) =
-            join(claimed, self.ports.read.load(&partitions, self.ports.host.now())).await;
-        let loaded = match loaded {
-            Ok(loaded) => loaded.into_iter().map(Ok).collect(),
-            Err(error) => attempts.iter().map(|_| Err(error.chain())).collect(),
-        };
-        (admissions, loaded)
+    fn open(&self, loaded: Loaded) -> Result<Option<Document<S::State>>, Ended> {
+        let unreadable = |error: StoreError| Ended::Unreadable(error.chain());
+        let stored = loaded.map_err(|error| match error.is_retryable() {
+            true => Ended::BrokenOff(error.chain()),
+            false => unreadable(error),
+        })?;
+        stored.map(|document| document.open(&self.saga)).transpose().map_err(unreadable)
     }
 
-    fn claim(&self, attempt: &Attempt<'_, S::Event>) -> Claim {
+    /// A claim for each of them.
+    async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<Result<Admission, StoreError>> {
+        let claims: Vec<Claim> = attempts.iter().map(|attempt| self.claim_of(attempt)).collect();
+        self.count_calls(claims.len());
+        join_all(claims.iter().map(|claim| self.ports.ledger.claim(claim))).await
+    }
+
+    fn claim_of(&self, attempt: &Attempt<'_, S>) -> Claim {
         Claim {
             partition: attempt.group.partition,
             attempt: attempt.id,
             now: attempt.now,
             lease: self.settings.lease,
+            finished: attempt.document.as_ref().and_then(|document| document.content.finished()),
             requires: admission::requirement(&attempt.group.messages),
             mint: attempt.minted.clone(),
             room: attempt.group.need.map_or(self.settings.room, |need| need.room.max(self.settings.room)),
@@ -115,23 +146,21 @@ impl<S: Saga> Runner<S> {
     /// What an attempt is going to do, or how it ended already.
     async fn plan<'a>(
         &self,
-        attempt: Attempt<'a, S::Event>,
+        attempt: Attempt<'a, S>,
         admission: Result<Admission, StoreError>,
-        loaded: Result<Loaded, String>,
-        index: usize,
-    ) -> Result<Planned<'a, S::Event, S::State>, Ended> {
+    ) -> Result<Planned<'a, S>, Ended> {
         let admitted = match admission {
             Ok(Admission::Admitted(admitted)) => admitted,
             Ok(Admission::Busy { .. }) => {
                 self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker is inside the partition");
                 return Err(Ended::Busy);
             }
-            Ok(Admission::Duplicate) => return Err(Ended::Done(duplicates(attempt.group))),
+            Ok(Admission::Duplicate) => return Err(Ended::Done(plan::duplicates(&attempt.group.messages))),
             // The claim may have been granted; its lease runs out by itself.
             Err(error) => return Err(Ended::BrokenOff(error.chain())),
         };
-        match self.decide_on_the_latest(&attempt, &admitted, loaded).await {
-            Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan, index }),
+        match self.decide_on_the_latest(&attempt, &admitted).await {
+            Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan }),
             Err(ended) => {
                 if matches!(ended, Ended::Conflict) {
                     self.contended(
@@ -146,54 +175,51 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Decides; and once more where a message would be dropped for what an earlier version of the document says.
+    /// Decides; and once more where a message would be dropped for what may be an earlier version of the document.
     async fn decide_on_the_latest(
         &self,
-        attempt: &Attempt<'_, S::Event>,
+        attempt: &Attempt<'_, S>,
         admitted: &Admitted,
-        loaded: Result<Loaded, String>,
     ) -> Result<Plan<S::State>, Ended> {
-        let version = loaded.as_ref().map_or(None, version_of);
-        let plan = self.decide(attempt, admitted, loaded)?;
-        if !plan.trusts_what_was_loaded() {
+        let known = self.known(attempt, admitted, attempt.document.as_ref());
+        let plan = self.decide(&known, attempt)?;
+        if !plan.trusts_what_was_loaded() || known.has_the_latest() {
             return Ok(plan);
         }
         self.count_calls(1);
-        let latest = self.ports.read.load_latest(attempt.group.partition, self.ports.host.now()).await;
-        if latest.is_ok() {
-            if version_of(&latest) == version {
-                return Ok(plan);
-            }
-            self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
+        let partition = attempt.group.partition;
+        let latest = self.open(self.ports.read.load_latest(partition, self.ports.host.now()).await)?;
+        let version = |document: Option<&Document<S::State>>| document.map(|document| document.version);
+        if version(latest.as_ref()) == version(attempt.document.as_ref()) {
+            return Ok(plan);
         }
-        self.decide(attempt, admitted, Ok(latest))
+        self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
+        self.decide(&self.known(attempt, admitted, latest.as_ref()), attempt)
     }
 
-    fn decide(
-        &self,
-        attempt: &Attempt<'_, S::Event>,
-        admitted: &Admitted,
-        loaded: Result<Loaded, String>,
-    ) -> Result<Plan<S::State>, Ended> {
-        let unreadable = |error: StoreError| Ended::Unreadable(error.chain());
-        let stored = loaded.map_err(Ended::BrokenOff)?.map_err(|error| match error.is_retryable() {
-            true => Ended::BrokenOff(error.chain()),
-            false => unreadable(error),
-        })?;
-        let document = stored.map(|document| document.open(&self.saga)).transpose().map_err(unreadable)?;
+    fn known<'a>(
+        &'a self,
+        attempt: &'a Attempt<'_, S>,
+        admitted: &'a Admitted,
+        document: Option<&'a Document<S::State>>,
+    ) -> Known<'a, S::State> {
         let now = self.ports.host.now();
-        let known = Known {
+        Known {
             function: self.ports.dispatcher.reporter.function,
             partition: attempt.group.partition,
-            document: document.as_ref(),
+            document,
             tokens: &admitted.tokens,
             fence: admitted.fence,
             attempt: attempt.id,
             minted: &attempt.minted,
             now,
             claim_until: self.ports.dispatcher.policy.claim_until(now),
-        };
-        plan::decide(&self.saga, &known, &attempt.group.messages).map_err(|error| match error {
+            keep: self.settings.keep,
+        }
+    }
+
+    fn decide(&self, known: &Known<'_, S::State>, attempt: &Attempt<'_, S>) -> Result<Plan<S::State>, Ended> {
+        plan::decide(&self.saga, known, &attempt.group.messages).map_err(|error| match error {
             PlanError::Overtaken => Ended::Conflict,
             PlanError::TooFewTokens(need) => Ended::TooFewTokens(need),
             PlanError::Stage(_) | PlanError::Broken(_) => Ended::BrokenOff(chain(&error)),
@@ -203,9 +229,9 @@ impl<S: Saga> Runner<S> {
     /// Makes all writes in one call. Returns the attempts whose plan now holds.
     async fn store<'a>(
         &self,
-        mut planned: Vec<Planned<'a, S::Event, S::State>>,
+        mut planned: Vec<Planned<'a, S>>,
         ended: &mut [Option<Ended>],
-    ) -> Vec<Planned<'a, S::Event, S::State>> {
+    ) -> Vec<Planned<'a, S>> {
         let mut writes = Vec::new();
         // What each one waits for: an answer of the store, or none.
         let waiting: Vec<Result<bool, String>> = planned
@@ -229,9 +255,9 @@ impl<S: Saga> Runner<S> {
                     let what = "another worker has changed the partition";
                     self.contended(&planned.attempt, Measure::CONFLICTS, what);
                     self.abandon(&planned.attempt, planned.fence).await;
-                    ended[planned.index] = Some(Ended::Conflict);
+                    ended[planned.attempt.index] = Some(Ended::Conflict);
                 }
-                Err(why) => ended[planned.index] = Some(Ended::BrokenOff(why)),
+                Err(why) => ended[planned.attempt.index] = Some(Ended::BrokenOff(why)),
             }
         }
         stored
@@ -263,7 +289,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Performs the entries of all attempts together, and says how each attempt's are to be settled.
-    async fn send(&self, stored: &[Planned<'_, S::Event, S::State>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
+    async fn send(&self, stored: &[Planned<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
         let owners: BTreeMap<MessageId, PartitionKey> = stored
             .iter()
             .flat_map(|planned| planned.plan.dispatch.iter().map(|entry| (entry.id, planned.partition())))
@@ -278,23 +304,27 @@ impl<S: Saga> Runner<S> {
         settlements.into_iter().collect()
     }
 
-    /// Gives the partitions back beside clearing the outboxes.
+    /// Gives back the partitions that have to be, beside clearing the outboxes.
     async fn release(
         &self,
-        stored: Vec<Planned<'_, S::Event, S::State>>,
+        stored: Vec<Planned<'_, S>>,
         settlements: Vec<(PartitionKey, Vec<Settlement>)>,
         ended: &mut [Option<Ended>],
     ) {
         let now = self.ports.host.now();
-        let releases: Vec<Release> = stored.iter().map(|planned| planned.release(now)).collect();
-        self.count_calls(releases.len() + usize::from(!settlements.is_empty()));
-        let released = join_all(releases.iter().map(|release| self.ports.ledger.release(release)));
+        let release = |planned: &Planned<'_, S>| planned.plan.gives_back.then(|| planned.release(now));
+        let releases: Vec<Option<Release>> = stored.iter().map(release).collect();
+        self.count_calls(releases.iter().flatten().count() + usize::from(!settlements.is_empty()));
+        let released = join_all(releases.iter().map(async |release| match release {
+            Some(release) => self.ports.ledger.release(release).await,
+            None => Ok(true),
+        }));
         let cleared = async {
             if settlements.is_empty() { Ok(()) } else { self.ports.write.settle(&settlements).await }
         };
         let (released, cleared) = join(released, cleared).await;
         for (planned, released) in stored.into_iter().zip(released) {
-            ended[planned.index] = Some(match (released, &cleared) {
+            ended[planned.attempt.index] = Some(match (released, &cleared) {
                 (Ok(true), Ok(())) => match planned.plan.again {
                     Some(need) => Ended::TooFewTokens(need),
                     None => Ended::Done(planned.plan.judgements),
@@ -308,7 +338,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Gives the partition back after an attempt that certainly stored nothing: only its own mints go.
-    async fn abandon(&self, attempt: &Attempt<'_, S::Event>, fence: u64) {
+    async fn abandon(&self, attempt: &Attempt<'_, S>, fence: u64) {
         let release = Release {
             partition: attempt.group.partition,
             attempt: attempt.id,
@@ -325,7 +355,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Counts and logs an attempt that others stood in the way of.
-    fn contended(&self, attempt: &Attempt<'_, S::Event>, measure: Measure, what: &'static str) {
+    fn contended(&self, attempt: &Attempt<'_, S>, measure: Measure, what: &'static str) {
         let reporter = &self.ports.dispatcher.reporter;
         reporter.measure(measure, 1);
         let (function, correlation_id, attempt) = (reporter.function, attempt.group.partition, attempt.id);
@@ -337,7 +367,7 @@ impl<S: Saga> Runner<S> {
     }
 }
 
-impl<E, S> Planned<'_, E, S> {
+impl<S: Saga> Planned<'_, S> {
     fn partition(&self) -> PartitionKey {
         self.attempt.group.partition
     }
@@ -365,16 +395,6 @@ fn look_for(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
     }
 }
 
-fn version_of(loaded: &Loaded) -> Option<u64> {
-    loaded.as_ref().ok()?.as_ref().map(|document| document.version)
-}
-
-fn duplicates<E>(group: &Group<E>) -> Vec<Judgement> {
-    let why = "its token was used before".to_owned();
-    let judgement = Judgement { verdict: Verdict::Duplicate, why, state: None };
-    vec![judgement; group.messages.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -394,6 +414,7 @@ mod tests {
             timers: BTreeMap::new(),
             attempt: AttemptId::from_uuid(Uuid::from_u128(attempt)),
             fence: 1,
+            leaves_claim: false,
         }
     }
 

@@ -35,6 +35,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     tokens_are_added_only_while_there_is_room(ports).await?;
     of_many_claimers_at_once_exactly_one_is_admitted(ports).await?;
     a_held_partition_is_busy_until_its_lease_ends(ports).await?;
+    nobody_waits_for_an_attempt_whose_change_is_stored(ports).await?;
     an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
     a_zombie_releases_nothing(ports).await?;
     an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
@@ -74,6 +75,7 @@ impl<'a> Partition<'a> {
             attempt,
             now: sample::later(self.now, after),
             lease: SignedDuration::from_secs(LEASE),
+            finished: None,
             requires,
             mint: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
             room: 200,
@@ -221,6 +223,34 @@ pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) ->
     }
     let (_, second) = partition.admitted(LEASE).await?;
     assert!(second.fence > first.fence);
+    Ok(())
+}
+
+/// Nor does it give anything back then.
+///
+/// # Errors
+/// When a port fails.
+pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_>) -> Checked {
+    let partition = Partition::granted(ports).await?;
+    let (one, first) = partition.admitted(0).await?;
+    let other = sample::attempt(ports.host);
+    for requires in [partition.needs_token(), Requirement::Known, Requirement::Nothing] {
+        let after = |finished| {
+            let request = partition.request(sample::attempt(ports.host), 1, requires.clone());
+            Claim { finished: Some(finished), ..request }
+        };
+        let answer = ports.claim.claim(&after(other)).await?;
+        assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, LEASE) });
+    }
+    let request = partition.request(other, 1, partition.needs_token());
+    let answer = ports.claim.claim(&Claim { finished: Some(one), ..request }).await?;
+    let Admission::Admitted(second) = answer else { panic!("not admitted: {answer:?}") };
+    assert_eq!(second.fence, first.fence + 1);
+    assert!(!ports.claim.release(&partition.giving_back(one, first.fence, 2)).await?);
+    assert!(ports.claim.release(&partition.giving_back(other, second.fence, 2)).await?);
+    let absent = Requirement::Token(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
+    let request = Claim { finished: Some(other), ..partition.request(one, 3, absent) };
+    assert_eq!(ports.claim.claim(&request).await?, Admission::Duplicate);
     Ok(())
 }
 

@@ -10,14 +10,10 @@ use crate::system::{Batch, Phase, System};
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action {
-    /// A worker receives messages and loads the document first.
+    /// A worker receives messages and loads the document.
     Load(usize, Batch),
     /// A worker receives messages and is answered with the document before the last write.
     LoadEarlier(usize, Batch),
-    /// A worker receives messages and claims first.
-    Claim(usize, Batch),
-    /// A worker that had too few tokens claims first; its next step would be to load first.
-    ClaimAgain(usize),
     /// A worker takes its next step.
     Step(usize),
     /// A worker sends, and the handler of this request fails until it is given up. Whether it has answered before, and
@@ -60,10 +56,11 @@ impl<S: Saga> System<S> {
                         let fails = |id| [false, true].map(|answered| Action::GiveUp(worker, id, answered));
                         actions.extend(requests.flat_map(|entry| fails(entry.id)));
                     }
-                    Phase::Dispatched(_, _, plan) if !plan.value.dispatch.is_empty() => {
+                    Phase::Dispatched(_, _, plan)
+                        if !plan.value.dispatch.is_empty() && plan.value.gives_back =>
+                    {
                         actions.push(Action::ClearFirst(worker));
                     }
-                    Phase::Again(..) => actions.push(Action::ClaimAgain(worker)),
                     _ => {}
                 }
                 if self.crashes > 0 {
@@ -80,7 +77,6 @@ impl<S: Saga> System<S> {
                 if self.earlier.is_some() {
                     actions.push(Action::LoadEarlier(worker, batch));
                 }
-                actions.push(Action::Claim(worker, batch));
             }
         }
     }
@@ -132,10 +128,8 @@ impl<S: Saga> System<S> {
     /// nothing that only time brings.
     pub(crate) fn is_certain(&self, action: Action) -> bool {
         match action {
-            Action::Step(_) | Action::ClearFirst(_) | Action::ClaimAgain(_) | Action::SettleSweep => true,
-            Action::Load(_, batch) | Action::Claim(_, batch) => {
-                batch.distinct().all(|id| self.copies_needed(batch, id) == 0)
-            }
+            Action::Step(_) | Action::ClearFirst(_) | Action::SettleSweep => true,
+            Action::Load(_, batch) => batch.distinct().all(|id| self.copies_needed(batch, id) == 0),
             Action::ExpireLease => !self.holder_is_at_work(),
             Action::Sweep => self.is_idle(),
             Action::LoadEarlier(..)

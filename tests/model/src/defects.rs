@@ -19,4 +19,8 @@ pub enum Defect {
     NeedForgotten,
     /// A claim adds its tokens however many there are.
     RoomIgnored,
+    /// A message is forgotten by the next change, although its token is there still.
+    ForgottenWhileAdmitted,
+    /// What an ended partition's document says of a message is believed without a claim.
+    EndBelieved,
 }

@@ -55,7 +55,7 @@ pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
 fn without_faults<S: Saga>(system: &System<S>) -> Vec<Action> {
     let Some(worker) = system.workers.iter().position(|phase| *phase != Phase::Idle) else {
         let waiting = system.queue.value.iter().filter(|(_, queued)| !queued.acknowledged);
-        let received = waiting.map(|(id, _)| Action::Claim(0, Batch(*id, None)));
+        let received = waiting.map(|(id, _)| Action::Load(0, Batch(*id, None)));
         let timers = system.running().filter(|_| system.timers > 0);
         return received.chain(timers.map(|entry| Action::FireTimer(entry.id))).collect();
     };

@@ -80,8 +80,16 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
 }
 
 /// What must happen sometimes, or the check has become too narrow.
-fn situations<S: Saga>() -> [Property<Check<S>>; 9] {
+fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
     [
+        sometimes("a claim is left to the next one", |check, system| {
+            let left = |phase: &Phase<Of<S>>| match phase {
+                Phase::Stored(_, _, plan) | Phase::Dispatched(_, _, plan) => !plan.value.gives_back,
+                _ => false,
+            };
+            let begun = |phase: &Phase<Of<S>>| matches!(phase, Phase::Decided(..));
+            check.budget().keep == 0 || (system.workers.iter().any(left) && system.workers.iter().any(begun))
+        }),
         sometimes("a stuck lease is taken over", |check, system| {
             check.budget().expiries == 0
                 || system.workers.iter().any(|phase| system.has_lost_its_lease(phase))
@@ -170,7 +178,10 @@ impl<S: Saga> System<S> {
             Some(room) => limits.tokens.max(usize::from(room)) + minted,
             // Each of two workers may have minted for one attempt, and those that crashed or lost their lease for
             // another each.
-            None => limits.tokens + (2 + usize::from(budget.crashes) + usize::from(budget.expiries)) * minted,
+            None => {
+                let attempts = 2 + usize::from(budget.crashes) + usize::from(budget.expiries);
+                limits.tokens + attempts * minted + usize::from(budget.keep)
+            }
         };
         self.ledger.tokens.value.len() <= tokens
             && self.document.as_ref().is_none_or(|stored| {

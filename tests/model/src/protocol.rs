@@ -53,6 +53,9 @@ pub struct Budget {
     pub failures: u8,
     /// The most tokens that may be there for a claim to add more; none where there is always room.
     pub room: Option<u8>,
+    /// The most tokens that an attempt leaves to be removed by a later one; with none of them every attempt gives the
+    /// partition back.
+    pub keep: u8,
     /// What is wrong with the system around the saga, to see that the check finds it.
     pub defect: Option<Defect>,
 }
@@ -70,6 +73,7 @@ impl Budget {
         groups: false,
         failures: 0,
         room: None,
+        keep: 0,
         defect: None,
     };
 }

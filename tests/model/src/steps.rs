@@ -36,14 +36,6 @@ impl<S: Saga> System<S> {
                 self.earlier = self.earlier.take().filter(|_| self.stale > 0);
                 self.workers[worker] = Phase::Loaded(batch, earlier, None);
             }
-            Action::Claim(worker, batch) => {
-                self.take(batch);
-                return self.claim_first(worker, batch, None, protocol);
-            }
-            Action::ClaimAgain(worker) => {
-                let Phase::Again(batch, need) = self.workers[worker] else { return false };
-                return self.claim_first(worker, batch, Some(need), protocol);
-            }
             Action::Step(worker) => return self.step(worker, protocol),
             Action::GiveUp(worker, id, answered) => {
                 let Phase::Stored(batch, claimed, plan) = self.workers[worker].clone() else { return false };
@@ -88,15 +80,22 @@ impl<S: Saga> System<S> {
         let next = match self.workers[worker].clone() {
             Phase::Idle => return false,
             Phase::Again(batch, need) => Phase::Loaded(batch, self.document.clone(), Some(need)),
-            Phase::Loaded(batch, document, need) => match self.claim(batch, need, protocol) {
-                Answer::Admitted(claimed) => self.decide(batch, claimed, document.as_ref(), false, protocol),
-                Answer::Duplicate => self.acknowledge(batch),
-                Answer::Busy => self.give_back(batch),
-            },
+            Phase::Loaded(batch, document, _) if self.is_done_before(batch, document.as_ref(), protocol) => {
+                self.acknowledge(batch)
+            }
+            Phase::Loaded(batch, document, need) => {
+                match self.claim(batch, document.as_ref(), need, protocol) {
+                    Answer::Admitted(claimed) => {
+                        self.decide(batch, claimed, document.as_ref(), false, protocol)
+                    }
+                    Answer::Duplicate => self.acknowledge(batch),
+                    Answer::Busy => self.give_back(batch),
+                }
+            }
             Phase::Claimed(batch, claimed) => {
                 self.decide(batch, claimed, self.document.clone().as_ref(), true, protocol)
             }
-            Phase::Decided(batch, claimed, plan) => self.persist(batch, claimed, plan),
+            Phase::Decided(batch, claimed, plan) => self.persist(batch, claimed, plan, protocol),
             Phase::Conflicted(batch, claimed) => {
                 self.abandon(&claimed);
                 self.give_back(batch)
@@ -110,7 +109,7 @@ impl<S: Saga> System<S> {
                 Phase::Dispatched(batch, claimed, plan)
             }
             Phase::Dispatched(batch, claimed, plan) => {
-                let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
+                let released = self.leave(&claimed, &plan.value);
                 Phase::Released(batch, plan, released)
             }
             Phase::Released(batch, plan, released) => {
@@ -118,7 +117,7 @@ impl<S: Saga> System<S> {
                 self.finish(batch, &plan, released)
             }
             Phase::Cleared(batch, claimed, plan) => {
-                let released = self.release(&claimed, plan.value.remove.clone(), plan.value.ended);
+                let released = self.leave(&claimed, &plan.value);
                 self.finish(batch, &plan, released)
             }
         };
@@ -170,23 +169,22 @@ impl<S: Saga> System<S> {
         }
     }
 
-    /// Claims before it loads; a busy partition is no step, because one that loads first meets it as well.
-    fn claim_first(
-        &mut self,
-        worker: usize,
-        batch: Batch,
-        need: Option<Need>,
-        protocol: &Protocol<S>,
-    ) -> bool {
-        self.workers[worker] = match self.claim(batch, need, protocol) {
-            Answer::Admitted(claimed) => Phase::Claimed(batch, claimed),
-            Answer::Duplicate => self.acknowledge(batch),
-            Answer::Busy => return false,
-        };
-        true
+    /// Whether what was loaded says that there is nothing to be done.
+    fn is_done_before(&self, batch: Batch, document: Option<&Stored<Of<S>>>, protocol: &Protocol<S>) -> bool {
+        let Some(mut document) = document.map(Stored::whole) else { return false };
+        if protocol.has(Defect::EndBelieved) {
+            document.content.ended_at = None;
+        }
+        plan::done_before(&document, &self.group(batch), NOW).is_some()
     }
 
-    fn claim(&mut self, batch: Batch, need: Option<Need>, protocol: &Protocol<S>) -> Answer {
+    fn claim(
+        &mut self,
+        batch: Batch,
+        document: Option<&Stored<Of<S>>>,
+        need: Option<Need>,
+        protocol: &Protocol<S>,
+    ) -> Answer {
         let group = self.group(batch);
         let known = self.known_attempts();
         let mut numbers = (1..).map(|n| AttemptId::from_uuid(Uuid::from_u128(n)));
@@ -200,6 +198,7 @@ impl<S: Saga> System<S> {
             attempt,
             now: NOW,
             lease: LEASE,
+            finished: document.and_then(|stored| stored.document.value.content.finished()),
             requires: admission::requirement(match protocol.has(Defect::FirstTokenRequired) {
                 true => &group[..1],
                 false => &group,
@@ -262,6 +261,7 @@ impl<S: Saga> System<S> {
             minted: &minted,
             now: NOW,
             claim_until: NOW + SignedDuration::from_secs(300),
+            keep: protocol.budget.keep.into(),
         };
         let plan = match plan::decide(&protocol.saga, &known, &self.group(batch)) {
             Ok(plan) => plan,
@@ -269,7 +269,7 @@ impl<S: Saga> System<S> {
             Err(PlanError::TooFewTokens(need)) => return Phase::Short(batch, claimed, need.into()),
             Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
         };
-        let believes = is_latest || protocol.has(Defect::StaleDropBelieved);
+        let believes = is_latest || known.has_the_latest() || protocol.has(Defect::StaleDropBelieved);
         if plan.trusts_what_was_loaded() && !believes {
             return Phase::Claimed(batch, claimed);
         }
@@ -283,7 +283,13 @@ impl<S: Saga> System<S> {
         stored_or_sent(batch, claimed, plan)
     }
 
-    fn persist(&mut self, batch: Batch, claimed: Claimed, plan: Keyed<PlanOf<Of<S>>>) -> PhaseOf<S> {
+    fn persist(
+        &mut self,
+        batch: Batch,
+        claimed: Claimed,
+        plan: Keyed<PlanOf<Of<S>>>,
+        protocol: &Protocol<S>,
+    ) -> PhaseOf<S> {
         let persist = plan.value.persist.as_ref().unwrap();
         if self.document.as_ref().map(|stored| stored.document.value.version) != persist.loaded {
             return Phase::Conflicted(batch, claimed);
@@ -291,7 +297,11 @@ impl<S: Saga> System<S> {
         let outbox =
             self.document.as_ref().map_or_else(Vec::new, |stored| stored.document.value.outbox.clone());
         self.earlier = (self.stale > 0).then(|| self.document.take());
-        self.document = Some(Stored::new(written(persist, outbox), claimed.fence));
+        let mut document = written(persist, outbox);
+        if protocol.has(Defect::ForgottenWhileAdmitted) {
+            document.content.processed.retain(|processed| batch.contains(processed.id));
+        }
+        self.document = Some(Stored::new(document, claimed.fence));
         self.note(batch, &plan.value);
         self.seen.change(|seen| seen.stored.extend(persist.add.iter().map(|entry| entry.id)));
         stored_or_sent(batch, claimed, plan)
@@ -343,6 +353,11 @@ impl<S: Saga> System<S> {
     /// Gives the partition back after an attempt that stored nothing.
     fn abandon(&mut self, claimed: &Claimed) {
         self.release(claimed, claimed.minted().into_iter().collect(), false);
+    }
+
+    /// Gives the partition back if it has to be.
+    fn leave(&mut self, claimed: &Claimed, plan: &PlanOf<Of<S>>) -> bool {
+        !plan.gives_back || self.release(claimed, plan.remove.clone(), plan.ended)
     }
 
     fn release(&mut self, claimed: &Claimed, remove: BTreeSet<Token>, ended: bool) -> bool {

@@ -144,6 +144,17 @@ fn a_saga_that_mints_too_few_tokens_breaks_no_invariant() {
 }
 
 #[test]
+fn claims_that_are_left_to_the_next_one_break_no_invariant() {
+    let left = Budget { keep: 2, ..Budget::NONE };
+    check("claims are left, and a crash", protocol(Budget { crashes: 1, ..left }), properties());
+    check("claims are left, and a lost lease", protocol(Budget { expiries: 1, ..left }), properties());
+    check("claims are left, and a duplicate", protocol(Budget { duplicates: 1, ..left }), properties());
+    check("claims are left, and a stale load", protocol(Budget { stale: 1, ..left }), properties());
+    let all = Budget { crashes: 1, expiries: 1, duplicates: 1, timers: 1, ..left };
+    check("claims are left, and one of each", least(all), vec![ends(), timer_ends()]);
+}
+
+#[test]
 fn timers_that_fire_and_are_set_again_break_no_invariant() {
     check("two timers", protocol(Budget { timers: 2, ..Budget::NONE }), properties());
     let budget = Budget { timers: 1, stale: 1, ..Budget::NONE };
@@ -244,6 +255,18 @@ fn a_lease_that_never_runs_out_is_found() {
 #[should_panic(expected = "I7 the end can be reached")]
 fn an_attempt_that_is_made_again_with_as_few_tokens_is_found() {
     finds(Defect::NeedForgotten, Budget::NONE);
+}
+
+#[test]
+#[should_panic(expected = "I1 ")]
+fn a_message_that_is_forgotten_while_its_token_is_there_is_found() {
+    finds(Defect::ForgottenWhileAdmitted, Budget { keep: 8, duplicates: 1, ..Budget::NONE });
+}
+
+#[test]
+#[should_panic(expected = "I1 ")]
+fn an_end_that_answers_while_its_tokens_are_there_is_found() {
+    finds(Defect::EndBelieved, Budget { keep: 8, crashes: 1, duplicates: 1, ..Budget::NONE });
 }
 
 #[test]

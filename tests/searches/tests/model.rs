@@ -58,6 +58,17 @@ fn a_file_that_the_parser_gives_up_breaks_no_invariant() {
 }
 
 #[test]
+fn claims_that_are_left_to_the_next_one_break_no_invariant() {
+    let left = Budget { keep: 4, ..Budget::NONE };
+    check("claims are left, and a crash", protocol(false, Budget { crashes: 1, ..left }), properties());
+    check(
+        "claims are left, and a duplicate",
+        protocol(false, Budget { duplicates: 1, ..left }),
+        properties(),
+    );
+}
+
+#[test]
 fn files_and_replies_that_come_together_break_no_invariant() {
     let budget = Budget { groups: true, expiries: 1, ..Budget::NONE };
     check("groups and a lost lease", protocol(false, budget), properties());

@@ -328,7 +328,7 @@ pub(crate) const SETTLES: &str = "dispatch-outbox";
 
 /// The engine of one worker.
 pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
-    let (mode, room) = port.universe.with(|world| (world.config.mode, world.room));
+    let (mode, room, keep) = port.universe.with(|world| (world.config.mode, world.room, world.keep));
     let shared = Arc::new(port.clone());
     let stores = Stores::of(&shared, SagaOutboxes(port.clone()), SessionOutboxes(port.clone()));
     let partitions = match mode {
@@ -351,7 +351,7 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
             true => Policy { give_up_after: SignedDuration::from_mins(5), ..Policy::default() },
         },
         session: Options::default(),
-        runner: Settings { admit_untokened: mode == Mode::Optimistic, room, ..Settings::default() },
+        runner: Settings { admit_untokened: mode == Mode::Optimistic, room, keep, ..Settings::default() },
         earlier_view: |_| None,
     }
 }

@@ -149,7 +149,10 @@ impl World {
     /// The claim as it is carried out.
     pub(crate) fn mutated_claim(&self, claim: &Claim) -> Claim {
         let room = if self.has(Mutant::MintsWithoutRoom) { usize::MAX } else { claim.room };
-        Claim { room, ..claim.clone() }
+        let inside = self.items.get(&claim.partition).and_then(|item| item.holder);
+        let inside = inside.filter(|_| self.has(Mutant::NobodyIsWaitedFor));
+        let finished = inside.map(|(attempt, _)| attempt).or(claim.finished);
+        Claim { room, finished, ..claim.clone() }
     }
 
     /// What a write takes out of the outbox.

@@ -90,13 +90,15 @@ pub enum Mutant {
     MintsWithoutRoom,
     /// An outbox keeps what evidently was sent until it is settled.
     SentStays,
+    /// A partition is taken over from whoever is inside, whether or not its change is stored.
+    NobodyIsWaitedFor,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 24] = [
+    pub const ENGINE: [Self; 25] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -121,6 +123,7 @@ impl Mutant {
         Self::ReplyTokenUnchecked,
         Self::MintsWithoutRoom,
         Self::SentStays,
+        Self::NobodyIsWaitedFor,
     ];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
@@ -135,7 +138,8 @@ impl Mutant {
             | Self::EarlierIsConflict
             | Self::RequeueWithoutTokens
             | Self::ReplyTokenUnchecked
-            | Self::MintsWithoutRoom => &[Mode::Ledger],
+            | Self::MintsWithoutRoom
+            | Self::NobodyIsWaitedFor => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

@@ -92,6 +92,8 @@ pub(crate) struct World {
     pub(crate) deletes_at_once: bool,
     /// The most tokens of a partition to which a claim adds its own.
     pub(crate) room: usize,
+    /// The most tokens that an attempt leaves to be removed by a later one.
+    pub(crate) keep: usize,
     pub(crate) damage: Damage,
     /// Whether everything has ended, and only copies of what was sent before are under way.
     pub(crate) only_repeats: bool,
@@ -153,6 +155,7 @@ impl World {
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
             room: rng.pick(&[0, 3, 200]),
+            keep: rng.pick(&[0, 2, 16]),
             damage: Damage::default(),
             only_repeats: false,
             spare_copies: rng.below(16),

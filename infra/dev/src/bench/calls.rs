@@ -25,8 +25,10 @@ pub struct Row {
     pub mode: &'static str,
     /// What happens.
     pub situation: &'static str,
-    /// How many messages were delivered together.
+    /// How many messages were delivered.
     pub messages: usize,
+    /// In how many batches.
+    pub batches: usize,
     /// Calls to the ledger, in DynamoDB.
     pub dynamodb: u64,
     /// Calls to the store of sagas and views, in MongoDB.
@@ -53,6 +55,9 @@ impl Row {
         self.bound.is_none_or(|bound| dynamodb <= bound.0 && mongodb <= bound.1)
     }
 }
+
+/// A message that was seen to before, of a search that goes on.
+const DUPLICATE: &str = "duplicate";
 
 /// Measures every situation in both modes, in a folder of its own below `dir`.
 ///
@@ -164,35 +169,43 @@ impl Bench {
     async fn all(&self, prices: &Prices) -> anyhow::Result<Vec<Row>> {
         let ledger = self.mode == Mode::Ledger;
         let bound = |dynamodb: f64, mongodb: f64| Some((if ledger { dynamodb } else { 0.0 }, mongodb));
-        let transition = bound(2.0, 3.0);
-        let creation = bound(2.0, if ledger { 3.0 } else { 2.0 });
-        let duplicate = ledger.then_some((1.0, 1.0));
+        let (quiet, sending) = (bound(1.0, 2.0), bound(1.0, 3.0));
+        let duplicate = bound(0.0, 1.0);
         let mut rows = Vec::new();
-        let mut row = |situation, messages: &[&Message], bound, counts: &Counts| {
-            rows.push(self.row(situation, messages.len(), bound, counts, prices));
+        let mut whole = Counts::new();
+        let mut alone = |situation, bound, counts: &Counts| {
+            rows.push(row(self.mode, situation, (1, 1), bound, counts, prices));
+            if situation != DUPLICATE {
+                counts.iter().for_each(|(call, count)| *whole.entry(*call).or_default() += count);
+            }
         };
 
         let search = self.begin().await?;
         let [first, last] = &search.saved[..] else { anyhow::bail!("a measured search has two files") };
-        row("creation", &[&search.started], creation, &self.deliver(&[&search.started]).await?);
-        row("duplicate", &[&search.started], duplicate, &self.deliver(&[&search.started]).await?);
-        row("transition, nothing to send", &[first], transition, &self.deliver(&[first]).await?);
-        row("transition that starts parsing", &[last], transition, &self.deliver(&[last]).await?);
+        alone("creation", quiet, &self.deliver(&[&search.started]).await?);
+        alone(DUPLICATE, duplicate, &self.deliver(&[&search.started]).await?);
+        alone("transition, nothing to send", quiet, &self.deliver(&[first]).await?);
+        alone("transition that starts parsing", sending, &self.deliver(&[last]).await?);
         let replies = self.replies().await?;
         let [one, two] = &replies[..] else { anyhow::bail!("{} commands were sent, not 2", replies.len()) };
-        row("transition, a file reported", &[one], transition, &self.deliver(&[one]).await?);
-        row("transition that ends the search", &[two], transition, &self.deliver(&[two]).await?);
+        alone("transition, a file reported", quiet, &self.deliver(&[one]).await?);
+        alone("transition that ends the search", bound(2.0, 3.0), &self.deliver(&[two]).await?);
+        rows.push(row(self.mode, "all five messages of a search", (5, 5), bound(1.2, 2.4), &whole, prices));
+        // The tokens are gone, and only the ledger knows that for certain.
+        let (counts, late) = (self.deliver(&[two]).await?, bound(1.0, 1.0));
+        rows.push(row(self.mode, "duplicate after the end", (1, 1), late, &counts, prices));
 
         let search = self.begin().await?;
         self.deliver(&[&search.started]).await?;
         *self.counter.rival.lock().unwrap_or_else(PoisonError::into_inner) = Some(search.id);
         let counts = self.deliver(&[&search.saved[0]]).await?;
         anyhow::ensure!(counts.get(&Call::SagaPersist) == Some(&2), "there was no conflict");
-        row("conflict, tried again once", &[&search.saved[0]], None, &counts);
+        rows.push(row(self.mode, "conflict, tried again once", (1, 1), None, &counts, prices));
 
-        let (batch, bound) = (self.batch().await?, bound(2.0, 0.4));
+        let (batch, bound) = (self.batch().await?, bound(1.0, 0.4));
         let last: Vec<&Message> = batch.iter().filter_map(|search| search.saved.last()).collect();
-        row("batch of 10 searches", &last, bound, &self.deliver(&last).await?);
+        let counts = self.deliver(&last).await?;
+        rows.push(row(self.mode, "batch of 10 searches", (last.len(), 1), bound, &counts, prices));
         Ok(rows)
     }
 
@@ -237,34 +250,36 @@ impl Bench {
         }
         Ok(replies)
     }
+}
 
-    fn row(
-        &self,
-        situation: &'static str,
-        messages: usize,
-        bound: Option<(f64, f64)>,
-        counts: &Counts,
-        prices: &Prices,
-    ) -> Row {
-        let sum = |service: Service| {
-            let of_service = counts.iter().filter(|(call, _)| service_behind(**call) == Some(service));
-            of_service.map(|(_, count)| count).sum()
-        };
-        let (dynamodb, mongodb, sends) = (sum(Service::DynamoDb), sum(Service::MongoDb), sum(Service::Sqs));
-        // The batch itself is received with one request and deleted with another, and handled in one invocation.
-        let requests = sends + 2;
-        let dollars = dynamodb as f64 * prices.dynamodb_write_unit.per_million
-            + requests as f64 * prices.sqs_request.per_million
-            + prices.lambda_request.per_million;
-        Row {
-            mode: if self.mode == Mode::Ledger { "ledger" } else { "optimistic" },
-            situation,
-            messages,
-            dynamodb,
-            mongodb,
-            sends,
-            bound,
-            dollars_per_million: dollars / messages.max(1) as f64,
-        }
+/// What so many messages cost, in so many batches.
+fn row(
+    mode: Mode,
+    situation: &'static str,
+    (messages, batches): (usize, usize),
+    bound: Option<(f64, f64)>,
+    counts: &Counts,
+    prices: &Prices,
+) -> Row {
+    let sum = |service: Service| {
+        let of_service = counts.iter().filter(|(call, _)| service_behind(**call) == Some(service));
+        of_service.map(|(_, count)| count).sum()
+    };
+    let (dynamodb, mongodb, sends) = (sum(Service::DynamoDb), sum(Service::MongoDb), sum(Service::Sqs));
+    // A batch is received with one request and deleted with another, and handled in one invocation.
+    let requests = sends + 2 * batches as u64;
+    let dollars = dynamodb as f64 * prices.dynamodb_write_unit.per_million
+        + requests as f64 * prices.sqs_request.per_million
+        + batches as f64 * prices.lambda_request.per_million;
+    Row {
+        mode: if mode == Mode::Ledger { "ledger" } else { "optimistic" },
+        situation,
+        messages,
+        batches,
+        dynamodb,
+        mongodb,
+        sends,
+        bound,
+        dollars_per_million: dollars / messages.max(1) as f64,
     }
 }

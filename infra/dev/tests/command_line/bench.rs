@@ -5,18 +5,20 @@ use serde_json::Value;
 use crate::program::Program;
 
 /// The bounds of the design: DynamoDB and MongoDB calls for one message, by mode and situation.
-const BOUNDS: [(&str, &str, f64, f64); 13] = [
-    ("ledger", "creation", 2.0, 3.0),
-    ("ledger", "duplicate", 1.0, 1.0),
-    ("ledger", "transition, nothing to send", 2.0, 3.0),
-    ("ledger", "transition that starts parsing", 2.0, 3.0),
-    ("ledger", "transition, a file reported", 2.0, 3.0),
+const BOUNDS: [(&str, &str, f64, f64); 15] = [
+    ("ledger", "creation", 1.0, 2.0),
+    ("ledger", "duplicate", 0.0, 1.0),
+    ("ledger", "transition, nothing to send", 1.0, 2.0),
+    ("ledger", "transition that starts parsing", 1.0, 3.0),
+    ("ledger", "transition, a file reported", 1.0, 2.0),
     ("ledger", "transition that ends the search", 2.0, 3.0),
-    ("ledger", "batch of 10 searches", 2.0, 0.4),
+    ("ledger", "all five messages of a search", 1.2, 2.4),
+    ("ledger", "duplicate after the end", 1.0, 1.0),
+    ("ledger", "batch of 10 searches", 1.0, 0.4),
     ("optimistic", "creation", 0.0, 2.0),
-    ("optimistic", "transition, nothing to send", 0.0, 3.0),
+    ("optimistic", "transition, nothing to send", 0.0, 2.0),
     ("optimistic", "transition that starts parsing", 0.0, 3.0),
-    ("optimistic", "transition, a file reported", 0.0, 3.0),
+    ("optimistic", "transition, a file reported", 0.0, 2.0),
     ("optimistic", "transition that ends the search", 0.0, 3.0),
     ("optimistic", "batch of 10 searches", 0.0, 0.4),
 ];

@@ -27,7 +27,6 @@ const NAMES: [(&str, &str); 6] = [
     ("#expires", EXPIRES),
 ];
 
-const FREE: &str = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)";
 const ALIVE: &str = "#expires > :second";
 const ABSENT: &str = "attribute_not_exists(#partition)";
 const ABSENT_OR_EXPIRED: &str = "(attribute_not_exists(#partition) OR #expires <= :second)";
@@ -70,6 +69,10 @@ impl Update {
         self.value(":attempt", AttributeValue::S(claim.attempt.to_string()))
             .value(":until", item::nanoseconds(until))
             .value(":now", item::nanoseconds(claim.now))
+            .value(
+                ":finished",
+                AttributeValue::S(claim.finished.map(|attempt| attempt.to_string()).unwrap_or_default()),
+            )
             .value(":one", AttributeValue::N("1".to_owned()))
             .value(":required", AttributeValue::S(token))
             .value(":tokens", set(&claim.mint))
@@ -100,13 +103,20 @@ fn with_tokens(tokens: &[Token], clause: &str) -> String {
     if tokens.is_empty() { String::new() } else { clause.to_owned() }
 }
 
+/// Whether nobody is inside for whom a claim has to wait.
+fn free(claim: &Claim) -> String {
+    let finished = claim.finished.map_or("", |_| " OR #owner = :finished");
+    format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
+}
+
 /// A claim of an item that is absent or has not expired.
 pub(crate) fn claim(claim: &Claim) -> Update {
     let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :room)");
+    let free = free(claim);
     let condition = match claim.requires {
-        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {FREE}{room}"),
-        Requirement::Known => format!("{ALIVE} AND {FREE}{room}"),
-        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {FREE}{room})"),
+        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {free}{room}"),
+        Requirement::Known => format!("{ALIVE} AND {free}{room}"),
+        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {free}{room})"),
     };
     let update = vec![
         "SET #owner = :attempt, #lease = :until, #expires = :expires".to_owned(),

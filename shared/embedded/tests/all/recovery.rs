@@ -45,6 +45,7 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
         attempt,
         now,
         lease: SignedDuration::from_secs(60),
+        finished: None,
         requires: Requirement::Token(token.clone()),
         mint: Vec::new(),
         room: 0,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use jiff::Timestamp;
 use messages::{Message, MessageId, Token, Verdict};
 use outbox::{Entry, Kind};
 
@@ -28,7 +29,7 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) done_with: BTreeSet<Token>,
     /// Whether the document is going to be stored.
     pub(super) changed: bool,
-    processed: Vec<Processed>,
+    pub(super) processed: Vec<Processed>,
     recovered: bool,
 }
 
@@ -136,11 +137,13 @@ impl<'a, S: Saga> Draft<'a, S> {
         if ended_at.is_some() {
             self.expected.clear();
         }
-        for entry in self.add.iter_mut().filter(|entry| is_urgent(entry, known)) {
+        for entry in self.add.iter_mut().filter(|entry| is_urgent(entry, known.now)) {
             entry.claimed_until = Some(known.claim_until);
         }
         let remove = self.garbage();
         let dispatch = self.to_dispatch();
+        let leaves_claim =
+            self.changed && known.is_counted() && ended_at.is_none() && remove.len() <= known.keep;
         let persist = self.changed.then(|| Persist {
             partition: known.partition,
             loaded: known.document.map(|document| document.version),
@@ -153,11 +156,13 @@ impl<'a, S: Saga> Draft<'a, S> {
                 timers: self.timers,
                 attempt: known.attempt,
                 fence: known.fence,
+                leaves_claim,
             },
             add: self.add,
             cancel: self.cancel,
         });
-        Ok(Plan { judgements, persist, dispatch, remove, ended: ended_at.is_some(), again: None })
+        let (ended, gives_back) = (ended_at.is_some(), !leaves_claim);
+        Ok(Plan { judgements, persist, dispatch, remove, ended, gives_back, again: None })
     }
 
     /// Fresh entries that are due and, after a crash of somebody else, what that left behind.
@@ -167,7 +172,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         left.iter()
             .filter(|entry| !self.cancel.contains(&entry.id))
             .chain(&self.add)
-            .filter(|entry| is_urgent(entry, self.known))
+            .filter(|entry| is_urgent(entry, self.known.now))
             .cloned()
             .collect()
     }
@@ -175,13 +180,13 @@ impl<'a, S: Saga> Draft<'a, S> {
 
 /// Whether an entry is performed by the attempt that stores it. Views are left to the sweep, which writes those of many
 /// partitions in one call: nobody waits for them, because a running saga is read from its document.
-fn is_urgent<S>(entry: &Entry, known: &Known<'_, S>) -> bool {
-    entry.is_due(known.now) && entry.kind != Kind::View
+pub(super) fn is_urgent(entry: &Entry, now: Timestamp) -> bool {
+    entry.is_due(now) && entry.kind != Kind::View
 }
 
 /// Whether a message is the one that was processed, or another one with its token: one token admits one message, and it
 /// may still be in the ledger when the worker that used it has crashed.
-fn stands_for(processed: &Processed, message: &Message) -> bool {
+pub(super) fn stands_for(processed: &Processed, message: &Message) -> bool {
     processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
 
@@ -194,12 +199,14 @@ mod tests {
     use messages::Verdict;
 
     use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{PlanError, decide};
+    use crate::plan::{PlanError, decide, done_before};
+
+    use super::is_urgent;
 
     #[test]
     fn an_attempt_that_loaded_the_work_of_a_later_one_is_overtaken() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
-        for (fence, overtaken) in [(stored.content.fence - 1, true), (stored.content.fence, false)] {
+        for (fence, overtaken) in [(stored.content.fence, true), (stored.content.fence + 1, false)] {
             let known = toy::Known { fence, ..toy::known(Some(&stored)) };
             let plan = decide(&Toy, &known, &[toy::incoming(2, Event::Closed {})]);
             assert_eq!(matches!(plan, Err(PlanError::Overtaken)), overtaken, "fence {fence}");
@@ -254,9 +261,62 @@ mod tests {
         // The first one's worker has crashed before it removed the token.
         let persist = decide(&Toy, &known, &[one]).unwrap().persist.unwrap();
         let later = crate::Document { version: 2, content: persist.content, outbox: persist.add, ..stored };
-        let plan = decide(&Toy, &toy::Known { document: Some(&later), ..known }, &[other]).unwrap();
+        let known = toy::Known { document: Some(&later), fence: known.fence + 1, ..known };
+        let plan = decide(&Toy, &known, &[other]).unwrap();
         assert_eq!((plan.judgements[0].verdict, plan.persist.is_none()), (Verdict::Duplicate, true));
         assert!(plan.remove.contains(&token));
+    }
+
+    #[test]
+    fn a_claim_is_left_to_the_next_one_while_few_tokens_are_and_never_at_the_end() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        // What is removed: its own token, what the document was minted, and what it mints itself and does not need.
+        let leaves = |event, keep| {
+            let known = toy::Known { keep, ..toy::known(Some(&stored)) };
+            let plan = decide(&Toy, &known, &[toy::incoming(2, event)]).unwrap();
+            assert!(keep > 0 || plan.gives_back);
+            (plan.remove.len(), !plan.gives_back)
+        };
+        let (count, _) = leaves(Event::Prolonged {}, 0);
+        assert_eq!(leaves(Event::Prolonged {}, count), (count, true));
+        assert_eq!(leaves(Event::Prolonged {}, count - 1), (count, false));
+        assert!(!leaves(Event::Closed {}, 100).1, "nobody comes after the end");
+        assert!(!leaves(Event::Opened {}, 100).1, "nothing was stored");
+    }
+
+    #[test]
+    fn what_was_left_is_removed_with_the_next_change_and_forgotten_once_it_is_gone() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let left = opened.message.token.clone().unwrap();
+        let stored = toy::stored(&[opened]);
+        let prolonged = |tokens: &dedup::Tokens| {
+            let known = toy::Known { tokens, ..toy::known(Some(&stored)) };
+            let plan = decide(&Toy, &known, &[toy::incoming(2, Event::Prolonged {})]).unwrap();
+            let remembered = plan.persist.unwrap().content.processed.len();
+            (plan.remove.contains(&left), remembered)
+        };
+        assert_eq!(prolonged(toy::known(None).tokens), (true, 2));
+        let gone = toy::listed(&[&toy::minted(10)[..], &[toy::token(2)]].concat());
+        assert_eq!(prolonged(&gone), (false, 1));
+    }
+
+    #[test]
+    fn a_document_answers_for_what_it_remembers_while_nothing_is_left_to_be_sent() {
+        let [opened, prolonged] =
+            [(1, Event::Opened {}), (2, Event::Prolonged {})].map(|(n, event)| toy::incoming(n, event));
+        let mut stored = toy::stored(&[opened.clone(), prolonged.clone()]);
+        let now = toy::known(None).now;
+        let group = [opened.clone(), prolonged];
+        assert_eq!(done_before(&stored, &group, now), None, "the request is in the outbox");
+        stored.outbox.retain(|entry| !is_urgent(entry, now));
+        assert_eq!(done_before(&stored, &group, now).map(|judgements| judgements.len()), Some(2));
+        let other =
+            toy::with_token(toy::incoming(7, Event::Closed {}), opened.message.token.as_ref().unwrap());
+        assert!(done_before(&stored, &[other], now).is_some(), "its token was used by another message");
+        assert_eq!(done_before(&stored, &[opened.clone(), toy::incoming(3, Event::Closed {})], now), None);
+        stored.content.ended_at = Some(now);
+        assert_eq!(done_before(&stored, &[opened], now), None, "its tokens may be there still");
     }
 
     #[test]

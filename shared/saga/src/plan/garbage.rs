@@ -11,8 +11,9 @@ use crate::state_machine::Saga;
 impl<S: Saga> Draft<'_, S> {
     /// The tokens that nobody needs once this plan is carried out.
     ///
-    /// Only an attempt that stores the document knows what it expects, and may judge other attempts' tokens; any
-    /// other removes what it is done with and what it minted itself.
+    /// Only an attempt that stores the document knows what it expects, and may judge other attempts' tokens; any other
+    /// removes what it is done with and what it minted itself. Of the processed messages those are left whose tokens are
+    /// there still: attempts before have left them.
     pub(super) fn garbage(&self) -> BTreeSet<Token> {
         let expected: BTreeSet<&Token> = self.expected.iter().map(|expected| &expected.token).collect();
         let answer: Vec<&Token> = match self.known.tokens {
@@ -24,7 +25,9 @@ impl<S: Saga> Draft<'_, S> {
             .into_iter()
             .filter(|token| token.is_from_attempt() && may_judge(token) && !expected.contains(token))
             .cloned();
-        garbage.chain(self.done_with.iter().cloned()).collect()
+        let processed = self.processed.iter().filter(|_| self.changed);
+        let left = processed.filter_map(|processed| processed.token.as_ref());
+        garbage.chain(self.done_with.iter().chain(left).cloned()).collect()
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Known<'a, S> {
     pub now: Timestamp,
     /// Until when the attempt claims the outbox entries it is about to perform.
     pub claim_until: Timestamp,
+    /// The most tokens that it may leave to be removed by a later one.
+    pub keep: usize,
 }
 
 /// What an attempt is going to do.
@@ -80,6 +82,9 @@ pub struct Plan<S> {
     pub remove: BTreeSet<Token>,
     /// Whether the partition has ended.
     pub ended: bool,
+    /// Whether the partition is given back, which is a call of its own. An attempt whose document says that it leaves its
+    /// claim to the next one does not: nobody waits for it, and what it would remove the next one finds again.
+    pub gives_back: bool,
     /// What the next attempt needs: this one only makes room for it, and judges nothing.
     pub again: Option<Need>,
 }
@@ -119,6 +124,46 @@ pub enum PlanError {
     TooFewTokens(Need),
 }
 
+impl<S> Known<'_, S> {
+    /// Whether the document is certainly the latest: no claim came between the one of the attempt that wrote it and this
+    /// one, and nobody writes a document without a claim.
+    pub fn has_the_latest(&self) -> bool {
+        let fence = self.document.map(|document| document.content.fence);
+        self.is_counted() && fence.is_some_and(|fence| fence + 1 == self.fence)
+    }
+
+    /// Whether claims are counted: without a ledger there are none.
+    fn is_counted(&self) -> bool {
+        matches!(self.tokens, Tokens::Listed(_))
+    }
+}
+
+/// What a document says by itself of a group, before anything is claimed: all of it changed the state before, and has been
+/// seen to. Nothing where something is left to be done. An earlier version of a document says the same, only later.
+///
+/// A partition that has ended is not among them: its last attempt may have left tokens, and once the document is gone they
+/// would bring it back.
+pub fn done_before<S, E>(
+    document: &Document<S>,
+    group: &[Incoming<E>],
+    now: Timestamp,
+) -> Option<Vec<Judgement>> {
+    let content = &document.content;
+    if content.ended_at.is_some() || document.outbox.iter().any(|entry| draft::is_urgent(entry, now)) {
+        return None;
+    }
+    let was_processed = |incoming: &Incoming<E>| {
+        content.processed.iter().any(|processed| draft::stands_for(processed, &incoming.message))
+    };
+    group.iter().all(was_processed).then(|| duplicates(group))
+}
+
+/// All of a group was seen to before.
+pub fn duplicates<E>(group: &[Incoming<E>]) -> Vec<Judgement> {
+    let why = "it, or another message with its token, was seen to before".to_owned();
+    vec![Judgement { verdict: Verdict::Duplicate, why, state: None }; group.len()]
+}
+
 /// Decides about a group.
 ///
 /// # Errors
@@ -128,9 +173,10 @@ pub fn decide<S: Saga>(
     known: &Known<'_, S::State>,
     group: &[Incoming<S::Event>],
 ) -> Result<Plan<S::State>, PlanError> {
-    // Loading runs beside the claim, so the document may be one that a later claim's holder has written. Its release
-    // removes this attempt's mints, which it does not know of as expected; so they must not be given out.
-    if known.document.is_some_and(|document| document.content.fence > known.fence) {
+    // The latest is loaded after the claim, so the document may be one that a later claim's holder has written. It removes
+    // this attempt's mints, which it does not know of as expected; so they must not be given out. An item that was
+    // forgotten counts its fences anew; then a fence may be one that was there before.
+    if known.is_counted() && known.document.is_some_and(|document| document.content.fence >= known.fence) {
         return Err(PlanError::Overtaken);
     }
     let mut draft = draft::Draft::new(saga, known);

@@ -48,6 +48,7 @@ impl<S: Saga> Draft<'_, S> {
                 dispatch: Vec::new(),
                 remove: garbage.into_iter().cloned().collect(),
                 ended: false,
+                gives_back: true,
                 again: Some(self.need(kept.len())),
             }),
             Some(_) => Err(self.too_few(kept.len())),
@@ -69,7 +70,12 @@ fn as_it_is<S: Clone>(document: &Document<S>, known: &Known<'_, S>) -> Persist<S
     Persist {
         partition: known.partition,
         loaded: Some(document.version),
-        content: Content { attempt: known.attempt, fence: known.fence, ..document.content.clone() },
+        content: Content {
+            attempt: known.attempt,
+            fence: known.fence,
+            leaves_claim: false,
+            ..document.content.clone()
+        },
         add: Vec::new(),
         cancel: Vec::new(),
     }

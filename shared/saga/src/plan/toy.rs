@@ -171,11 +171,12 @@ pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
         partition: partition(),
         document,
         tokens: &TOKENS,
-        fence: 5,
+        fence: if document.is_some() { 6 } else { 5 },
         attempt: attempt(1),
         minted: &MINTED,
         now: Timestamp::UNIX_EPOCH,
         claim_until: Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5),
+        keep: 0,
     }
 }
 

@@ -1,25 +1,33 @@
 //! Who is inside a partition: one worker at a time.
 
 use dedup::{Claim, Release};
+use messages::{AttemptId, PartitionKey};
 
 use crate::access::short;
 use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// An attempt was admitted. Whoever was inside before has given the partition back, or has lost its lease.
+    /// An attempt was admitted. Whoever was inside before has left its claim, has given the partition back, or has lost its
+    /// lease.
     pub(crate) fn enter(&mut self, claim: &Claim) {
         let until = claim.now.checked_add(claim.lease).unwrap_or(jiff::Timestamp::MAX);
         let before = self.checks.inside.insert(claim.partition, (claim.attempt, until));
         if let Some((attempt, until)) = before
             && attempt != claim.attempt
             && until > claim.now
+            && !self.has_left(claim.partition, attempt)
         {
             let (partition, other) = (short(&claim.partition), short(&claim.attempt));
             let detail =
                 || format!("attempts {} and {other} are inside partition {partition}", short(&attempt));
             self.violate(Invariant::OneInside, detail);
         }
+    }
+
+    fn has_left(&self, partition: PartitionKey, attempt: AttemptId) -> bool {
+        let stored = self.documents.get(&partition);
+        stored.is_some_and(|stored| stored.document.content.finished() == Some(attempt))
     }
 
     /// An attempt gave the partition back, if it was inside.

@@ -3,7 +3,7 @@
 use messages::PartitionKey;
 
 use crate::access::short;
-use crate::options::{Invariant, Mode};
+use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
@@ -12,11 +12,10 @@ impl World {
         self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
     }
 
-    /// Whoever acts could not load these. Without a ledger that ends the attempt; with one, a partition that is busy may
-    /// be tried again whatever became of the load beside the claim.
+    /// Whoever acts could not load these. If it is the saga's runner, that ends the attempt.
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
-        if runs_saga && self.config.mode == Mode::Optimistic {
+        if runs_saga {
             partitions.iter().for_each(|partition| self.gave_up(*partition));
         }
     }

@@ -15,6 +15,7 @@ fn request(requires: Requirement, mint: Vec<Token>) -> Claim {
         attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
         now: Timestamp::from_second(1_000).unwrap(),
         lease: SignedDuration::from_secs(30),
+        finished: None,
         requires,
         mint,
         room: 200,
@@ -39,7 +40,9 @@ fn all() -> Vec<Update> {
     let mut all = Vec::new();
     for tokens in [vec![], vec![token(1), token(2)]] {
         for requires in [Requirement::Token(token(9)), Requirement::Known, Requirement::Nothing] {
+            let finished = Some(AttemptId::from_uuid(Uuid::from_u128(3)));
             all.push(claim(&request(requires.clone(), tokens.clone())));
+            all.push(claim(&Claim { finished, ..request(requires.clone(), tokens.clone()) }));
             all.push(claim_afresh(&request(requires, tokens.clone())));
         }
         all.push(release(&giving_back(&tokens, false)));
@@ -95,6 +98,15 @@ fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
         "SET #owner = :attempt, #lease = :until, #expires = :expires ADD #fence :one, #tokens :tokens"
     );
     assert_eq!(update.values[":until"], AttributeValue::N("1030000000000".into()));
+}
+
+#[test]
+fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
+    let finished = AttemptId::from_uuid(Uuid::from_u128(3));
+    let update = claim(&Claim { finished: Some(finished), ..request(Requirement::Known, vec![]) });
+    let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
+    assert_eq!(update.condition, format!("#expires > :second AND {free}"));
+    assert_eq!(update.values[":finished"], AttributeValue::S(finished.to_string()));
 }
 
 #[test]

@@ -23,7 +23,8 @@ fn request(partition: PartitionKey, requires: Requirement) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
     let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
-    Claim { partition, attempt, now, lease: SignedDuration::from_secs(30), requires, mint, room: 200 }
+    let lease = SignedDuration::from_secs(30);
+    Claim { partition, attempt, now, lease, finished: None, requires, mint, room: 200 }
 }
 
 fn partition() -> PartitionKey {

@@ -21,7 +21,7 @@ const HOME: PartitionKey = PartitionKey::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim { attempt: u128, requires: Requirement, mint: usize, room: usize },
+    Claim { attempt: u128, finished: Option<u128>, requires: Requirement, mint: usize, room: usize },
     Release { attempt: u128, fences_ago: u64, remove: Vec<usize>, ended: bool },
     Grant { tokens: Vec<usize> },
 }
@@ -54,8 +54,11 @@ fn step() -> impl Strategy<Value = Step> {
     let release =
         (1..4_u128, prop_oneof![4 => Just(0), 1 => Just(1_u64)], tokens(9), prop::bool::weighted(0.2));
     prop_oneof![
-        5 => (1..4_u128, requirement(), 0..3_usize, 0..5_usize)
-            .prop_map(|(attempt, requires, mint, room)| Step::Claim { attempt, requires, mint, room }),
+        5 => (1..4_u128, prop::option::of(1..4_u128), requirement(), 0..3_usize, 0..5_usize).prop_map(
+            |(attempt, finished, requires, mint, room)| {
+                Step::Claim { attempt, finished, requires, mint, room }
+            }
+        ),
         3 => release.prop_map(|(attempt, fences_ago, remove, ended)| {
             Step::Release { attempt, fences_ago, remove, ended }
         }),
@@ -111,7 +114,7 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
             partition,
             now,
             &mut model,
-            Step::Claim { attempt, requires: Requirement::Known, mint: 0, room: 0 },
+            Step::Claim { attempt, finished: None, requires: Requirement::Known, mint: 0, room: 0 },
         )
         .await;
     }
@@ -125,10 +128,11 @@ async fn take(
     step: Step,
 ) {
     match step {
-        Step::Claim { attempt: n, requires, mint, room } => {
+        Step::Claim { attempt: n, finished, requires, mint, room } => {
             let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
             let lease = SignedDuration::from_secs(30);
-            let claim = Claim { partition, attempt: attempt(n), now, lease, requires, mint, room };
+            let finished = finished.map(attempt);
+            let claim = Claim { partition, attempt: attempt(n), now, lease, finished, requires, mint, room };
             let (expected, next) = Item::claim(model.clone(), &claim);
             assert_eq!(ledger.claim(&claim).await.unwrap(), expected, "{claim:?} on {model:?}");
             if let Admission::Admitted(_) = expected {

@@ -53,7 +53,7 @@ impl World {
     async fn claim(&self, requires: Requirement, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
         let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
         let (lease, mint, room) = (LEASE, mint.to_vec(), 200);
-        let claim = Claim { partition, attempt, now, lease, requires, mint, room };
+        let claim = Claim { partition, attempt, now, lease, finished: None, requires, mint, room };
         let admission = self.ledger.claim(&claim).await?;
         Ok((claim, admission))
     }
