@@ -1,31 +1,45 @@
-//! Reads the records that were found, on as many threads as allowed.
+//! Reads the records that are found, on as many threads as allowed.
 
-use std::{num::NonZeroUsize, ops::Range, panic, thread};
+use std::{
+    num::NonZeroUsize,
+    ops::Range,
+    panic,
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{decode, decode_cut},
+    encoding::{decode, decode_cut, printable},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
 };
 
-/// Below this many bytes of text, starting threads takes longer than they save.
-const WORTH_THREADS: usize = 128 * 1024;
+/// Below this many bytes of text, starting a thread takes longer than it saves.
+const WORTH_THREAD: usize = 64 * 1024;
+/// How much text the threads take at a time: so little that they come to the end together.
+const BLOCK: usize = 16 * 1024;
 
 /// A record that was found and is not read yet.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Found<'a> {
     pub(crate) number: u64,
     pub(crate) line: u64,
     /// Where it is in the original file.
     pub(crate) bytes: Range<u64>,
-    /// Where it is in the buffer.
-    pub(crate) text: Range<usize>,
-    /// What follows it in the buffer, as far as that may matter.
-    pub(crate) ahead: Range<usize>,
+    /// What it says, or its bytes if they are not UTF-8.
+    pub(crate) text: Result<&'a str, &'a [u8]>,
+    /// What follows it, as far as that may matter.
+    pub(crate) ahead: &'a [u8],
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
+}
+
+impl<'a> Found<'a> {
+    fn raw(&self) -> &'a [u8] {
+        self.text.map_or_else(|raw| raw, str::as_bytes)
+    }
 }
 
 /// What is needed to read records, besides the records.
@@ -33,39 +47,68 @@ pub(crate) struct Found {
 pub(crate) struct Batch<'a> {
     pub(crate) format: Format,
     pub(crate) context: Option<&'a read::Context>,
-    pub(crate) buffer: &'a [u8],
     pub(crate) threads: NonZeroUsize,
 }
 
+/// Records that follow each other, and how many such blocks are before them.
+type Block<'a> = (usize, Vec<Found<'a>>);
+
 impl Batch<'_> {
-    /// Adds the outcomes of the records in their order.
-    pub(crate) fn read(&self, found: &[Found], out: &mut Vec<Outcome>) {
-        let bytes: usize = found.iter().map(|found| found.text.len()).sum();
-        let part = found.len().div_ceil(self.threads.get()).max(1);
-        let (mine, others) = found.split_at(part.min(found.len()));
-        if others.is_empty() || bytes < WORTH_THREADS {
-            return out.extend(self.outcomes(found));
+    /// Adds the outcomes of the records that `find` finds, in their order. On several threads they are read while more are
+    /// found.
+    pub(crate) fn read<'a, T>(
+        &self,
+        out: &mut Vec<Outcome>,
+        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> T,
+    ) -> T {
+        if self.threads == NonZeroUsize::MIN {
+            let mut all = Vec::new();
+            let result = find(&mut |found| all.push(found));
+            out.extend(all.iter().map(|found| self.outcome(found)));
+            return result;
         }
+        let (sender, receiver) = mpsc::channel::<Block<'a>>();
+        let receiver = Mutex::new(receiver);
         thread::scope(|scope| {
-            let started = others.chunks(part).map(|part| {
-                let read = move || self.outcomes(part).collect::<Vec<_>>();
-                (part, thread::Builder::new().spawn_scoped(scope, read))
+            let (mut block, mut bytes, mut blocks) = (Vec::new(), 0, 0);
+            let mut started = Vec::new();
+            // The receiver is there until all threads have ended.
+            let hand_over = |records| drop(sender.send(records));
+            let result = find(&mut |found| {
+                bytes += found.raw().len();
+                block.push(found);
+                if bytes < BLOCK {
+                    return;
+                }
+                hand_over((blocks, std::mem::take(&mut block)));
+                (blocks, bytes) = (blocks + 1, 0);
+                if started.len() + 1 < self.threads.get() && blocks * BLOCK >= WORTH_THREAD {
+                    // Where the system refuses more threads, the others do the work.
+                    started.extend(thread::Builder::new().spawn_scoped(scope, || self.work(&receiver)));
+                }
             });
-            let started: Vec<_> = started.collect();
-            out.extend(self.outcomes(mine));
-            for (part, thread) in started {
-                match thread.map(thread::ScopedJoinHandle::join) {
-                    Ok(Ok(outcomes)) => out.extend(outcomes),
-                    Ok(Err(panicked)) => panic::resume_unwind(panicked),
-                    // The system refuses more threads; this one can do the work.
-                    Err(_) => out.extend(self.outcomes(part)),
+            hand_over((blocks, block));
+            drop(sender);
+            let mut read = self.work(&receiver);
+            for thread in started {
+                match thread.join() {
+                    Ok(more) => read.extend(more),
+                    Err(panicked) => panic::resume_unwind(panicked),
                 }
             }
-        });
+            read.sort_unstable_by_key(|(block, _)| *block);
+            out.reserve(read.iter().map(|(_, outcomes)| outcomes.len()).sum());
+            out.extend(read.into_iter().flat_map(|(_, outcomes)| outcomes));
+            result
+        })
     }
 
-    fn outcomes<'b>(&'b self, found: &'b [Found]) -> impl Iterator<Item = Outcome> + 'b {
-        found.iter().map(|found| self.outcome(found))
+    /// Reads blocks until there are no more.
+    fn work(&self, blocks: &Mutex<mpsc::Receiver<Block<'_>>>) -> Vec<(usize, Vec<Outcome>)> {
+        let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        let read =
+            |(block, found): Block<'_>| (block, found.iter().map(|found| self.outcome(found)).collect());
+        std::iter::from_fn(next).map(read).collect()
     }
 
     /// Reads a record from whose text so many control characters were dropped.
@@ -78,27 +121,23 @@ impl Batch<'_> {
         Ok(reference)
     }
 
-    fn outcome(&self, found: &Found) -> Outcome {
+    fn outcome(&self, found: &Found<'_>) -> Outcome {
         let &Found { number, line, fault, legacy, .. } = found;
-        let (text, bytes) = (&self.buffer[found.text.clone()], found.bytes.clone());
-        let ahead = read::Ahead { bytes: &self.buffer[found.ahead.clone()], legacy };
-        let read = match fault {
-            Some(fault) => Err(fault.to_owned()),
-            None => decode(text, legacy)
-                .map_err(str::to_owned)
-                .and_then(|(text, dropped)| self.reference(&text, dropped, ahead)),
+        let bytes = found.bytes.clone();
+        let ahead = read::Ahead { bytes: found.ahead, legacy };
+        let text = match (fault, found.text) {
+            (Some(fault), _) => Err(fault),
+            (None, Ok(text)) => printable(text.into()),
+            (None, Err(raw)) => decode(raw, legacy),
         };
+        let read =
+            text.map_err(str::to_owned).and_then(|(text, dropped)| self.reference(&text, dropped, ahead));
         match read {
             Ok(reference) => Outcome::Read(Record { number, line, bytes, reference }),
             Err(reason) => {
                 let reason = reason.chars().take(REASON_CHARS).collect();
-                Outcome::Quarantined(Quarantine {
-                    number,
-                    line,
-                    bytes,
-                    reason,
-                    excerpt: excerpt(text, legacy),
-                })
+                let excerpt = excerpt(found.raw(), legacy);
+                Outcome::Quarantined(Quarantine { number, line, bytes, reason, excerpt })
             }
         }
     }

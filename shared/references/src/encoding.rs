@@ -172,10 +172,17 @@ pub(crate) fn decode<'a>(
     bytes: &'a [u8],
     legacy: &'static encoding_rs::Encoding,
 ) -> Result<(Cow<'a, str>, usize), &'static str> {
-    let text = match std::str::from_utf8(bytes) {
+    printable(match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => legacy.decode_without_bom_handling(bytes).0,
-    };
+    })
+}
+
+/// The text of one record without control characters, and how many of them were dropped.
+///
+/// # Errors
+/// A reason to quarantine the record.
+pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'static str> {
     if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
         return Ok((text, 0));
     }

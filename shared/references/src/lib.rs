@@ -30,7 +30,7 @@
 //! - `reader`: the public push parser; detects first, then hands over to `stream`.
 //! - `detect` and `encoding`: what the file is and how its bytes become text.
 //! - `stream`: one buffer, one splitter, and positions in the original file.
-//! - `batch`: the records of one push, read on several threads.
+//! - `batch`: the records of one push, read on several threads while more of them are found.
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
 //! - `gaps`: the text that belongs to no record, so that it can be named.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2_iter};
+use memchr::{memchr, memchr_iter, memchr2_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -35,7 +35,7 @@ impl Place {
         let Some(&last) = text.last() else { return self };
         self.byte += if utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
         if !self.after_cr && memchr(b'\r', text).is_none() {
-            self.line += line_feeds(text);
+            self.line += memchr_iter(b'\n', text).count() as u64;
             return self;
         }
         for at in memchr2_iter(b'\n', b'\r', text) {
@@ -45,13 +45,6 @@ impl Place {
         self.after_cr = last == b'\r';
         self
     }
-}
-
-/// How many LF there are. Sums up to 255 fit into a byte, and bytes are added many at a time.
-fn line_feeds(text: &[u8]) -> u64 {
-    text.chunks(255)
-        .map(|chunk| u64::from(chunk.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>()))
-        .sum()
 }
 
 /// The records of a file whose encoding and format are known.
@@ -211,48 +204,98 @@ impl Stream {
     /// Reads until there are so many outcomes, or nothing more is found.
     fn split(&mut self, end: bool, most: usize, out: &mut Vec<Outcome>) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        let mut found = Vec::new();
-        while out.len() + found.len() < most {
+        while let Some((row, consumed)) = self.read_found(&buffer, end, most, out)? {
             let tail = &buffer[self.front..];
-            // How far the position has moved on already, and how far it has to.
-            let (known, consumed) = match self.splitter.step(tail, end) {
+            self.gaps.add(&tail[..row.start], self.position, &self.detected);
+            self.gaps.end(&self.detected);
+            let start = self.behind(self.position, &tail[..row.start]);
+            let text = &tail[row.clone()];
+            if !self.learn(text) {
+                self.gaps.add(text, start, &self.detected);
+            }
+            self.gaps.add(&tail[row.end..consumed], self.behind(start, text), &self.detected);
+            self.consume(&tail[..consumed]);
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// Reads the records before the next text that says something of those behind it. Where that is, and how much is behind
+    /// it when it is taken in; none when nothing more is found, or there are enough outcomes.
+    fn read_found(
+        &mut self,
+        buffer: &[u8],
+        end: bool,
+        most: usize,
+        out: &mut Vec<Outcome>,
+    ) -> Result<Option<(Range<usize>, usize)>, Error> {
+        let known = self.known.take();
+        let batch = Batch {
+            format: self.detected.format,
+            context: known.as_ref().map(|known| &known.context),
+            threads: self.plan.threads,
+        };
+        let (before, most) = (out.len(), most - out.len());
+        let header = batch.read(out, |take| self.find(buffer, end, most, take));
+        self.known = known;
+        for outcome in &out[before..] {
+            match outcome {
+                Outcome::Quarantined(_) => self.quarantined += 1,
+                Outcome::Read(record) if record.reference.title.is_empty() => {
+                    self.untitled += 1;
+                    self.obscure += u64::from(self.is_obscure(&record.reference));
+                }
+                Outcome::Read(_) => {}
+            }
+        }
+        header
+    }
+
+    /// Finds the next records, at most so many, as [`Stream::read_found`] says.
+    fn find<'a>(
+        &mut self,
+        buffer: &'a [u8],
+        end: bool,
+        most: usize,
+        take: &mut dyn FnMut(Found<'a>),
+    ) -> Result<Option<(Range<usize>, usize)>, Error> {
+        let mut taken = 0;
+        while taken < most {
+            let tail = &buffer[self.front..];
+            match self.splitter.step(tail, end) {
                 Step::More => break,
                 Step::Skip { consumed } => {
                     self.gaps.add(&tail[..consumed], self.position, &self.detected);
-                    (0, consumed)
+                    self.consume(&tail[..consumed]);
                 }
-                Step::Pass { consumed } => (0, consumed),
-                Step::Header { row, consumed } => {
-                    // Records found before this belong to the header before this.
-                    self.read_found(&buffer, &mut found, out);
-                    self.gaps.add(&tail[..row.start], self.position, &self.detected);
-                    self.gaps.end(&self.detected);
-                    let start = self.behind(self.position, &tail[..row.start]);
-                    let text = &tail[row.clone()];
-                    if !self.learn(text) {
-                        self.gaps.add(text, start, &self.detected);
-                    }
-                    self.gaps.add(&tail[row.end..consumed], self.behind(start, text), &self.detected);
-                    (0, consumed)
-                }
+                Step::Pass { consumed } => self.consume(&tail[..consumed]),
+                Step::Header { row, consumed } => return Ok(Some((row, consumed))),
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
                     return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
                 }
                 Step::Found { record, consumed, ahead, fault } => {
-                    let behind = self.front + consumed;
-                    let found_here = self.found(&buffer, self.front, record.clone(), fault);
-                    found.extend(found_here.map(|found| Found { ahead: behind..behind + ahead, ..found }));
-                    self.gaps.add(&tail[record.end..consumed], self.position, &self.detected);
-                    (record.end, consumed)
+                    let behind = &tail[consumed..consumed + ahead];
+                    let found = self.found(tail, record.clone(), behind, fault);
+                    if !self.plan.only_finds {
+                        take(found);
+                        taken += 1;
+                    }
+                    // The position is at the record's end already.
+                    let rest = &tail[record.end..consumed];
+                    self.gaps.add(rest, self.position, &self.detected);
+                    self.front += record.end;
+                    self.consume(rest);
                 }
                 refused => return Err(self.refusal(tail, &refused)),
-            };
-            self.position = self.behind(self.position, &tail[known..consumed]);
-            self.front += consumed;
+            }
         }
-        self.read_found(&buffer, &mut found, out);
-        self.buffer = buffer;
-        Ok(())
+        Ok(None)
+    }
+
+    /// Moves on behind text at the front.
+    fn consume(&mut self, text: &[u8]) {
+        self.position = self.behind(self.position, text);
+        self.front += text.len();
     }
 
     /// Takes in what the file says of the records to come; whether all of it was understood.
@@ -277,54 +320,31 @@ impl Stream {
         }
     }
 
-    /// A record, if it is to be read; the position moves to its end.
-    fn found(
+    /// A record; the position moves to its end.
+    fn found<'a>(
         &mut self,
-        buffer: &[u8],
-        front: usize,
+        tail: &'a [u8],
         record: Range<usize>,
+        ahead: &'a [u8],
         fault: Option<&'static str>,
-    ) -> Option<Found> {
-        let before = &buffer[front..front + record.start];
+    ) -> Found<'a> {
+        let before = &tail[..record.start];
         self.gaps.add(before, self.position, &self.detected);
         self.gaps.end(&self.detected);
         let start = self.behind(self.position, before);
-        let text = front + record.start..front + record.end;
-        self.position = self.behind(start, &buffer[text.clone()]);
+        let raw = &tail[record];
+        self.position = self.behind(start, raw);
         self.records += 1;
         if self.frame.is_none() {
             self.frame = Some(Frame { first: start.byte, closing: self.splitter.closing() });
         }
-        let legacy = match fault {
-            Some(_) => self.detected.legacy.decoder(),
-            None => self.detected.legacy.learn(&buffer[text.clone()]),
+        let text = std::str::from_utf8(raw).map_err(|_| raw);
+        let legacy = match text {
+            Err(raw) if fault.is_none() => self.detected.legacy.learn(raw),
+            _ => self.detected.legacy.decoder(),
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
-        let found = Found { number: self.records, line, bytes, text, ahead: 0..0, fault, legacy };
-        (!self.plan.only_finds).then_some(found)
-    }
-
-    /// Reads the records that were found, and clears the list.
-    fn read_found(&mut self, buffer: &[u8], found: &mut Vec<Found>, out: &mut Vec<Outcome>) {
-        let batch = Batch {
-            format: self.detected.format,
-            context: self.known.as_ref().map(|known| &known.context),
-            buffer,
-            threads: self.plan.threads,
-        };
-        let before = out.len();
-        batch.read(found, out);
-        for outcome in &out[before..] {
-            match outcome {
-                Outcome::Quarantined(_) => self.quarantined += 1,
-                Outcome::Read(record) if record.reference.title.is_empty() => {
-                    self.untitled += 1;
-                    self.obscure += u64::from(self.is_obscure(&record.reference));
-                }
-                Outcome::Read(_) => {}
-            }
-        }
-        found.clear();
+        Found { number: self.records, line, bytes, text, ahead, fault, legacy }
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {

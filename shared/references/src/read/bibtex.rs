@@ -60,14 +60,15 @@ pub(super) fn read<'a>(
     let inherited = parents::inherited(&entry, ahead, abbreviations);
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
-    for (name, value) in &entry.fields {
-        take(&mut draft, name, value);
+    let has_fields = !entry.fields.is_empty();
+    for (name, value) in entry.fields {
+        take(&mut draft, &name, value);
     }
     for rest in entry.rest {
         draft.extra.push("text", rest);
     }
     if let Some(fault) = entry.fault {
-        if entry.fields.is_empty() {
+        if !has_fields {
             return Err(fault.to_owned());
         }
         draft.extra.push(REPAIRED, fault);
@@ -79,7 +80,8 @@ pub(super) fn read<'a>(
 fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
     for (subtitle, title) in SUBTITLES {
         let place = |wanted: &str| fields.iter().position(|(name, _)| name == wanted);
-        let (Some(at), Some(title)) = (place(subtitle), place(title)) else { continue };
+        let Some(at) = place(subtitle) else { continue };
+        let Some(title) = place(title) else { continue };
         let (_, more) = fields[at].clone();
         let whole = fields[title].1.to_mut();
         if more.trim().is_empty() || whole.trim().is_empty() {
@@ -93,31 +95,39 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
     }
 }
 
-fn take(draft: &mut Draft<'_>, name: &str, text: &str) {
-    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &plain(text)) };
+fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) {
+    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &plain(&text)) };
     match named.field {
-        Field::Author | Field::Editor => {
-            for name in people::of(text) {
-                draft.author(named.field, name);
-            }
-        }
+        Field::Author | Field::Editor => draft.authors(named.field, people::of(&text)),
         Field::Keyword => {
-            let keywords = plain(text);
+            let keywords = plain(&text);
             let separator =
                 [';', '\n'].into_iter().find(|separator| keywords.contains(*separator)).unwrap_or(',');
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }
         // Tildes and dashes are themselves in links.
         Field::Url | Field::Doi => {
-            draft.take_decoded(named, Cow::Owned(latex::literal(&entities::decode(text))));
+            draft.take_decoded(named, then(then(text, entities::decode), latex::literal));
         }
         Field::Abstract => {
-            draft.take_decoded(named, Cow::Owned(tidy::line(&plain(text)).unwrap_or_default()));
+            let text = then(text, plain);
+            draft.take_decoded(named, Cow::Owned(tidy::line_of(text).unwrap_or_default()));
         }
-        _ => draft.take_decoded(named, Cow::Owned(plain(text))),
+        _ => draft.take_decoded(named, then(text, plain)),
     }
 }
 
-fn plain(text: &str) -> String {
-    latex::decode(&entities::decode(text))
+fn plain(text: &str) -> Cow<'_, str> {
+    then(entities::decode(text), latex::decode)
+}
+
+/// What is made of a text, which is not copied where nothing is changed.
+fn then<'a>(text: Cow<'a, str>, make: fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => make(text),
+        Cow::Owned(text) => match make(&text) {
+            Cow::Borrowed(same) if same.len() == text.len() => Cow::Owned(text),
+            made => Cow::Owned(made.into_owned()),
+        },
+    }
 }

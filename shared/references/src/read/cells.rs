@@ -12,6 +12,7 @@ pub(super) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
     Cells { rest: Some(row), delimiter, quotes }
 }
 
+#[derive(Clone)]
 pub(super) struct Cells<'a> {
     rest: Option<&'a str>,
     delimiter: u8,

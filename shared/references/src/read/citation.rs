@@ -35,7 +35,7 @@ pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_
         (Field::Pages, found.pages),
     ];
     for (field, text) in parts {
-        let named = Named { field, name, rank: u8::MAX };
+        let named = Named::new(field, name, u8::MAX);
         draft.take_decoded(named, Cow::Owned(text.to_owned()));
     }
 }

@@ -14,9 +14,10 @@ use super::{
 use crate::{Reference, split::fields};
 
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
-    let row: Vec<Cow<'_, str>> = cells(text, header.delimiter.byte(), header.quotes).collect();
     let width = header.columns.len();
-    if row.iter().skip(width).any(|cell| !cell.trim().is_empty()) {
+    let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width);
+    row.extend(cells(text, header.delimiter.byte(), header.quotes));
+    if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
         let found = row.len();
         return Err(format!(
             "it has {found} cells where the header has {width}; a cell may lack its quotation marks"
@@ -24,7 +25,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     }
     let best = best_columns(header, &row);
     let mut draft = Draft::default();
-    for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !cell.trim().is_empty()) {
+    for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         match column.named {
             Some(named) => {
                 take(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
@@ -39,24 +40,27 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
 
 /// Reads a record that has a row for each field: its name, and one or more values.
 pub(super) fn read_fields(text: &str) -> Reference {
-    let mut draft = Draft::default();
-    for row in fields::rows(text) {
+    let named = fields::rows(text).map(|row| {
         let mut cells = cells(row, b',', true);
         let name = cells.next().unwrap_or_default();
-        let Column { named, name } = column(&name, 0);
-        for cell in cells.filter(|cell| !cell.trim().is_empty()) {
-            match named {
+        (column(&name, 0), cells)
+    });
+    let rows: Vec<_> = named.collect();
+    let mut draft = Draft::default();
+    for (Column { named, name }, cells) in &rows {
+        for cell in cells.clone().filter(|cell| !tidy::is_blank(cell)) {
+            match *named {
                 Some(named) if named.field == Field::Author => {
-                    names::of_cell(&cell).into_iter().for_each(|name| draft.author(Field::Author, name));
+                    draft.authors(Field::Author, names::of_cell(&cell));
                 }
                 Some(named) if named.field == Field::Keyword => {
                     draft.keyword(named.rank, &entities::decode(&cell));
                 }
                 Some(named) => {
                     let value = entities::decode(&cell).into_owned();
-                    draft.take_as(named, Cow::Owned(name.clone()), Cow::Owned(value));
+                    draft.take_as(named, name, Cow::Owned(value));
                 }
-                None => draft.extra.push(&name, &entities::decode(&cell)),
+                None => draft.extra.push(name, &entities::decode(&cell)),
             }
         }
     }
@@ -66,7 +70,7 @@ pub(super) fn read_fields(text: &str) -> Reference {
 /// The rank of the preferred column that is not empty, for each field.
 fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
     let mut best = [u8::MAX; FIELDS];
-    for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !cell.trim().is_empty()) {
+    for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         if let Some(Named { field, rank, .. }) = column.named {
             best[field as usize] = best[field as usize].min(rank);
         }
@@ -77,33 +81,23 @@ fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
 fn take<'a>(draft: &mut Draft<'a>, named: Named, column: &'a str, cell: &'a str, best: bool) {
     match named.field {
         // Databases list the same people in two columns, once with full names.
-        Field::Author if best => {
-            for name in names::of_cell(cell) {
-                draft.author(Field::Author, name);
-            }
-        }
+        Field::Author if best => draft.authors(Field::Author, names::of_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
-        Field::Editor => {
-            for name in names::of_cell(cell) {
-                draft.author(Field::Editor, name);
-            }
-        }
-        Field::Keyword => {
-            list(&entities::decode(cell)).iter().for_each(|keyword| draft.keyword(named.rank, keyword));
-        }
+        Field::Editor => draft.authors(Field::Editor, names::of_cell(cell)),
+        Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
         // A link in a column for DOIs may lead elsewhere, and one in a column for links to a DOI.
-        _ => draft.take_as(named, Cow::Borrowed(column), entities::decode(cell)),
+        _ => draft.take_as(named, column, entities::decode(cell)),
     }
 }
 
 /// The items of a cell with several: quoted, or separated by semicolons, bars, line breaks, or by commas that
 /// are not inside brackets, as in "cyst (diagnosis, surgery), stomach".
-fn list(cell: &str) -> Vec<String> {
+fn list(cell: &str, mut item: impl FnMut(&str)) {
     if let Some(items) = names::quoted_list(cell) {
-        return items;
+        return items.iter().for_each(|text| item(text));
     }
-    if let Some(separator) = [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator)) {
-        return cell.split(separator).map(str::to_owned).collect();
+    if let Some(separator) = names::separator(cell) {
+        return cell.split(separator).for_each(item);
     }
     let mut depth = 0_usize;
     cell.split(|c: char| {
@@ -114,8 +108,7 @@ fn list(cell: &str) -> Vec<String> {
         }
         c == ',' && depth == 0
     })
-    .map(str::to_owned)
-    .collect()
+    .for_each(item);
 }
 
 /// Embase writes "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004" where others have columns.
@@ -138,6 +131,8 @@ fn complete_from_source(reference: &mut Reference) {
 
 /// The journal, the year in brackets after it, and the rest.
 fn source_parts(source: &str) -> Option<(&str, i32, &str)> {
+    // Most journals have no brackets in their names.
+    memchr::memchr(b'(', source.as_bytes())?;
     source.match_indices(" (").find_map(|(at, opening)| {
         let (year, rest) = source[at + opening.len()..].split_once(')')?;
         let year = (year.len() == 4).then(|| dates::year(year)).flatten()?;
@@ -176,6 +171,8 @@ mod tests {
 
     #[test]
     fn commas_in_brackets_do_not_separate() {
-        assert_eq!(list("cyst (diagnosis, surgery),stomach"), ["cyst (diagnosis, surgery)", "stomach"]);
+        let mut items = Vec::new();
+        list("cyst (diagnosis, surgery),stomach", |item| items.push(item.to_owned()));
+        assert_eq!(items, ["cyst (diagnosis, surgery)", "stomach"]);
     }
 }

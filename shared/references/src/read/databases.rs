@@ -125,7 +125,7 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
     let end = ["\n\n", "\r\n\r\n"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
     let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
     let mut draft = Draft::default();
-    draft.take(Named { field: Field::Title, name: "Title", rank: 0 }, title);
+    draft.take(Named::new(Field::Title, "Title", 0), title);
     for (name, value) in labels::values(rest, proquest_label) {
         labels::take(&mut draft, &PROQUEST_INDEX, name, value);
     }

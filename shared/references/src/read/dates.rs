@@ -16,10 +16,23 @@ pub(super) struct Date {
 impl Date {
     /// In the form of ISO 8601, when more than the year is known: `"2018-05"`, `"2018-05-17"`.
     pub(super) fn iso(self) -> Option<String> {
-        match (self.year?, self.month?, self.day) {
-            (year, month, Some(day)) => Some(format!("{year}-{month:02}-{day:02}")),
-            (year, month, None) => Some(format!("{year}-{month:02}")),
+        let (year, month) = (self.year?, self.month?);
+        // A year has four digits.
+        let mut date = String::with_capacity("2018-05-17".len());
+        push(&mut date, year / 100);
+        push(&mut date, year % 100);
+        for part in [Some(month), self.day].into_iter().flatten() {
+            date.push('-');
+            push(&mut date, part.into());
         }
+        Some(date)
+    }
+}
+
+/// Appends a number of two digits.
+fn push(date: &mut String, number: i32) {
+    for digit in [number / 10, number % 10] {
+        date.extend(u32::try_from(digit).ok().and_then(|digit| char::from_digit(digit, 10)));
     }
 }
 
@@ -28,6 +41,9 @@ impl Date {
 /// Of a span (`Nov-Dec`) the beginning counts. Numbers alone are a day and month only after the year: `05/06/2014`
 /// means two different days in two parts of the world, so its year alone is taken.
 pub(super) fn date(value: &str) -> Date {
+    if let Some(year) = four_digits(value) {
+        return Date { year: Some(year), ..Date::default() };
+    }
     let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     if let Some(date) = words().find_map(compact) {
         return date;

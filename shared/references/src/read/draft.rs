@@ -20,7 +20,7 @@ use crate::Reference;
 pub(super) struct Value<'a> {
     pub(super) field: Field,
     pub(super) rank: u8,
-    pub(super) tag: Cow<'a, str>,
+    pub(super) tag: &'a str,
     pub(super) text: Cow<'a, str>,
 }
 
@@ -31,10 +31,24 @@ const USUAL_VALUES: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     values: Vec<Value<'a>>,
-    authors: Vec<(Field, String)>,
-    keywords: Vec<(u8, String)>,
+    authors: Vec<String>,
+    /// What each of the authors is.
+    roles: Vec<Field>,
+    keywords: Vec<String>,
+    /// The rank of each of the keywords.
+    ranks: Vec<u8>,
     pub(super) extra: Extra,
-    best: [Option<u8>; FIELDS],
+    best: Best,
+}
+
+/// The rank of the preferred tag that was there, for each field.
+#[derive(Debug)]
+struct Best([u8; FIELDS]);
+
+impl Default for Best {
+    fn default() -> Self {
+        Self([u8::MAX; FIELDS])
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -46,20 +60,19 @@ impl<'a> Draft<'a> {
     /// Takes a value that is already decoded.
     pub(super) fn take_decoded(&mut self, named: Named, text: Cow<'a, str>) {
         // An element is known by its own name, whatever its parent had to be.
-        let name = named.name.rsplit('/').next().unwrap_or(named.name);
-        self.take_as(named, Cow::Borrowed(name), text);
+        self.take_as(named, named.tag, text);
     }
 
     /// Takes a value under the name that it has in the file.
-    pub(super) fn take_as(&mut self, named: Named, tag: Cow<'a, str>, text: Cow<'a, str>) {
+    pub(super) fn take_as(&mut self, named: Named, tag: &'a str, text: Cow<'a, str>) {
         let Named { field, rank, .. } = named;
         match field {
             Field::LeftOut => {}
-            Field::Extra => self.extra.push(&tag, &text),
-            _ if text.trim().is_empty() => {}
+            Field::Extra => self.extra.push(tag, &text),
+            _ if tidy::is_blank(&text) => {}
             _ => {
-                let best = &mut self.best[field as usize];
-                *best = Some(best.map_or(rank, |best| best.min(rank)));
+                let best = &mut self.best.0[field as usize];
+                *best = rank.min(*best);
                 if self.values.capacity() == 0 {
                     self.values.reserve(USUAL_VALUES);
                 }
@@ -70,29 +83,43 @@ impl<'a> Draft<'a> {
 
     /// Takes an author, editor or group whose name is complete.
     pub(super) fn author(&mut self, field: Field, name: String) {
-        self.authors.push((field, name));
+        self.authors.push(name);
+        self.roles.push(field);
+    }
+
+    /// Takes several of them.
+    pub(super) fn authors(&mut self, field: Field, names: Vec<String>) {
+        self.roles.resize(self.roles.len() + names.len(), field);
+        if self.authors.is_empty() {
+            self.authors = names;
+        } else {
+            self.authors.extend(names);
+        }
     }
 
     /// Takes a keyword; those of a lower rank come first.
     pub(super) fn keyword(&mut self, rank: u8, keyword: &str) {
-        self.keywords.extend(tidy::line(keyword).map(|keyword| (rank, keyword)));
+        if let Some(keyword) = tidy::line(keyword) {
+            self.keywords.push(keyword);
+            self.ranks.push(rank);
+        }
     }
 
     /// The finished record.
     pub(super) fn finish(mut self) -> Reference {
         let mut found = Found::default();
-        let mut left = Vec::new();
-        for value in std::mem::take(&mut self.values) {
-            let wins = self.best[value.field as usize] == Some(value.rank);
-            left.extend(found.place(value, wins));
-        }
+        let best = self.best.0;
+        let place = |value: Value<'a>| {
+            let wins = best[value.field as usize] == value.rank;
+            found.place(value, wins)
+        };
+        let mut left: Vec<Value<'a>> = self.values.into_iter().filter_map(place).collect();
         let mut reference = found.complete(&mut left);
         for value in left.iter().filter(|value| !repeats(&reference, value)) {
-            self.extra.push(&value.tag, &value.text);
+            self.extra.push(value.tag, &value.text);
         }
-        reference.authors = authors(self.authors);
-        self.keywords.sort_by_key(|(rank, _)| *rank);
-        reference.keywords = tidy::unique(self.keywords.into_iter().map(|(_, keyword)| keyword).collect());
+        reference.authors = authors(self.authors, &self.roles);
+        reference.keywords = tidy::unique(by_rank(self.keywords, &self.ranks));
         reference.extra = self.extra.into_values();
         reference
     }
@@ -110,18 +137,31 @@ fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
         Field::Type => reference.r#type.as_ref(),
         _ => None,
     };
-    known.is_some_and(|known| value.text.trim() == known)
+    known.is_some_and(|known| tidy::trim(&value.text) == known)
 }
 
 /// Authors, in a shorter form where there is no other, or those who stand in for them.
-fn authors(names: Vec<(Field, String)>) -> Vec<String> {
-    let has = |wanted: Field| names.iter().any(|(field, _)| *field == wanted);
-    let (full, any) = (has(Field::Author), has(Field::ShortAuthor) || has(Field::Group));
+fn authors(mut names: Vec<String>, roles: &[Field]) -> Vec<String> {
+    let (full, any) = (
+        roles.contains(&Field::Author),
+        roles.contains(&Field::ShortAuthor) || roles.contains(&Field::Group),
+    );
     let wanted = |field: &Field| match field {
-        Field::Author => true,
-        Field::Group => true,
+        Field::Author | Field::Group => true,
         Field::ShortAuthor => !full,
         _ => !full && !any,
     };
-    names.into_iter().filter(|(field, _)| wanted(field)).map(|(_, name)| name).collect()
+    let mut roles = roles.iter();
+    names.retain(|_| roles.next().is_some_and(wanted));
+    names
+}
+
+/// Those of a lower rank first.
+fn by_rank(keywords: Vec<String>, ranks: &[u8]) -> Vec<String> {
+    if ranks.is_sorted() {
+        return keywords;
+    }
+    let mut ranked: Vec<_> = ranks.iter().zip(keywords).collect();
+    ranked.sort_by_key(|(rank, _)| **rank);
+    ranked.into_iter().map(|(_, keyword)| keyword).collect()
 }

@@ -74,7 +74,9 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let rest = &self.text[at..];
         if !rest.starts_with('<') {
             let length = memchr(b'<', rest.as_bytes()).unwrap_or(rest.len());
-            self.append(entities::decode(&rest[..length]));
+            if self.value.is_some() {
+                self.append(entities::decode(&rest[..length]));
+            }
             return Ok(length);
         }
         match markup(rest.as_bytes()) {

@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     elements::{Visit, attribute, walk},
     field::{Field, Index, Named, Rule},
-    names,
+    labels, names,
 };
 
 /// The elements and their fields.
@@ -66,9 +66,7 @@ impl<'a> Visit<'a> for EndNote<'a> {
                 }
             }
             // Some libraries keep all keywords in one element, one per line.
-            Field::Keyword => {
-                text.split(['\n', '\r', ';']).for_each(|keyword| self.0.keyword(named.rank, keyword));
-            }
+            Field::Keyword => labels::keywords(&mut self.0, named, &text),
             // The kind of work is the name of `<ref-type name="Journal Article">17</ref-type>`.
             Field::Type => {
                 if let Some(kind) = attribute(attributes, "name") {

@@ -27,7 +27,7 @@ impl Default for Extra {
 impl Extra {
     /// Keeps a value, with its white space tidied.
     pub(super) fn push(&mut self, tag: &str, value: &str) {
-        let size = tag.len() + value.trim().len();
+        let size = tag.len() + tidy::trim(value).len();
         if size > self.left {
             self.left = 0;
             return;
@@ -36,7 +36,8 @@ impl Extra {
         self.left -= size;
         match self.values.get_mut(tag) {
             Some(values) => values.push(value),
-            None => self.values.entry(stored(tag)).or_default().push(value),
+            // Most have one value: a list that is made to grow takes room for four.
+            None => self.values.entry(stored(tag)).or_insert_with(|| Vec::with_capacity(1)).push(value),
         }
     }
 
@@ -49,6 +50,9 @@ impl Extra {
 fn stored(tag: &str) -> String {
     if tag.is_empty() {
         return "_".to_owned();
+    }
+    if tag.len() <= MOST_TAG && !tag.bytes().any(|byte| matches!(byte, b'.' | b'$')) {
+        return tag.to_owned();
     }
     tag.replace(['.', '$'], "_").chars().take(MOST_TAG).collect()
 }

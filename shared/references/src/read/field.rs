@@ -63,8 +63,17 @@ pub(super) struct Named {
     pub(super) field: Field,
     /// The name as the table spells it.
     pub(super) name: &'static str,
+    /// The name without the parent that it has to have.
+    pub(super) tag: &'static str,
     /// Its position among the names for the field.
     pub(super) rank: u8,
+}
+
+impl Named {
+    /// A name that is in no table.
+    pub(super) fn new(field: Field, name: &'static str, rank: u8) -> Self {
+        Self { field, name, tag: name, rank }
+    }
 }
 
 /// A table prepared for looking names up, which happens for every line of a file.
@@ -78,7 +87,6 @@ pub(super) struct Index {
 struct Entry {
     /// The parent element that is required, if the table names one.
     parent: Option<&'static str>,
-    name: &'static str,
     named: Named,
 }
 
@@ -89,34 +97,36 @@ impl Index {
         let mut buckets = [const { Vec::new() }; BUCKETS];
         for rule in rules {
             for (rank, &whole) in rule.names.iter().enumerate() {
-                let (parent, name) = match whole.split_once('/') {
-                    Some((parent, name)) => (Some(parent), name),
+                let (parent, tag) = match whole.split_once('/') {
+                    Some((parent, tag)) => (Some(parent), tag),
                     None => (None, whole),
                 };
                 // No row has anywhere near 256 names.
                 let rank = u8::try_from(rank).unwrap_or(u8::MAX);
-                let named = Named { field: rule.field, name: whole, rank };
-                buckets[bucket(name)].push(Entry { parent, name, named });
+                let named = Named { field: rule.field, name: whole, tag, rank };
+                buckets[bucket(tag.as_bytes())].push(Entry { parent, named });
             }
         }
         Self { buckets }
     }
 
     /// The rule for a name.
-    pub(super) fn find(&self, name: &str) -> Option<Named> {
+    pub(super) fn find(&self, name: impl AsRef<[u8]>) -> Option<Named> {
         self.find_within(None, name)
     }
 
     /// The rule for an element inside another.
-    pub(super) fn find_within(&self, parent: Option<&str>, name: &str) -> Option<Named> {
-        let fits = |entry: &&Entry| entry.name == name && (entry.parent.is_none() || entry.parent == parent);
+    pub(super) fn find_within(&self, parent: Option<&str>, name: impl AsRef<[u8]>) -> Option<Named> {
+        let name = name.as_ref();
+        let fits = |entry: &&Entry| {
+            entry.named.tag.as_bytes() == name && (entry.parent.is_none() || entry.parent == parent)
+        };
         self.buckets[bucket(name)].iter().find(fits).map(|entry| entry.named)
     }
 }
 
-fn bucket(name: &str) -> usize {
-    let (first, last) =
-        (name.bytes().next().unwrap_or_default(), name.bytes().next_back().unwrap_or_default());
+fn bucket(name: &[u8]) -> usize {
+    let (first, last) = (name.first().copied().unwrap_or_default(), name.last().copied().unwrap_or_default());
     (usize::from(first) * 3 + usize::from(last) * 5 + name.len()) % BUCKETS
 }
 

@@ -30,14 +30,11 @@ impl<'a> Found<'a> {
         let reference = &mut self.reference;
         let slot = match value.field {
             Field::Title => {
-                let title = wins.then(|| tidy::line(&value.text)).flatten();
-                return match title {
-                    Some(title) if reference.title.is_empty() => {
-                        reference.title = title;
-                        None
-                    }
-                    _ => Some(value),
-                };
+                if !wins || !reference.title.is_empty() {
+                    return Some(value);
+                }
+                reference.title = tidy::line_of(value.text).unwrap_or_default();
+                return None;
             }
             Field::Journal => &mut reference.journal,
             Field::Volume => &mut reference.volume,
@@ -59,7 +56,7 @@ impl<'a> Found<'a> {
             Field::Url => return self.link(value, wins),
             Field::Type => {
                 if wins {
-                    self.types.extend(tidy::line(&value.text));
+                    self.types.extend(tidy::line_of(value.text));
                     return None;
                 }
                 return Some(value);
@@ -73,7 +70,7 @@ impl<'a> Found<'a> {
         if !wins || slot.is_some() {
             return Some(value);
         }
-        *slot = tidy::line(&value.text);
+        *slot = tidy::line_of(value.text);
         None
     }
 
@@ -95,7 +92,7 @@ impl<'a> Found<'a> {
         if !wins {
             return Some(value);
         }
-        let text = tidy::text(&value.text)?;
+        let text = tidy::text_of(value.text)?;
         match &mut self.reference.r#abstract {
             Some(before) => {
                 before.push('\n');
@@ -111,24 +108,26 @@ impl<'a> Found<'a> {
         if !wins || self.reference.url.is_some() {
             return Some(value);
         }
-        self.reference.url = tidy::line(&value.text);
+        self.reference.url = tidy::line_of(value.text);
         None
     }
 
     /// Decides the fields that depend on several values; adds values without a field to `left`.
     pub(super) fn complete(mut self, left: &mut Vec<Value<'a>>) -> Reference {
-        let mut reference = std::mem::take(&mut self.reference);
+        let reference = &mut self.reference;
         if let Some(book) = self.book {
             if reference.title.is_empty() {
-                reference.title = tidy::line(&book.text).unwrap_or_default();
+                reference.title = tidy::line_of(book.text).unwrap_or_default();
             } else if reference.journal.is_none() {
-                reference.journal = tidy::line(&book.text);
+                reference.journal = tidy::line_of(book.text);
             } else {
                 left.push(book);
             }
         }
         match self.series {
-            Some(series) if reference.journal.is_none() => reference.journal = tidy::line(&series.text),
+            Some(series) if reference.journal.is_none() => {
+                reference.journal = tidy::line_of(series.text);
+            }
             series => left.extend(series),
         }
         match self.accession {
@@ -145,14 +144,17 @@ impl<'a> Found<'a> {
             None => reference.pages = joined(pages),
         }
         reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
-        reference.doi = reference.doi.or(self.doi_in_link);
+        if reference.doi.is_none() {
+            reference.doi = self.doi_in_link;
+        }
         let mut date = settle(self.dates, left);
         if let (None, Some(Date { month, day, .. })) = (date.month, self.month_day) {
             (date.month, date.day) = (month, day);
         }
         (reference.year, reference.date) = (date.year, date.iso());
-        reference.r#type = (!self.types.is_empty()).then(|| tidy::unique(self.types).join("; "));
-        reference
+        let mut types = tidy::unique(self.types);
+        reference.r#type = if types.len() > 1 { Some(types.join("; ")) } else { types.pop() };
+        self.reference
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) fn front(value: &str) -> &str {
 
 /// A DOI without what people put around it, in lower case, because DOIs do not distinguish case.
 pub(super) fn doi(value: &str) -> Option<String> {
+    if let Some(doi) = plain_doi(value) {
+        return Some(doi);
+    }
     let value = front(value);
     let found = if is_doi(value) {
         value
@@ -35,6 +38,19 @@ pub(super) fn doi(value: &str) -> Option<String> {
     };
     let doi = trim_doi(&whole(found)?).to_lowercase();
     is_doi(&doi).then_some(doi)
+}
+
+/// A value that is nothing but a DOI of letters, digits and signs that end none, as most are. PubMed says behind it what it
+/// is.
+fn plain_doi(value: &str) -> Option<String> {
+    let value = value.strip_suffix(" [doi]").unwrap_or(value);
+    let rest = value.strip_prefix("10.")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let suffix = rest[digits..].strip_prefix('/')?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/');
+    let ends = suffix.bytes().next_back().is_some_and(|last| last.is_ascii_alphanumeric());
+    let is_doi = (4..=9).contains(&digits) && value.len() <= MOST_DOI && ends && suffix.bytes().all(plain);
+    is_doi.then(|| value.to_ascii_lowercase())
 }
 
 /// The DOI at the front: up to markup, or to a blank, unless it goes on behind that. Programs that wrap lines break DOIs.

@@ -128,8 +128,7 @@ impl<'a> Visit<'a> for Jats<'a> {
             }
             "article" => {
                 if let Some(kind) = attribute(attributes, "article-type") {
-                    self.draft
-                        .take_decoded(Named { field: Field::Type, name: "article-type", rank: 0 }, kind);
+                    self.draft.take_decoded(Named::new(Field::Type, "article-type", 0), kind);
                 }
             }
             _ => {}
@@ -145,8 +144,7 @@ impl<'a> Visit<'a> for Jats<'a> {
             }
             "pub-date" => {
                 let date = std::mem::take(&mut self.date).join("-");
-                self.draft
-                    .take_decoded(Named { field: Field::Date, name: "pub-date", rank: 0 }, Cow::Owned(date));
+                self.draft.take_decoded(Named::new(Field::Date, "pub-date", 0), Cow::Owned(date));
             }
             _ => {}
         }

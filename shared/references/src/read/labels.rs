@@ -21,15 +21,18 @@ pub(super) fn values<'a, Name: Copy>(
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = lines::spans(text);
     let mut open: Option<(Name, usize)> = None;
+    // Where the last line ended: what follows it up to the next one is no part of a value.
+    let mut end = 0;
     std::iter::from_fn(move || {
         for line in lines.by_ref() {
+            let before = std::mem::replace(&mut end, line.end);
             if let Some((name, value)) = label(&text[line.clone()])
                 && let Some((name, start)) = open.replace((name, line.start + value))
             {
-                return Some((name, text[start..line.start].trim()));
+                return Some((name, tidy::trim(&text[start..before])));
             }
         }
-        open.take().map(|(name, start)| (name, text[start..].trim()))
+        open.take().map(|(name, start)| (name, tidy::trim(&text[start..])))
     })
 }
 
@@ -62,15 +65,23 @@ pub(super) fn take<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, valu
 pub(super) fn take_lines<'a>(draft: &mut Draft<'a>, named: Named, value: &'a str) {
     match named.field {
         Field::Author | Field::Editor => {
-            for name in value.split(['\n', '\r']).flat_map(names::of_value) {
-                draft.author(named.field, name);
+            for line in lines::all(value) {
+                // A character reference ends in a semicolon too: "M&uuml;ller".
+                for name in names::of_decoded(&entities::decode(line)) {
+                    draft.author(named.field, name);
+                }
             }
         }
-        Field::Keyword => {
-            let keywords = entities::decode(value);
-            keywords.split(['\n', '\r', ';']).for_each(|keyword| draft.keyword(named.rank, keyword));
-        }
+        Field::Keyword => keywords(draft, named, &entities::decode(value)),
         Field::Abstract => draft.take_decoded(named, on_one_line(value)),
         _ => draft.take(named, value),
+    }
+}
+
+/// Takes keywords between line breaks and semicolons.
+pub(super) fn keywords(draft: &mut Draft<'_>, named: Named, value: &str) {
+    let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
+    for keyword in lines::between(ends, value.len()) {
+        draft.keyword(named.rank, &value[keyword]);
     }
 }

@@ -5,6 +5,8 @@
 
 mod tables;
 
+use std::borrow::Cow;
+
 use unicode_normalization::char::compose;
 
 use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
@@ -29,19 +31,50 @@ enum Mode {
 }
 
 /// Prose without its commands.
-pub(super) fn decode(text: &str) -> String {
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
     of(text, Mode::Prose)
 }
 
 /// A link or identifier without its commands and braces.
-pub(super) fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> Cow<'_, str> {
     of(text, Mode::Literal)
 }
 
-fn of(text: &str, mode: Mode) -> String {
+fn of(text: &str, mode: Mode) -> Cow<'_, str> {
+    if mark(text, mode).is_none() {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     Decoder { mode, depth: 0 }.decode(text, &mut out);
-    out
+    Cow::Owned(out)
+}
+
+/// Where the first byte is that is more than itself.
+fn mark(text: &str, mode: Mode) -> Option<usize> {
+    /// So many bytes are looked at together.
+    const TOGETHER: usize = 32;
+    let bit = match mode {
+        Mode::Prose => 0b001,
+        Mode::Formula => 0b010,
+        Mode::Literal => 0b100,
+    };
+    // Most have none that means anything in any mode, which one pass without branches shows.
+    let may_be = |bytes: &[u8]| {
+        bytes.iter().fold(false, |found, byte| {
+            found
+                | (*byte >= b'{')
+                | (*byte == b'\\')
+                | (*byte == b'-')
+                | (*byte == b'$')
+                | (*byte == b'`')
+                | (*byte == b'\'')
+                | (*byte == b'_')
+        })
+    };
+    let bytes = text.as_bytes();
+    let plain = bytes.chunks_exact(TOGETHER).take_while(|chunk| !may_be(chunk)).count() * TOGETHER;
+    let special = |byte: &u8| SPECIAL[usize::from(*byte)] & bit != 0;
+    bytes[plain..].iter().position(special).map(|at| plain + at)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -71,13 +104,8 @@ impl Decoder {
     }
 
     fn decode(self, text: &str, out: &mut String) {
-        let bit = match self.mode {
-            Mode::Prose => 0b001,
-            Mode::Formula => 0b010,
-            Mode::Literal => 0b100,
-        };
         let mut rest = text;
-        while let Some(at) = rest.bytes().position(|byte| SPECIAL[usize::from(byte)] & bit != 0) {
+        while let Some(at) = mark(rest, self.mode) {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
             rest = &rest[self.mark(rest, out)..];

@@ -3,32 +3,29 @@
 //! A name whose parts cannot be distinguished is kept as given: a wrong family name is worse than none, because
 //! deduplication and screening use it.
 
-use super::{entities, tidy::line};
+use memchr::{memchr, memchr_iter};
+
+use super::{
+    entities,
+    tidy::{line, tidied},
+};
 
 /// Most letters that initials have; family names shorter than that are followed by initials themselves.
 const MOST_INITIALS: usize = 4;
 /// Most letters of initials without dots in a name all of whose letters are capitals: "IEEE COMP SOC" has none.
 const MOST_IN_CAPITALS: usize = 2;
 
-/// The names in a value that should hold one, and sometimes holds several separated by semicolons.
-pub(super) fn of_value(value: &str) -> Vec<String> {
-    // A character reference ends in a semicolon too: "M&uuml;ller".
-    of_decoded(&entities::decode(value))
-}
-
-/// The names in a value that is already decoded.
-pub(super) fn of_decoded(value: &str) -> Vec<String> {
-    if !value.contains(';') {
-        return one(value).into_iter().collect();
-    }
-    value.split(';').filter_map(one).collect()
+/// The names in a value that should hold one, and sometimes holds several separated by semicolons. It is decoded already: a
+/// character reference ends in a semicolon too.
+pub(super) fn of_decoded(value: &str) -> impl Iterator<Item = String> {
+    value.split(';').filter_map(one)
 }
 
 /// One name as `"Family, Given"`, if there is any.
 pub(super) fn one(name: &str) -> Option<String> {
-    let name = line(name)?;
+    let name = tidied(name)?;
     if is_complete(&name) {
-        return Some(name);
+        return Some(name.into_owned());
     }
     // EndNote marks a group by a comma at the end of its name.
     if let Some(group) = name.strip_suffix(',').filter(|group| !group.contains(',')) {
@@ -53,8 +50,10 @@ pub(super) fn one(name: &str) -> Option<String> {
 
 /// Whether a name is `Family, Given` already.
 fn is_complete(name: &str) -> bool {
-    matches!(name.split_once(", "), Some((family, given))
-        if !family.is_empty() && !family.contains(',') && !family.ends_with(' ') && !given.is_empty() && !given.ends_with(','))
+    let name = name.as_bytes();
+    let Some(comma) = memchr(b',', name) else { return false };
+    let (family, given) = (&name[..comma], &name[comma + 1..]);
+    !family.is_empty() && family.last() != Some(&b' ') && matches!(given, [b' ', .., last] if *last != b',')
 }
 
 /// `"Family, Given"`, or the part that there is.
@@ -96,7 +95,7 @@ pub(super) fn of_cell(cell: &str) -> Vec<String> {
         return items.iter().filter_map(|name| one(name)).collect();
     }
     let has_and = has_and(cell);
-    if let Some(separator) = [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator)) {
+    if let Some(separator) = separator(cell) {
         let names = cell.split(separator);
         return if has_and {
             names.flat_map(joined_by_and).filter_map(one).collect()
@@ -114,9 +113,17 @@ pub(super) fn of_cell(cell: &str) -> Vec<String> {
 
 /// Whether "and" or its sign stands between words; most lists have none.
 fn has_and(cell: &str) -> bool {
-    let word =
-        |window: &[u8]| window[0] == b' ' && window[4] == b' ' && window[1..4].eq_ignore_ascii_case(b"and");
-    cell.contains('&') || cell.as_bytes().windows(5).any(word)
+    let cell = cell.as_bytes();
+    let word = |blank: usize| {
+        let word = cell.get(blank + 1..blank + 5);
+        word.is_some_and(|word| word[3] == b' ' && word[..3].eq_ignore_ascii_case(b"and"))
+    };
+    memchr(b'&', cell).is_some() || memchr_iter(b' ', cell).any(word)
+}
+
+/// What separates the items of a cell, where that is not a comma.
+pub(super) fn separator(cell: &str) -> Option<char> {
+    [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator))
 }
 
 /// Names between "and", in any case: only where each is `Family, Given`, because groups have it in their names.
@@ -215,6 +222,10 @@ pub(super) fn quoted_list(cell: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
+    fn of(value: &str) -> Vec<String> {
+        of_decoded(&entities::decode(value)).collect()
+    }
+
     #[test]
     fn names_in_cells_are_told_apart() {
         assert_eq!(of_cell("Liu R., Adler D.G."), ["Liu, R.", "Adler, D.G."]);
@@ -256,14 +267,14 @@ mod tests {
             ("IEEE COMP SOC", "IEEE COMP SOC"),
             ("Doe", "Doe"),
         ] {
-            assert_eq!(of_value(given), [read], "{given}");
+            assert_eq!(of(given), [read], "{given}");
         }
     }
 
     #[test]
     fn groups_stay_whole() {
         let group = "Department of Health and Human Services";
-        assert_eq!(of_value(group), [group]);
-        assert_eq!(of_value("Smith, John , "), ["Smith, John"]);
+        assert_eq!(of(group), [group]);
+        assert_eq!(of("Smith, John , "), ["Smith, John"]);
     }
 }

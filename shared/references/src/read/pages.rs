@@ -1,14 +1,16 @@
 //! Page ranges.
 
-use super::tidy::line;
+use std::borrow::Cow;
+
+use super::tidy::tidied;
 
 /// First and last page joined, as given. A first page that is a range already has both.
 pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> {
-    let (first, last) = (first.and_then(line), last.and_then(line));
+    let (first, last) = (first.and_then(tidied), last.and_then(tidied));
     match (first, last) {
-        (Some(first), Some(last)) if first == last || ends_in(&first, &last) => Some(first),
-        (Some(first), Some(last)) => Some([first.as_str(), "-", &last].concat()),
-        (first, last) => first.or(last),
+        (Some(first), Some(last)) if first == last || ends_in(&first, &last) => Some(first.into_owned()),
+        (Some(first), Some(last)) => Some([first.as_ref(), "-", &last].concat()),
+        (first, last) => first.or(last).map(Cow::into_owned),
     }
 }
 

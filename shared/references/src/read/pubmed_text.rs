@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 }
 
 fn put(draft: &mut Draft<'_>, field: Field, text: &str) {
-    let named = Named { field, name: "text", rank: 0 };
+    let named = Named::new(field, "text", 0);
     draft.take_decoded(named, Cow::Owned(tidy::line(text).unwrap_or_default()));
 }
 

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
+use memchr::memchr2;
+
 use super::{
     draft::Draft,
     entities,
@@ -85,8 +87,10 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 /// Under tags that are written once before many lines, each line is a value. Elsewhere a line without a tag continues
 /// the value before it.
 fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
-    let name = str::from_utf8(&name).unwrap_or_default();
-    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
+    let Some(named) = INDEX.find(name) else {
+        // A tag is a letter, and a letter or digit.
+        return draft.extra.push(str::from_utf8(&name).unwrap_or_default(), &entities::decode(value));
+    };
     match named.field {
         Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
         _ => labels::take_lines(draft, named, value),
@@ -96,8 +100,8 @@ fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
 /// A wrapped abstract is one paragraph: line breaks in RIS files have no meaning.
 pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     let decoded = entities::decode(value);
-    if decoded.contains(['\n', '\r']) {
-        return Cow::Owned(super::tidy::line(&decoded).unwrap_or_default());
+    if memchr2(b'\n', b'\r', decoded.as_bytes()).is_some() {
+        return Cow::Owned(super::tidy::line_of(decoded).unwrap_or_default());
     }
     decoded
 }

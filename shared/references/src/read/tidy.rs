@@ -1,43 +1,80 @@
 //! Collapses white space where line breaks have no meaning.
 
+use std::borrow::Cow;
+
 use memchr::memchr2;
+
+use crate::split::lines;
+
+/// The value without the white space around it. For nearly all values the bytes at both ends show that what is left of it
+/// once that of ASCII is cut off begins and ends in no other.
+pub(super) fn trim(value: &str) -> &str {
+    let value = value.trim_ascii();
+    match value.as_bytes() {
+        [] | [b'!'..=b'~'] | [b'!'..=b'~', .., b'!'..=b'~'] => value,
+        _ => value.trim(),
+    }
+}
+
+/// Whether there is nothing but white space.
+pub(super) fn is_blank(value: &str) -> bool {
+    trim(value).is_empty()
+}
 
 /// The value on one line, or none if it is blank.
 pub(super) fn line(value: &str) -> Option<String> {
-    let value = value.trim();
-    if value.is_empty() {
+    tidied(value).map(Cow::into_owned)
+}
+
+/// The same of a value that is not needed any more: one that is tidy is not copied again.
+pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
+    match value {
+        Cow::Owned(value) if trim(&value).len() == value.len() && is_tidy(&value) => {
+            (!value.is_empty()).then_some(value)
+        }
+        value => line(&value),
+    }
+}
+
+/// The same without a copy of a value that is tidy.
+pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
+    let trimmed = trim(value);
+    if trimmed.is_empty() {
         return None;
     }
-    if is_tidy(value) {
-        return Some(value.to_owned());
+    if is_tidy(trimmed) {
+        return Some(Cow::Borrowed(trimmed));
     }
-    let mut out = String::with_capacity(value.len());
-    for part in value.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()) {
+    let mut out = String::with_capacity(trimmed.len());
+    for part in lines::all(trimmed).map(trim).filter(|part| !part.is_empty()) {
         append(&mut out, part);
     }
-    Some(out)
+    Some(Cow::Owned(out))
 }
 
 /// Running text: paragraphs are kept, other white space is collapsed.
-pub(super) fn text(value: &str) -> Option<String> {
+pub(super) fn text_of(value: Cow<'_, str>) -> Option<String> {
     if memchr2(b'\n', b'\r', value.as_bytes()).is_none() {
-        return line(value);
+        return line_of(value);
     }
-    let paragraphs: Vec<String> = value.split(['\n', '\r']).filter_map(line).collect();
+    let paragraphs: Vec<String> = lines::all(&value).filter_map(line).collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
 }
 
 /// Each value once, in order.
-pub(super) fn unique(values: Vec<String>) -> Vec<String> {
+pub(super) fn unique(mut values: Vec<String>) -> Vec<String> {
     /// Up to this number, comparing all with all is faster than a set.
     const FEW: usize = 24;
     if values.len() <= FEW {
-        return values.into_iter().fold(Vec::new(), |mut kept, value| {
-            if !kept.contains(&value) {
-                kept.push(value);
+        let mut kept = 0;
+        for at in 0..values.len() {
+            if !values[..kept].contains(&values[at]) {
+                values.swap(kept, at);
+                kept += 1;
             }
-            kept
-        });
+        }
+        values.truncate(kept);
+        return values;
     }
     let mut seen = std::collections::HashSet::new();
     values.into_iter().filter(|value| seen.insert(value.clone())).collect()
@@ -63,15 +100,37 @@ fn append(out: &mut String, part: &str) {
 /// Whether the only white space is single blanks, so that nothing has to be collapsed.
 fn is_tidy(trimmed: &str) -> bool {
     let bytes = trimmed.as_bytes();
-    let Some((_, next)) = bytes.split_first() else { return true };
     // For nearly all values, one pass without branches shows that there is nothing to do. The last byte is not white
     // space, because the value is trimmed, and does not begin a character of several bytes.
-    let suspicious = bytes.iter().zip(next).fold(0_u8, |found, (&byte, &next)| {
-        let blanks = u8::from(byte == b' ') & u8::from(next == b' ');
-        let wide = u8::from(byte == 0xC2) | u8::from(byte.wrapping_sub(0xE1) < 3);
-        found | u8::from(byte < b' ') | blanks | wide
-    });
-    suspicious == 0 || is_tidy_at_a_closer_look(bytes)
+    let suspicious = match bytes.len() {
+        0..9 => bytes.windows(2).any(|pair| is_suspicious(pair[0], pair[1])),
+        9..17 => is_suspicious_by::<9>(bytes),
+        17..33 => is_suspicious_by::<17>(bytes),
+        _ => is_suspicious_by::<33>(bytes),
+    };
+    !suspicious || is_tidy_at_a_closer_look(bytes)
+}
+
+/// The same of at least so many bytes, of which one fewer are looked at together: the last ones overlap those before.
+fn is_suspicious_by<const WINDOW: usize>(bytes: &[u8]) -> bool {
+    let look = |window: &[u8; WINDOW]| {
+        let pairs = window.iter().zip(&window[1..]);
+        pairs.fold(false, |found, (&byte, &next)| found | is_suspicious(byte, next))
+    };
+    let mut rest = bytes;
+    while let Some(window) = rest.first_chunk() {
+        if look(window) {
+            return true;
+        }
+        rest = &rest[WINDOW - 1..];
+    }
+    bytes.last_chunk().is_none_or(look)
+}
+
+/// Whether a byte may be or begin white space other than a single blank.
+fn is_suspicious(byte: u8, next: u8) -> bool {
+    let wide = (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
+    (byte < b' ') | ((byte == b' ') & (next == b' ')) | wide
 }
 
 fn is_tidy_at_a_closer_look(bytes: &[u8]) -> bool {
@@ -114,11 +173,28 @@ mod tests {
         }
     }
 
+    /// Values of different lengths are looked at in pieces of different sizes.
+    #[test]
+    fn white_space_is_seen_wherever_it_stands() {
+        for length in 2..80 {
+            let plain = "a".repeat(length);
+            assert_eq!(line(&plain).as_deref(), Some(plain.as_str()));
+            for at in 1..length {
+                for space in ["\t", "  ", "\u{a0}", "\u{3000}", " \n"] {
+                    let value = [&plain[..at], space, &plain[at..]].concat();
+                    let expected = [&plain[..at], " ", &plain[at..]].concat();
+                    assert!(!is_tidy(&value), "{value:?}");
+                    assert_eq!(line(&value), Some(expected), "{value:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn wrapped_lines_become_one() {
         assert_eq!(line(" a  b \r\n   c\td\n\n e ").as_deref(), Some("a b c d e"));
         assert_eq!(line(" \n\u{a0}"), None);
-        assert_eq!(text("a  b\r\n\r\n c").as_deref(), Some("a b\nc"));
+        assert_eq!(text_of("a  b\r\n\r\n c".into()).as_deref(), Some("a b\nc"));
     }
 
     #[test]

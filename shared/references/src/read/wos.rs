@@ -9,7 +9,7 @@ use super::{
     labels, names,
     ris::on_one_line,
 };
-use crate::split::wos::tag;
+use crate::split::{lines, wos::tag};
 
 /// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
 }
 
 fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
-    let lines = || value.split(['\n', '\r']);
+    let lines = || lines::all(value);
     let Some(named) = INDEX.find(name) else {
         if ONE_PER_LINE.contains(&name) {
             return lines().for_each(|line| draft.extra.push(name, &entities::decode(line)));
@@ -58,8 +58,10 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     };
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
-            for name in lines().flat_map(names::of_value) {
-                draft.author(named.field, name);
+            for line in lines() {
+                for name in names::of_decoded(&entities::decode(line)) {
+                    draft.author(named.field, name);
+                }
             }
         }
         Field::Group => {

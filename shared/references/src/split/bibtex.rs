@@ -7,7 +7,9 @@
 //! An entry may take fields over from one behind it. One that may do so is found only when enough of the file behind it is
 //! at hand.
 
-use memchr::{memchr, memchr3, memmem};
+use std::sync::LazyLock;
+
+use memchr::{memchr, memchr3, memmem::Finder};
 
 use super::{Split, Step, lines::trimmed_end};
 
@@ -112,7 +114,10 @@ fn may_refer(entry: &[u8]) -> bool {
         let start = found.saturating_sub(1);
         entry.get(start..start + 8).is_some_and(|name| name.eq_ignore_ascii_case(b"crossref"))
     };
-    memmem::find_iter(entry, b"ross").any(field) || memmem::find_iter(entry, b"ROSS").any(field)
+    /// In either case, for each entry of the file.
+    static ROSS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| [Finder::new("ross"), Finder::new("ROSS")]);
+    ROSS.iter().any(|ross| ross.find_iter(entry).any(field))
 }
 
 impl BibTex {

@@ -55,21 +55,31 @@ impl Lines {
 /// The lines of a complete text.
 pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
     // There is an empty line between the halves of a CRLF; it does not matter to any caller.
-    text.split(['\n', '\r'])
+    spans_of(text).map(|line| &text[line])
 }
 
 /// Where the lines of a complete text are, without their ends. Blank ones are left out.
 pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let bytes = text.as_bytes();
-    let mut ends = memchr::memchr2_iter(b'\n', b'\r', bytes).chain([bytes.len()]);
+    spans_of(text).filter(|line| !line.is_empty())
+}
+
+fn spans_of(text: &str) -> impl Iterator<Item = Range<usize>> {
+    between(memchr::memchr2_iter(b'\n', b'\r', text.as_bytes()), text.len())
+}
+
+/// What is between the bytes at these places of a text of this length.
+pub(crate) fn between(
+    places: impl Iterator<Item = usize>,
+    length: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let mut ends = places.chain([length]);
     let mut start = 0;
     std::iter::from_fn(move || {
         let end = ends.next()?;
-        let line = start..end;
+        let span = start..end;
         start = end + 1;
-        Some(line)
+        Some(span)
     })
-    .filter(|line| !line.is_empty())
 }
 
 /// The byte-order mark of UTF-8.

@@ -31,6 +31,10 @@ pub(crate) enum Markup<'a> {
 pub(crate) fn markup(tail: &[u8]) -> Markup<'_> {
     const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", CDATA_END), (b"<?", b"?>")];
     const DOCTYPE: &[u8] = b"<!DOCTYPE";
+    // Nearly all markup is tags, and no tag begins like the others.
+    if tail.get(1).is_some_and(|second| !matches!(second, b'!' | b'?')) {
+        return tag(tail);
+    }
     for (open, close) in SECTIONS {
         if tail.starts_with(open) {
             return Markup::Section(open.len(), close);
@@ -81,11 +85,14 @@ fn tag(tail: &[u8]) -> Markup<'_> {
 fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
     let searched = &inner[..inner.len().min(MOST_TAG)];
     let stop = memchr::memchr2(b'<', b'>', searched)?;
-    let quotes = || inner[..stop].iter().filter(|&&byte| byte == b'"').count();
-    let plain = closing
-        || inner[stop] == b'<'
-        || (memchr::memchr(b'\'', &inner[..stop]).is_none() && quotes() % 2 == 0);
-    plain.then_some(stop)
+    // No single quotes, and an even number of others.
+    let plain_quotes = || {
+        let seen = inner[..stop]
+            .iter()
+            .fold((false, false), |(single, odd), &byte| (single | (byte == b'\''), odd ^ (byte == b'"')));
+        seen == (false, false)
+    };
+    (closing || inner[stop] == b'<' || plain_quotes()).then_some(stop)
 }
 
 /// Where the tag ends, ignoring a `>` in quotes.

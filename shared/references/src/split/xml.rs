@@ -120,6 +120,18 @@ impl Xml {
         None
     }
 
+    /// Whether a tag begins here that is inside a record and means nothing to where it ends, as nearly all are: by its first
+    /// letter it is not one of a record, nor of an element around the records. No tag has a `<` in it, so its end does not
+    /// matter.
+    fn is_inner(&self, tail: &[u8]) -> bool {
+        let (&[_, b'/', first, ..] | &[_, first, ..]) = tail else { return false };
+        let is_of = |name: &[u8]| name.first() == Some(&first);
+        self.record.is_some()
+            && first.is_ascii_alphabetic()
+            && !self.layout.records.iter().any(|name| is_of(name))
+            && !self.around.iter().any(|name| is_of(name))
+    }
+
     /// The kind of record that an element here is.
     fn record_named(&self, name: &[u8]) -> Option<&'static [u8]> {
         let inside = match self.around.last() {
@@ -212,6 +224,10 @@ impl Split for Xml {
                 return self.rest(tail, end);
             };
             self.at += found;
+            if self.is_inner(&tail[self.at..]) {
+                self.at += 1;
+                continue;
+            }
             let step = match markup(&tail[self.at..]) {
                 // What is before markup is done with first, so that the open elements are those around the front.
                 found if self.record.is_none() && self.at > 0 && found != Markup::Text => Some(self.text()),

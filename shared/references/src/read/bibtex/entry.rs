@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr3_iter};
+
 use super::abbreviations::{Abbreviations, Budget};
+use crate::read::tidy::{is_blank, trim};
 
 /// An entry taken apart.
 #[derive(Debug, Default)]
@@ -20,6 +23,9 @@ pub(super) struct Entry<'a> {
     pub(super) fault: Option<&'static str>,
 }
 
+/// How many fields an entry usually has; more make the list grow.
+const USUAL_FIELDS: usize = 16;
+
 const UNCLOSED: &str = "its braces or quotes do not match";
 
 /// Takes an entry apart. `is_field` tells names of fields from keys with an equals sign.
@@ -29,7 +35,8 @@ pub(super) fn parse<'a>(
     is_field: fn(&str) -> bool,
 ) -> Option<Entry<'a>> {
     let open = text.find(['{', '('])?;
-    let mut entry = Entry { kind: text[..open].trim_start_matches('@').trim(), ..Entry::default() };
+    let kind = trim(text[..open].trim_start_matches('@'));
+    let mut entry = Entry { kind, fields: Vec::with_capacity(USUAL_FIELDS), ..Entry::default() };
     let body = text[open + 1..].trim_end();
     let close = if text[open..].starts_with('{') { '}' } else { ')' };
     let body = body.strip_suffix(close).unwrap_or_else(|| {
@@ -41,14 +48,15 @@ pub(super) fn parse<'a>(
     let mut budget = Budget::default();
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
-        let Some((before, after)) = rest.split_once('=') else { break };
+        let Some(equals) = memchr(b'=', rest.as_bytes()) else { break };
+        let (before, after) = (&rest[..equals], &rest[equals + 1..]);
         let name = name(before);
-        let stray = before[..before.len() - name.len()].trim();
-        if !stray.is_empty() || name.trim().is_empty() {
+        let stray = trim(&before[..before.len() - name.len()]);
+        if !stray.is_empty() || is_blank(name) {
             entry.fault = Some(UNCLOSED);
             entry.rest.push(stray);
             // What looks like a name here may be text of a value that ended too early.
-            if name.trim().is_empty() || name.contains(['{', '}', '"']) {
+            if is_blank(name) || name.contains(['{', '}', '"']) {
                 let Some(next) = next_field(before.len(), rest) else { break };
                 entry.rest.push(rest[before.len()..next].trim());
                 rest = &rest[next..];
@@ -59,7 +67,7 @@ pub(super) fn parse<'a>(
         if !closed {
             entry.fault = Some(UNCLOSED);
         }
-        entry.fields.push((lower(name.trim()), value));
+        entry.fields.push((lower(trim(name)), value));
         rest = after;
     }
     entry.rest.push(rest.trim());
@@ -91,7 +99,8 @@ fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
 /// The name in front of an equals sign: what follows the last line break, quote or brace before it.
 fn name(before: &str) -> &str {
     let trimmed = before.trim_end();
-    let start = trimmed.rfind(['\n', '\r', '{', '}', '"', ',']).map_or(0, |at| at + 1);
+    let ends = |byte: u8| matches!(byte, b'\n' | b'\r' | b'{' | b'}' | b'"' | b',');
+    let start = trimmed.bytes().rposition(ends).map_or(0, |at| at + 1);
     &before[start..]
 }
 
@@ -156,7 +165,7 @@ struct Part<'a> {
 fn part(text: &str) -> Part<'_> {
     if !text.starts_with(['"', '{']) {
         let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
-        return Part { text: text[..end].trim(), after: &text[end..], bare: true, closed: true };
+        return Part { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
     }
     // By BibTeX's own rule a backslash protects no brace; the paths of files on Windows end in one.
     let end = closing(text, true).or_else(|| closing(text, false));
@@ -171,14 +180,23 @@ fn part(text: &str) -> Part<'_> {
 
 /// Where the brace or quote at the front is closed.
 fn closing(text: &str, escapes: bool) -> Option<usize> {
-    let quoted = text.starts_with('"');
-    let (mut depth, mut escaped) = (0_usize, false);
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if escapes => escaped = true,
-            b'"' if quoted && depth == 0 => return Some(at),
-            b'}' if !quoted && depth == 0 => return Some(at),
+    let bytes = text.as_bytes();
+    if bytes.first() == Some(&b'"') {
+        let marks = bytes.iter().enumerate().skip(1);
+        let marks = marks.filter(|(_, byte)| matches!(byte, b'\\' | b'{' | b'}' | b'"')).map(|(at, _)| at);
+        return closed_by(b'"', bytes, marks, escapes);
+    }
+    closed_by(b'}', bytes, memchr3_iter(b'\\', b'{', b'}', bytes).skip(1), escapes)
+}
+
+/// The first of the marks that is this one, outside of inner braces, and not escaped.
+fn closed_by(close: u8, text: &[u8], marks: impl Iterator<Item = usize>, escapes: bool) -> Option<usize> {
+    let (mut depth, mut escaped) = (0_usize, None);
+    for at in marks {
+        match text[at] {
+            _ if escaped == Some(at) => {}
+            b'\\' if escapes => escaped = Some(at + 1),
+            byte if byte == close && depth == 0 => return Some(at),
             b'{' => depth += 1,
             b'}' => depth = depth.saturating_sub(1),
             _ => {}

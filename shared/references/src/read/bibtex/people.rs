@@ -8,12 +8,12 @@ use super::plain;
 pub(super) fn of(text: &str) -> Vec<String> {
     let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
     for word in text.split_inclusive(char::is_whitespace) {
-        if depth == 0 && word.trim().eq_ignore_ascii_case("and") {
+        if depth == 0 && tidy::trim(word).eq_ignore_ascii_case("and") {
             names.push(&text[start..at]);
             start = at + word.len();
         }
-        depth += word.matches('{').count();
-        depth = depth.saturating_sub(word.matches('}').count());
+        let count = |brace: u8| word.bytes().filter(|byte| *byte == brace).count();
+        depth = (depth + count(b'{')).saturating_sub(count(b'}'));
         at += word.len();
     }
     names.push(&text[start..]);
@@ -22,9 +22,9 @@ pub(super) fn of(text: &str) -> Vec<String> {
 
 /// `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
 fn person(name: &str) -> Option<String> {
-    let name = name.trim();
+    let name = tidy::trim(name);
     if let Some(group) = whole_group(name) {
-        return tidy::line(&plain(group));
+        return tidy::line_of(plain(group));
     }
     if name.eq_ignore_ascii_case("others") {
         return None;
@@ -35,9 +35,10 @@ fn person(name: &str) -> Option<String> {
     }
     let parts: Vec<String> = match parts.as_slice() {
         [whole] => return family_last(whole),
-        parts => parts.iter().map(|part| tidy::line(&plain(part)).unwrap_or_default()).collect(),
+        parts => parts.iter().map(|part| tidy::line_of(plain(part)).unwrap_or_default()).collect(),
     };
     match parts.as_slice() {
+        [family, given] => names::joined(family, given.trim_end_matches([',', ' '])),
         [family, suffix, given] if !given.is_empty() => Some(format!("{family}, {given}, {suffix}")),
         _ => names::joined(&parts[0], parts[1..].join(", ").trim_end_matches([',', ' '])),
     }
@@ -110,7 +111,7 @@ fn named_parts(parts: &[&str]) -> Option<Option<String>> {
 fn family_last(name: &str) -> Option<String> {
     let words: Vec<String> = outside_braces(name, |c| c.is_whitespace() || c == '~')
         .into_iter()
-        .filter_map(|word| tidy::line(&plain(word)))
+        .filter_map(|word| tidy::line_of(plain(word)))
         .collect();
     let (last, before) = words.split_last()?;
     let particle =
