@@ -204,7 +204,7 @@ lint-deny: ## Check licences, sources, banned and doubled crates, and known vuln
 lint-template: ## Check the deployment's template, by the rules of AWS and against the code
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
-	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/deploy.yml
+	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --schemafile docs/messages.schema.json $(SENT)
 	$(PROGRAMS_OF_TESTS)
 	$(DEV) check-template
@@ -247,6 +247,16 @@ compare-readers: ## Compare that with other readers, installed below target/
 compare-exports: ## Read what is exported with other readers, installed below target/, and compare it with what is stored
 	$(CARGO) build --package cli --locked
 	$(TOOLS) run readers -- python tests/compare/exports.py target/debug/search-import
+
+.PHONY: compare-engines
+compare-engines: ## Compare our engine with others, installed below target/, on one workload; OPTIONS="--rounds 1 --sagas 200"
+	$(CARGO) build --package dev --release --locked
+	$(TOOLS) run engines -- python infra/engines.py target/release/dev $(OPTIONS)
+
+.PHONY: compare-versions
+compare-versions: ## Compare it with the last tag, or BASE=REVISION, and fail if a figure is more than 15 % slower
+	$(CARGO) build --package dev --release --locked
+	python3 infra/versions.py target/release/dev $(if $(BASE),--base $(BASE)) $(OPTIONS)
 
 .PHONY: diagram
 diagram: ## Draw the diagram and the table of docs/states.md from the code

@@ -14,6 +14,7 @@
     ruff            formats and lints the Python of this repository
     mypy            checks its types
     readers         readers of reference files of other projects, which ours are compared with
+    engines         durable engines of other projects, which ours is compared with
     uv              writes the locks
 
 They are installed once, into target/tools: through pip by the locks in infra/requirements, and through cargo
@@ -30,7 +31,18 @@ from scripts.console import say
 from scripts.crates import Crate
 from scripts.errors import Failure, check
 
-LOCKED = ("cfn-lint", "checkov", "check-jsonschema", "sam", "cargo-lambda", "ruff", "mypy", "readers", "uv")
+LOCKED = (
+    "cfn-lint",
+    "checkov",
+    "check-jsonschema",
+    "sam",
+    "cargo-lambda",
+    "ruff",
+    "mypy",
+    "readers",
+    "engines",
+    "uv",
+)
 CRATES = {
     "cargo-deny": Crate(
         "cargo-deny", "0.20.2", "e528dfcbe739af7ce37a77d3d6df1b29dd6887b1c701d888820c0f16b864f737"

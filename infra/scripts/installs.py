@@ -33,8 +33,11 @@ def lock(name: str) -> Path:
 
 def folder(home: Path, name: str) -> Path:
     """Another lock gets another folder, and so does another Python, which no virtual environment outlives."""
-    fingerprint = hashlib.sha256(lock(name).read_bytes()).hexdigest()[:12]
-    return home / f"{name}-{fingerprint}-py{platform.python_version()}"
+    return home / f"{name}-{fingerprint(lock(name))}-py{platform.python_version()}"
+
+
+def fingerprint(lock: Path) -> str:
+    return hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
 
 
 def environment(home: Path, name: str, finish: Callable[[Path], None] = lambda _venv: None) -> Path:

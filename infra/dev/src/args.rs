@@ -172,6 +172,10 @@ pub(crate) enum BenchCommand {
     Connections(BenchConnections),
     /// Import files of records of a few bytes, and measure the disk, the memory and how long a small file waits meanwhile
     SmallRecords(BenchSmallRecords),
+    /// Send events of small sagas to any engine over HTTP, as infra/engines.py does
+    Events(BenchEvents),
+    /// Our engine, behind the requests that those are
+    EventServer(BenchEventServer),
     /// Announce and upload many searches while the server is killed, and count what is lost or doubled
     Load(BenchLoad),
 }
@@ -270,6 +274,56 @@ pub(crate) struct BenchSaga {
     pub(crate) mode: ModeArg,
     #[command(flatten)]
     pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchEvents {
+    /// Where the engine listens
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: String,
+    /// How many sagas, each with five events
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sagas: u32,
+    /// How many clients there are at the same time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) clients: u32,
+    /// The percentage of events that are sent twice
+    #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) duplicates: u32,
+    /// The percentage of events that change places with the next one of their saga
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub(crate) reordered: u32,
+    /// Where randomness begins
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Announce each saga before its first event
+    #[arg(long)]
+    pub(crate) begin: bool,
+    /// Send an idempotency-key, the same for copies of an event
+    #[arg(long)]
+    pub(crate) idempotency_key: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchEventServer {
+    /// The stores
+    #[arg(long, value_enum, value_name = "BACKEND", default_value_t = BackendArg::Embedded)]
+    pub(crate) backend: BackendArg,
+    /// Answer at once and keep nothing, to see how fast clients are
+    #[arg(long)]
+    pub(crate) nothing: bool,
+    /// How the engine recognises duplicates
+    #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
+    pub(crate) mode: ModeArg,
+    /// Announce the end of each saga, which is a message that is sent
+    #[arg(long)]
+    pub(crate) announce: bool,
+    /// Time every call of the engine, to be had at /hops
+    #[arg(long)]
+    pub(crate) hops: bool,
+    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

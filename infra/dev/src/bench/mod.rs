@@ -10,7 +10,8 @@
 //! - [`saga`]: how many messages a second `run-saga` works off, durably;
 //! - [`searches`]: the searches that are measured, message by message;
 //! - [`small_records`]: what records of a few bytes cost in disk, memory and the time of others;
-//! - [`sweep`]: what a sweep costs while settled records pile up.
+//! - [`sweep`]: what a sweep costs while settled records pile up;
+//! - [`tally`]: the workload that other engines are compared by.
 
 pub mod calls;
 pub mod cold_start;
@@ -25,6 +26,7 @@ pub mod searches;
 mod served;
 pub mod small_records;
 pub mod sweep;
+pub mod tally;
 
 use std::sync::Arc;
 

@@ -1,5 +1,8 @@
 //! What the functions cost and how fast they are.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
 use serde_json::Value;
 
 use crate::program::Program;
@@ -51,6 +54,42 @@ fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
         // Five events for each search, and about three copies for every ten of them.
         assert!(report["messages"].as_u64().unwrap() > 5 * 40, "{report}");
     }
+}
+
+#[test]
+fn nothing_is_lost_or_done_twice_when_events_come_over_http() {
+    for mode in ["ledger", "optimistic"] {
+        let program = Program::new();
+        let folder = program.folder().join("bench");
+        let dir = folder.to_str().unwrap();
+        let mut server = program.start(&["bench", "event-server", "--mode", mode, "--hops", "--dir", dir]);
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = serde_json::from_str::<Value>(&line).unwrap()["url"].as_str().unwrap().to_owned();
+        let run =
+            program.run(&["bench", "events", "--url", &url, "--sagas", "40", "--clients", "8", "--begin"]);
+        let hops: Value = serde_json::from_str(&request(&url, "GET /hops")).unwrap();
+        request(&url, "POST /stop");
+        assert!(server.wait().unwrap().success());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((&report["lost"], &report["doubled"]), (&0.into(), &0.into()));
+        assert!(report["messages"].as_u64().unwrap() > 5 * 40, "{report}");
+        let commits = hops.as_array().unwrap().iter().find(|hop| hop["hop"] == "commit").unwrap();
+        assert!(commits["calls"].as_u64().unwrap() >= 5 * 40, "each event is stored: {hops}");
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0, "nothing is left");
+    }
+}
+
+/// The body of the answer.
+fn request(url: &str, what: &str) -> String {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "{what} HTTP/1.1\r\nhost: {address}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Running the binary in a folder of its own.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -39,10 +39,19 @@ impl Program {
         self.dir.path()
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Run {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dev"));
         command.args(args).env_remove("RUST_LOG").envs(self.env.iter().cloned()).stdin(Stdio::null());
-        let output = command.output().unwrap();
+        command
+    }
+
+    /// Starts it, with its output at hand.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
+        let output = self.command(args).output().unwrap();
         Run {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

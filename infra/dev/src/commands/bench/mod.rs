@@ -4,6 +4,7 @@ mod calls;
 mod cold_start;
 mod connections;
 mod duplicates;
+mod events;
 mod load;
 mod parse;
 mod saga;
@@ -28,6 +29,8 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::ColdStart(args) => cold_start::run(args).await,
         BenchCommand::Connections(args) => connections::run(args).await,
         BenchCommand::SmallRecords(args) => small_records::run(args).await,
+        BenchCommand::Events(args) => events::send(args).await,
+        BenchCommand::EventServer(args) => events::serve(args).await,
         BenchCommand::Load(args) => load::run(args).await,
     }
 }

@@ -1,0 +1,318 @@
+//! Clients that send events to an engine, each waiting for the answer before it sends the next.
+//!
+//! Each has a connection of its own and takes the next event of one list. An event that is not taken is sent again until
+//! it is, as any sender must. What counts is the time from its first try to the answer.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Uri};
+use hyper_util::rt::TokioIo;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::EVENTS;
+use super::workload::{Sent, Workload};
+
+/// What to send, and where.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the engine listens, such as `http://127.0.0.1:8080`.
+    pub url: String,
+    /// How many sagas.
+    pub sagas: usize,
+    /// How many clients.
+    pub clients: usize,
+    /// The percentage of events that are sent twice.
+    pub duplicates: u32,
+    /// The percentage of events that change places with the next one of their saga.
+    pub reordered: u32,
+    /// Where randomness begins.
+    pub seed: u64,
+    /// Whether each saga is announced first.
+    pub begin: bool,
+    /// Whether copies of an event share an `idempotency-key`.
+    pub idempotency_key: bool,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// How many sagas.
+    pub sagas: usize,
+    /// How many clients.
+    pub clients: usize,
+    /// Events that were answered, copies included.
+    pub messages: usize,
+    /// From the first request to the last answer, announcements included.
+    pub seconds: f64,
+    /// Events per second.
+    pub per_second: f64,
+    /// The median time until an event was answered.
+    pub p50_ms: f64,
+    /// The 99th percentile of the same.
+    pub p99_ms: f64,
+    /// Events that were not taken at once.
+    pub repeated: usize,
+    /// Events that no saga has in the end.
+    pub lost: usize,
+    /// Events that a saga has more than once.
+    pub doubled: usize,
+    /// How much of one core the clients took themselves.
+    pub cores: f64,
+}
+
+/// How long a saga may take to show its last event after all were answered, and an event to be taken.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The wait before a second try; it doubles up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Sends everything, and looks at what became of it.
+///
+/// # Errors
+/// When the engine is not there, or refuses an event again and again.
+pub async fn send(options: Options) -> anyhow::Result<Report> {
+    let Options { sagas, duplicates, reordered, seed, .. } = options;
+    let messages = Workload { sagas, duplicates, reordered, seed }.messages();
+    let sending = Arc::new(Sending { run: Uuid::new_v4().simple().to_string(), options, messages });
+    let (began, worked) = (Instant::now(), processor_time());
+    if sending.options.begin {
+        sending.all(sagas, Sending::begin).await?;
+    }
+    let answers = sending.all(sending.messages.len(), Sending::event).await?;
+    let (elapsed, worked) = (began.elapsed(), processor_time().saturating_sub(worked));
+    let found = sending.found().await?;
+    let mut took: Vec<Duration> = answers.iter().map(|answer| answer.took).collect();
+    took.sort_unstable();
+    Ok(Report {
+        sagas,
+        clients: sending.options.clients,
+        messages: took.len(),
+        seconds: elapsed.as_secs_f64(),
+        per_second: took.len() as f64 / elapsed.as_secs_f64(),
+        p50_ms: quantile_ms(&took, 0.5),
+        p99_ms: quantile_ms(&took, 0.99),
+        repeated: answers.iter().filter(|answer| answer.repeated).count(),
+        lost: found.iter().map(|found| found.lost).sum(),
+        doubled: found.iter().map(|found| found.doubled).sum(),
+        cores: worked.as_secs_f64() / elapsed.as_secs_f64(),
+    })
+}
+
+/// The smallest value that at least this share of them does not exceed. They must be sorted.
+pub(super) fn quantile_ms(sorted: &[Duration], share: f64) -> f64 {
+    let place = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(place.saturating_sub(1)).map_or(0.0, |value| value.as_secs_f64() * 1_000.0)
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+struct Sending {
+    /// Sets this run's sagas apart from those of others.
+    run: String,
+    options: Options,
+    messages: Vec<Sent>,
+}
+
+/// One request.
+struct Ask {
+    path: String,
+    body: String,
+    /// What its copies have in common.
+    key: Option<String>,
+}
+
+struct Answered {
+    took: Duration,
+    repeated: bool,
+    body: Bytes,
+}
+
+#[derive(Deserialize)]
+struct State {
+    events: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Found {
+    lost: usize,
+    doubled: usize,
+}
+
+impl Sending {
+    fn ask(&self, saga: usize, what: &str, body: String) -> Ask {
+        Ask { path: format!("/tally/{}-{saga}/{what}", self.run), body, key: None }
+    }
+
+    fn begin(&self, saga: usize) -> Ask {
+        self.ask(saga, "begin", "{}".to_owned())
+    }
+
+    fn event(&self, place: usize) -> Ask {
+        let (saga, event) = self.messages[place];
+        let key = self.options.idempotency_key.then(|| format!("{}-{saga}-{event}", self.run));
+        Ask { key, ..self.ask(saga, "event", format!("{{\"event\":{event}}}")) }
+    }
+
+    fn look(&self, saga: usize) -> Ask {
+        self.ask(saga, "state", "{}".to_owned())
+    }
+
+    /// Has the clients ask for each of `count`, in any order.
+    async fn all(
+        self: &Arc<Self>,
+        count: usize,
+        ask: fn(&Self, usize) -> Ask,
+    ) -> anyhow::Result<Vec<Answered>> {
+        let next = Arc::new(AtomicUsize::new(0));
+        let mut clients = JoinSet::new();
+        for _ in 0..self.options.clients.max(1) {
+            let (sending, next) = (Arc::clone(self), Arc::clone(&next));
+            clients.spawn(async move {
+                let mut connection = Connection::to(&sending.options.url)?;
+                let mut answers = Vec::new();
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= count {
+                        return anyhow::Ok(answers);
+                    }
+                    answers.push(connection.insist(&ask(&sending, place)).await?);
+                }
+            });
+        }
+        let mut answers = Vec::with_capacity(count);
+        while let Some(done) = clients.join_next().await {
+            answers.extend(done.context("a client ended early")??);
+        }
+        Ok(answers)
+    }
+
+    /// What became of every saga. Engines that answer for an event before it takes effect are waited for.
+    async fn found(self: &Arc<Self>) -> anyhow::Result<Vec<Found>> {
+        let began = Instant::now();
+        loop {
+            let answers = self.all(self.options.sagas, Self::look).await?;
+            let found = answers.iter().map(Found::of).collect::<anyhow::Result<Vec<_>>>()?;
+            if found.iter().all(|found| found.lost == 0) || began.elapsed() > PATIENCE {
+                return Ok(found);
+            }
+            tokio::time::sleep(LONGEST).await;
+        }
+    }
+}
+
+impl Found {
+    fn of(answer: &Answered) -> anyhow::Result<Self> {
+        let State { events } = serde_json::from_slice(&answer.body).context("a state cannot be read")?;
+        Ok(Self::among(&events))
+    }
+
+    fn among(events: &[u8]) -> Self {
+        let different: BTreeSet<&u8> = events.iter().collect();
+        Self {
+            lost: usize::from(EVENTS).saturating_sub(different.len()),
+            doubled: events.len() - different.len(),
+        }
+    }
+}
+
+/// One client's connection, made anew when the other side has closed it.
+struct Connection {
+    authority: String,
+    open: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Connection {
+    fn to(url: &str) -> anyhow::Result<Self> {
+        let url: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
+        let authority = url.authority().with_context(|| format!("{url} has no host"))?;
+        Ok(Self { authority: authority.to_string(), open: None })
+    }
+
+    /// Asks until there is an answer that is no refusal.
+    async fn insist(&mut self, ask: &Ask) -> anyhow::Result<Answered> {
+        let began = Instant::now();
+        let mut wait = FIRST;
+        let mut repeated = false;
+        loop {
+            let why = match self.ask(ask).await {
+                Ok((true, body)) => return Ok(Answered { took: began.elapsed(), repeated, body }),
+                Ok((false, body)) => String::from_utf8_lossy(&body).into_owned(),
+                Err(error) => {
+                    self.open = None;
+                    format!("{error:#}")
+                }
+            };
+            if began.elapsed() > PATIENCE {
+                bail!("{} was refused for {PATIENCE:?}: {why}", ask.path);
+            }
+            repeated = true;
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST);
+        }
+    }
+
+    async fn ask(&mut self, ask: &Ask) -> anyhow::Result<(bool, Bytes)> {
+        if self.open.as_ref().is_none_or(SendRequest::is_closed) {
+            self.open = Some(connect(&self.authority).await?);
+        }
+        let sender = self.open.as_mut().context("there is no connection")?;
+        sender.ready().await?;
+        let mut request = Request::post(&ask.path)
+            .header("host", &self.authority)
+            .header("content-type", "application/json");
+        if let Some(key) = &ask.key {
+            request = request.header("idempotency-key", key);
+        }
+        let response = sender.send_request(request.body(Full::from(ask.body.clone()))?).await?;
+        let taken = response.status().is_success();
+        Ok((taken, response.into_body().collect().await?.to_bytes()))
+    }
+}
+
+async fn connect(authority: &str) -> anyhow::Result<SendRequest<Full<Bytes>>> {
+    let stream = TcpStream::connect(authority).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with its sender, or with an error that the sender is told as well.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_and_what_is_doubled_is_seen_in_the_state() {
+        let found = |events: &[u8]| {
+            let found = Found::among(events);
+            (found.lost, found.doubled)
+        };
+        assert_eq!(found(&[1, 0, 2, 4, 3]), (0, 0));
+        assert_eq!(found(&[0, 1, 1, 2, 3, 4]), (0, 1));
+        assert_eq!(found(&[0, 1, 1, 1]), (3, 2));
+        assert_eq!(found(&[]), (5, 0));
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_values() {
+        let sorted: Vec<Duration> = (1..=100).map(Duration::from_millis).collect();
+        assert_eq!([0.5, 0.99, 1.0].map(|share| quantile_ms(&sorted, share)), [50.0, 99.0, 100.0]);
+        assert_eq!(quantile_ms(&sorted[..1], 0.99), 1.0);
+        assert_eq!(quantile_ms(&[], 0.5), 0.0);
+    }
+}

@@ -1,0 +1,234 @@
+//! Our engine behind HTTP, for clients that do not know whose engine they talk to.
+//!
+//! An event is handed to the engine as Lambda hands it a message, and answered when that attempt has ended: its state
+//! is stored durably then, and the partition given back. Who gets no answer sends the event again.
+
+use std::path::Path as Folder;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use backend::{BackendKind, Config, Mode, SystemHost};
+use dedup::GrantTokens;
+use embedded::{Settings, Store};
+use messages::store::chain;
+use messages::{
+    Consumer, Delivery, Disposition, Host, Message, MessageId, PartitionKey, Payload, StoreError, Token,
+};
+use saga::{Engine, ReadDocuments};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::hops::{Hop, Hops};
+use super::{EVENTS, QUEUES, RUN, SYSTEM, Saga, Tallies, Tally, TallyEvent};
+use crate::provision::Provision;
+
+/// What is served.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The stores; none to answer at once and keep nothing, which shows how fast clients are.
+    pub backend: Option<BackendKind>,
+    /// How duplicates are recognised.
+    pub mode: Mode,
+    /// Whether ends are announced.
+    pub announce: bool,
+    /// Whether the engine's calls are timed.
+    pub hops: bool,
+}
+
+/// Serves until a client posts to `/stop`. `listening` is told the address.
+///
+/// # Errors
+/// When the stores or the port cannot be opened.
+pub async fn serve(
+    dir: &Folder,
+    options: Options,
+    listening: impl FnOnce(&str) -> std::io::Result<()>,
+) -> anyhow::Result<()> {
+    let stop = Arc::new(Notify::new());
+    let opened = Opened::open(dir, options).await?;
+    let routes = match &opened {
+        Opened::Nothing => answers_at_once(),
+        Opened::Embedded(engine) => routes((**engine).clone(), options)?,
+        Opened::Services(services) => routes(services.engine.clone(), options)?,
+    };
+    let stopped = Arc::clone(&stop);
+    let routes = routes.route("/stop", post(async move || stop.notify_one()));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    listening(&format!("http://{}", listener.local_addr()?))?;
+    axum::serve(listener, routes).with_graceful_shutdown(async move { stopped.notified().await }).await?;
+    opened.close().await
+}
+
+enum Opened {
+    Nothing,
+    Embedded(Box<Engine>),
+    Services(Box<Services>),
+}
+
+impl Opened {
+    async fn open(dir: &Folder, options: Options) -> anyhow::Result<Self> {
+        let host: Arc<dyn Host> = Arc::new(SystemHost);
+        // Decisions are not told: no engine here writes down why it did something.
+        let observer = Arc::new(());
+        match options.backend {
+            None => Ok(Self::Nothing),
+            Some(BackendKind::Embedded) => {
+                let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::new(&QUEUES))?);
+                let config = Config { mode: options.mode, data_dir: dir.to_owned(), ..Config::default() };
+                let opened = backend::engine::embedded(&SYSTEM, &store, host, observer, config);
+                Ok(Self::Embedded(Box::new(opened.ports)))
+            }
+            Some(BackendKind::Aws) => {
+                let name = format!("tally-{}", host.fresh_id().simple());
+                let sdk = aws::config().await;
+                let provision = Provision::new(&sdk, &name);
+                let made = provision.create().await?;
+                let mut config = Config::from_pairs(std::env::vars().chain(made))?;
+                config.mode = options.mode;
+                config.services.mongodb_database.push_str(&format!("_{name}"));
+                let opened = backend::engine::services(&SYSTEM, config, host, observer).await?;
+                Ok(Self::Services(Box::new(Services {
+                    provision,
+                    engine: opened.ports,
+                    config: opened.config,
+                })))
+            }
+        }
+    }
+
+    /// Leaves nothing behind on servers.
+    async fn close(self) -> anyhow::Result<()> {
+        if let Self::Services(services) = self {
+            let database = backend::services::database(&services.config, &aws::config().await).await?;
+            database.drop_database().await?;
+            services.provision.remove().await?;
+        }
+        Ok(())
+    }
+}
+
+/// An environment of its own on the servers of the settings.
+struct Services {
+    provision: Provision,
+    engine: Engine,
+    config: Config,
+}
+
+#[derive(Clone)]
+struct Server {
+    run: Arc<dyn Consumer>,
+    tokens: Arc<dyn GrantTokens>,
+    documents: Arc<dyn ReadDocuments>,
+    host: Arc<dyn Host>,
+    hops: Arc<Hops>,
+    ledger: bool,
+}
+
+fn routes(engine: Engine, options: Options) -> anyhow::Result<Router> {
+    let hops = Arc::new(Hops::default());
+    let engine = if options.hops { hops.watch(engine)? } else { engine };
+    let server = Server {
+        run: engine.run(RUN.name, Tallies { announce: options.announce })?,
+        tokens: Arc::clone(&engine.partitions()?.tokens),
+        documents: Arc::clone(&engine.stores()?.read_documents),
+        host: Arc::clone(&engine.host),
+        hops,
+        ledger: options.mode == Mode::Ledger,
+    };
+    Ok(Router::new()
+        .route("/tally/{key}/begin", post(begin))
+        .route("/tally/{key}/event", post(event))
+        .route("/tally/{key}/state", post(state))
+        .route("/hops", get(report))
+        .with_state(server))
+}
+
+fn answers_at_once() -> Router {
+    let at_once = async |Path(_): Path<String>, Json(_): Json<Incoming>| Json(json!({}));
+    let all: Vec<u8> = (0..EVENTS).collect();
+    Router::new()
+        .route("/tally/{key}/event", post(at_once))
+        .route("/tally/{key}/state", post(async move || Json(json!({ "events": all }))))
+}
+
+#[derive(Deserialize)]
+struct Incoming {
+    event: u8,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    events: Vec<u8>,
+}
+
+type Refused = (StatusCode, String);
+
+fn refused(error: &StoreError) -> Refused {
+    (StatusCode::SERVICE_UNAVAILABLE, error.chain())
+}
+
+fn partition(key: &str) -> PartitionKey {
+    PartitionKey::named(Tallies::NAME, key)
+}
+
+/// The id of an event: copies share it.
+fn id(partition: PartitionKey, event: u8) -> Uuid {
+    Uuid::new_v5(&partition.as_uuid(), &[event])
+}
+
+fn token(partition: PartitionKey, event: u8) -> Token {
+    Token::minted_at_entry(partition, id(partition, event))
+}
+
+/// As an entry point does: the events that will come get their tokens in one call.
+async fn begin(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Value>, Refused> {
+    let partition = partition(&key);
+    let tokens: Vec<Token> = (0..EVENTS).map(|event| token(partition, event)).collect();
+    let granted = server.tokens.grant(partition, &tokens, server.host.now()).await;
+    granted.map(|()| Json(json!({}))).map_err(|error| refused(&error))
+}
+
+async fn event(
+    State(server): State<Server>,
+    Path(key): Path<String>,
+    Json(Incoming { event }): Json<Incoming>,
+) -> Result<Json<Value>, Refused> {
+    let body = encode(&server, &key, event)
+        .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, chain(error.as_ref())))?;
+    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1 };
+    match server.run.consume(&[delivery], None).await.pop() {
+        Some(Disposition::Acknowledge) => Ok(Json(json!({}))),
+        Some(Disposition::Retry { reason, .. }) => Err((StatusCode::SERVICE_UNAVAILABLE, reason)),
+        Some(Disposition::DeadLetter { reason }) => Err((StatusCode::BAD_REQUEST, reason)),
+        None => Err((StatusCode::INTERNAL_SERVER_ERROR, "nothing was answered".to_owned())),
+    }
+}
+
+fn encode(server: &Server, key: &str, event: u8) -> anyhow::Result<String> {
+    let partition = partition(key);
+    let (message, now) = (MessageId::from_uuid(id(partition, event)), server.host.now());
+    let body = TallyEvent::Counted { event }.body()?;
+    let message = Message::new(message, "clients", partition, now, body);
+    let token = server.ledger.then(|| token(partition, event));
+    Message { token, ..message }.encode().context("an event cannot be encoded")
+}
+
+async fn state(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Shown>, Refused> {
+    let found = server.documents.load_latest(partition(&key), server.host.now()).await;
+    let tally = found
+        .and_then(|document| document.map(|document| document.open(&Tallies { announce: false })).transpose())
+        .map_err(|error| refused(&error))?
+        .map_or_else(Tally::default, |document| document.content.state);
+    Ok(Json(Shown { events: tally.events }))
+}
+
+async fn report(State(server): State<Server>) -> Json<Vec<Hop>> {
+    Json(server.hops.report())
+}

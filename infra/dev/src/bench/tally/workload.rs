@@ -1,0 +1,108 @@
+//! Which events are sent, and in which order.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::EVENTS;
+
+/// How many sagas are under way together. There are more than clients, so that a saga's events follow one another and
+/// do not meet.
+const TOGETHER: usize = 100;
+
+/// The workload's numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Workload {
+    /// How many sagas.
+    pub(super) sagas: usize,
+    /// The percentage of events that are sent twice.
+    pub(super) duplicates: u32,
+    /// The percentage of events that change places with the next one of their saga.
+    pub(super) reordered: u32,
+    /// Where randomness begins.
+    pub(super) seed: u64,
+}
+
+/// One event on its way: its saga's number, and its own.
+pub(super) type Sent = (usize, u8);
+
+impl Workload {
+    /// All events and copies. Sagas take turns, a hundred at a time.
+    pub(super) fn messages(&self) -> Vec<Sent> {
+        let mut random = StdRng::seed_from_u64(self.seed);
+        let sagas: Vec<usize> = (0..self.sagas).collect();
+        let mut messages = Vec::new();
+        for together in sagas.chunks(TOGETHER) {
+            let lines: Vec<(usize, Vec<u8>)> =
+                together.iter().map(|saga| (*saga, self.line(&mut random))).collect();
+            let longest = lines.iter().map(|(_, line)| line.len()).max().unwrap_or(0);
+            for turn in 0..longest {
+                messages.extend(lines.iter().filter_map(|(saga, line)| Some((*saga, *line.get(turn)?))));
+            }
+        }
+        messages
+    }
+
+    /// What one saga is sent.
+    fn line(&self, random: &mut StdRng) -> Vec<u8> {
+        let mut events: Vec<u8> = (0..EVENTS).collect();
+        for place in 1..events.len() {
+            if random.random_ratio(self.reordered.min(100), 100) {
+                events.swap(place - 1, place);
+            }
+        }
+        let mut line = Vec::new();
+        for event in events {
+            let copies = 1 + usize::from(random.random_ratio(self.duplicates.min(100), 100));
+            line.extend(std::iter::repeat_n(event, copies));
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const WORKLOAD: Workload = Workload { sagas: 2_000, duplicates: 30, reordered: 5, seed: 1 };
+
+    fn lines(workload: Workload) -> BTreeMap<usize, Vec<u8>> {
+        let mut lines: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        for (saga, event) in workload.messages() {
+            lines.entry(saga).or_default().push(event);
+        }
+        lines
+    }
+
+    #[test]
+    fn every_event_is_sent_and_three_in_ten_twice() {
+        let lines = lines(WORKLOAD);
+        assert_eq!(lines.len(), 2_000);
+        for line in lines.values() {
+            for event in 0..EVENTS {
+                let sent = line.iter().filter(|sent| **sent == event).count();
+                assert!((1..=2).contains(&sent), "{line:?}");
+            }
+        }
+        let sent: usize = lines.values().map(Vec::len).sum();
+        assert!((12_700..=13_300).contains(&sent), "{sent}");
+    }
+
+    #[test]
+    fn one_event_in_twenty_is_overtaken() {
+        let overtaken: usize = lines(WORKLOAD)
+            .values()
+            .map(|line| line.windows(2).filter(|pair| pair[0] > pair[1]).count())
+            .sum();
+        assert!((300..=500).contains(&overtaken), "{overtaken} of 8,000 pairs");
+    }
+
+    #[test]
+    fn a_seed_names_one_order_and_events_of_a_saga_are_apart() {
+        assert_eq!(WORKLOAD.messages(), WORKLOAD.messages());
+        assert_ne!(WORKLOAD.messages(), Workload { seed: 2, ..WORKLOAD }.messages());
+        let apart = WORKLOAD.messages().windows(2).filter(|pair| pair[0].0 == pair[1].0).count();
+        assert!(apart < 100, "{apart} times one saga follows itself");
+    }
+}
