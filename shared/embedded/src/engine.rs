@@ -1,14 +1,17 @@
-//! One thread that writes and one that reads, each with a connection of its own.
+//! A thread that writes, one that reads, each with a connection of its own, and one that waits for the disk.
 //!
 //! # Group commit
-//! A durable commit waits for the disk, and SQLite has one writer at a time. So the writing thread takes
-//! everything that waits, runs each piece of work in a savepoint of its own inside one transaction, commits
-//! once, and only then answers all of them. A piece that fails is rolled back alone; a commit that fails has
-//! failed for all. The more callers there are, the more of them share one wait.
+//! SQLite has one writer at a time. So the writing thread takes everything that waits, runs each piece of work in a
+//! savepoint of its own inside one transaction and commits once. A piece that fails is rolled back alone; a commit that
+//! fails has failed for all. It does not wait for the disk: [`crate::disk`] does, for all commits since it last did, and
+//! only then are they answered. Meanwhile the next transaction is made.
+//!
+//! What need not survive a power cut is answered with its commit ([`Wait::ForCommit`]).
 //!
 //! Dropping the future of a write does not take the write back: nobody then knows its outcome, just as when a
 //! network is cut.
 
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -16,23 +19,36 @@ use messages::StoreError;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
+use crate::disk::{Disk, Marks, Waiting};
 use crate::fault::Fault;
+
+/// What an answer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// A write is on the disk, and so is all that a read has seen.
+    ForDisk,
+    /// A write is committed: it outlives this process, and a power cut may undo it with all that came after it. For
+    /// what nobody outside is told, or what is simply done again.
+    ForCommit,
+}
 
 /// The most pieces of work that share one commit. It bounds how long the first of them waits.
 const MAX_GROUP: usize = 256;
 
 /// A piece of work with its type erased.
-trait Work: Send {
+pub(crate) trait Work: Send {
+    /// What its answer waits for.
+    fn wait(&self) -> Wait;
     /// Does it; an error says why what it did is to be undone.
     fn run(&mut self, db: &Connection) -> Result<(), Failed>;
     /// Answers whoever waits, now that the fate of the transaction is known.
     fn answer(self: Box<Self>, failed: Option<&Failed>);
 }
 
-type Queued = Box<dyn Work>;
+pub(crate) type Queued = Box<dyn Work>;
 
 /// Why a piece of work, or the transaction that it shared, came to nothing.
-struct Failed(String);
+pub(crate) struct Failed(pub(crate) String);
 
 impl From<rusqlite::Error> for Failed {
     fn from(error: rusqlite::Error) -> Self {
@@ -42,6 +58,7 @@ impl From<rusqlite::Error> for Failed {
 
 struct Task<T, F> {
     doing: String,
+    wait: Wait,
     work: Option<F>,
     result: Option<Result<T, Fault>>,
     waiter: oneshot::Sender<Result<T, StoreError>>,
@@ -52,6 +69,10 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, Fault> + Send,
 {
+    fn wait(&self) -> Wait {
+        self.wait
+    }
+
     fn run(&mut self, db: &Connection) -> Result<(), Failed> {
         self.result = self.work.take().map(|work| work(db));
         match &self.result {
@@ -75,21 +96,35 @@ where
     }
 }
 
-/// The two threads. They end, and are waited for, when the engine is dropped; what was handed over before is
-/// done first.
+/// The threads. They end, and are waited for, when the engine is dropped; what was handed over before is done first.
 pub(crate) struct Engine {
     // Ends first: the last connection that closes puts the log into the database, and this one may not write.
     reader: Worker,
     writer: Option<Worker>,
+    // Ends last, when nobody has anything for it any more.
+    _disk: Option<Disk>,
 }
 
 impl Engine {
-    /// Starts the threads; without a connection to write with, every write is refused.
-    pub(crate) fn start(writer: Option<Connection>, reader: Connection) -> std::io::Result<Self> {
-        let writer =
-            writer.map(|db| Worker::start("embedded-writer", move |jobs| write(db, &jobs))).transpose()?;
-        let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs))?;
-        Ok(Self { reader, writer })
+    /// Starts the threads; without a connection to write with, every write is refused. `flush` brings all that was
+    /// committed to the disk.
+    pub(crate) fn start<S>(writer: Option<Connection>, reader: Connection, flush: S) -> std::io::Result<Self>
+    where
+        S: FnMut() -> std::io::Result<()> + Send + 'static,
+    {
+        let Some(writer) = writer else {
+            // What another process writes is its own to wait for.
+            let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs, None))?;
+            return Ok(Self { reader, writer: None, _disk: None });
+        };
+        let marks = Arc::new(Marks::default());
+        let (disk, waiting) = Disk::start(Arc::clone(&marks), flush)?;
+        let (marks_of_reader, disk_of_reader) = (Arc::clone(&marks), waiting.clone());
+        let reader = Worker::start("embedded-reader", move |jobs| {
+            read(&reader, &jobs, Some((&marks_of_reader, &disk_of_reader)));
+        })?;
+        let writer = Worker::start("embedded-writer", move |jobs| write(writer, &jobs, &marks, &waiting))?;
+        Ok(Self { reader, writer: Some(writer), _disk: Some(disk) })
     }
 
     /// Runs `work` in a transaction and returns once it is durable.
@@ -98,8 +133,17 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
+        self.write_and(Wait::ForDisk, doing, work).await
+    }
+
+    /// The same, returning when `wait` is over.
+    pub(crate) async fn write_and<T, F>(&self, wait: Wait, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
         match &self.writer {
-            Some(writer) => writer.run(doing, work).await,
+            Some(writer) => writer.run(doing, wait, work).await,
             None => Err(StoreError::unusable(doing, "the store was opened for reading only")),
         }
     }
@@ -110,17 +154,27 @@ impl Engine {
         F: FnOnce(&Connection) -> Result<(), Fault> + Send + 'static,
     {
         if let Some(writer) = &self.writer {
-            writer.submit(doing.to_owned(), work);
+            writer.submit(doing.to_owned(), Wait::ForCommit, work);
         }
     }
 
-    /// Runs `work` on one consistent state, which has everything whose write was answered before.
+    /// Runs `work` on one consistent state, which has everything whose write was answered before, and returns once all of
+    /// that is durable.
     pub(crate) async fn read<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        self.reader.run(doing, work).await
+        self.read_and(Wait::ForDisk, doing, work).await
+    }
+
+    /// The same, returning when `wait` is over.
+    pub(crate) async fn read_and<T, F>(&self, wait: Wait, doing: String, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.reader.run(doing, wait, work).await
     }
 }
 
@@ -141,13 +195,13 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    fn submit<T, F>(&self, doing: String, work: F) -> oneshot::Receiver<Result<T, StoreError>>
+    fn submit<T, F>(&self, doing: String, wait: Wait, work: F) -> oneshot::Receiver<Result<T, StoreError>>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         let (waiter, answer) = oneshot::channel();
-        let task = Task { doing, work: Some(work), result: None, waiter };
+        let task = Task { doing, wait, work: Some(work), result: None, waiter };
         if let Some(jobs) = &self.jobs {
             // When the thread is gone the task is dropped, and the waiter hears of it by its closed channel.
             let _ = jobs.send(Box::new(task));
@@ -155,12 +209,12 @@ impl Worker {
         answer
     }
 
-    async fn run<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
+    async fn run<T, F>(&self, doing: String, wait: Wait, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        let answer = self.submit(doing.clone(), work);
+        let answer = self.submit(doing.clone(), wait, work);
         answer.await.unwrap_or_else(|_| Err(StoreError::unavailable(doing, "the store's thread has ended")))
     }
 }
@@ -176,13 +230,25 @@ impl Drop for Worker {
     }
 }
 
-fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>) {
+fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>, marks: &Marks, disk: &mpsc::Sender<Waiting>) {
     while let Ok(first) = jobs.recv() {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(MAX_GROUP - 1));
-        let failed = commit_together(&mut db, &mut group).err();
+        let for_disk = group.iter().any(|job| job.wait() == Wait::ForDisk);
+        let mark = if for_disk { marks.begin() } else { 0 };
+        let failed = marks.refusal().map_or_else(|| commit_together(&mut db, &mut group).err(), Some);
+        let mut waiting = Vec::new();
         for job in group {
-            job.answer(failed.as_ref());
+            if failed.is_none() && job.wait() == Wait::ForDisk {
+                waiting.push(job);
+            } else {
+                job.answer(failed.as_ref());
+            }
+        }
+        if for_disk {
+            marks.end(mark);
+            // Also when nothing is left to be answered: readers may wait for this mark.
+            let _ = disk.send(Waiting { mark, jobs: waiting });
         }
     }
 }
@@ -206,10 +272,20 @@ fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), 
     }
 }
 
-fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>) {
+/// Answers at once where nothing is written, or all that was seen is on the disk.
+fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>, disk: Option<(&Marks, &mpsc::Sender<Waiting>)>) {
     while let Ok(mut job) = jobs.recv() {
         let failed = read_consistently(db, &mut job).err();
-        job.answer(failed.as_ref());
+        if let Some((marks, disk)) = disk
+            && failed.is_none()
+            && job.wait() == Wait::ForDisk
+            && let Some(mark) = marks.unflushed()
+        {
+            // When that thread is gone the task is dropped, and the waiter hears of it by its closed channel.
+            let _ = disk.send(Waiting { mark, jobs: vec![job] });
+        } else {
+            job.answer(failed.as_ref());
+        }
     }
 }
 
@@ -233,7 +309,7 @@ mod tests {
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE kept (bytes BLOB)").unwrap();
         writer.execute_batch(setting).unwrap();
-        Engine::start(Some(writer), Connection::open(path).unwrap()).unwrap()
+        Engine::start(Some(writer), Connection::open(path).unwrap(), || Ok(())).unwrap()
     }
 
     async fn keep(engine: &Engine) -> Result<(), StoreError> {
@@ -270,11 +346,78 @@ mod tests {
         let path = folder.path().join("any.sqlite");
         drop(engine(folder.path(), ""));
         let open = || Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-        let refusing = Engine::start(Some(open()), open()).unwrap();
+        let refusing = Engine::start(Some(open()), open(), || Ok(())).unwrap();
         let error = keep(&refusing).await.unwrap_err();
         assert!(error.is_retryable() && error.chain().contains("readonly database"), "{}", error.chain());
-        let writing = Engine::start(Some(Connection::open(&path).unwrap()), open()).unwrap();
+        let writing = Engine::start(Some(Connection::open(&path).unwrap()), open(), || Ok(())).unwrap();
         keep(&writing).await.unwrap();
         assert_eq!(kept(&writing).await, 1);
+    }
+
+    /// An engine whose disk answers when the test says so: with `true` it has kept everything.
+    fn on_a_disk(folder: &std::path::Path) -> (Engine, mpsc::Sender<bool>) {
+        let path = folder.join("any.sqlite");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE kept (bytes BLOB)").unwrap();
+        let (disk, answers) = mpsc::channel();
+        let flush = move || match answers.recv() {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(std::io::Error::other("it is unplugged")),
+        };
+        (Engine::start(Some(writer), Connection::open(path).unwrap(), flush).unwrap(), disk)
+    }
+
+    /// Whether it is answered by what was done so far. The thread that could has taken everything that was handed to it
+    /// before, which an answered call behind it shows.
+    async fn is_answered<T>(engine: &Engine, call: &mut (impl Future<Output = T> + Unpin)) -> bool {
+        let nothing = |_: &Connection| Ok(());
+        let early = futures::poll!(&mut *call).is_ready();
+        engine.write_and(Wait::ForCommit, "nothing".to_owned(), nothing).await.unwrap();
+        engine.read_and(Wait::ForCommit, "nothing".to_owned(), nothing).await.unwrap();
+        early || futures::poll!(&mut *call).is_ready()
+    }
+
+    #[tokio::test]
+    async fn a_write_is_answered_when_the_disk_has_it_and_what_may_be_undone_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (engine, disk) = on_a_disk(folder.path());
+        let mut durable = Box::pin(keep(&engine));
+        assert!(!is_answered(&engine, &mut durable).await, "the disk does not have it yet");
+        let passing = |db: &Connection| Ok(db.execute("INSERT INTO kept VALUES (x'00')", []).map(drop)?);
+        engine.write_and(Wait::ForCommit, "in passing".to_owned(), passing).await.unwrap();
+        disk.send(true).unwrap();
+        durable.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_on_the_disk_or_said_not_to_matter() {
+        let folder = tempfile::tempdir().unwrap();
+        let (engine, disk) = on_a_disk(folder.path());
+        let mut durable = Box::pin(keep(&engine));
+        assert!(!is_answered(&engine, &mut durable).await);
+        let count = |db: &Connection| Ok(db.query_row("SELECT count(*) FROM kept", [], |row| row.get(0))?);
+        let seen: u32 = engine.read_and(Wait::ForCommit, "counting".to_owned(), count).await.unwrap();
+        assert_eq!(seen, 1, "it is committed");
+        let mut told = Box::pin(kept(&engine));
+        assert!(!is_answered(&engine, &mut told).await, "nobody is told of what may be undone");
+        disk.send(true).unwrap();
+        assert_eq!(told.await, 1);
+        durable.await.unwrap();
+        assert_eq!(kept(&engine).await, 1, "and again without waiting");
+    }
+
+    #[tokio::test]
+    async fn after_a_disk_has_failed_nothing_is_written_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let (engine, disk) = on_a_disk(folder.path());
+        disk.send(false).unwrap();
+        let error = keep(&engine).await.unwrap_err();
+        assert!(error.is_retryable() && error.chain().contains("unplugged"), "{}", error.chain());
+        for _ in 0..2 {
+            // What the disk says from now on makes no difference: nobody knows what it has kept.
+            let _ = disk.send(true);
+            let error = keep(&engine).await.unwrap_err();
+            assert!(error.chain().contains("start again"), "{}", error.chain());
+        }
     }
 }

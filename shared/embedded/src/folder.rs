@@ -5,7 +5,7 @@
 //! following links; and a name from the database is one that [`Folder`] itself could have given. Only the directory
 //! itself may be reached by a link: whoever starts the program has named it.
 
-use std::fs::{DirBuilder, FileType, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,22 @@ impl Folder {
 
     pub(crate) fn database(&self) -> PathBuf {
         self.dir.join(DATABASE)
+    }
+
+    /// What brings the database's log to the disk. It is opened when it is first flushed, which is after a commit, and
+    /// stays the same file as long as the database is open.
+    pub(crate) fn flush_log(&self) -> impl FnMut() -> Result<()> + Send + use<> {
+        let path = self.dir.join(format!("{DATABASE}-wal"));
+        let mut log: Option<File> = None;
+        move || match &log {
+            Some(log) => log.sync_data(),
+            None => {
+                let opened = private(OpenOptions::new().read(true).write(true)).open(&path)?;
+                opened.sync_data()?;
+                log = Some(opened);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn objects(&self) -> PathBuf {

@@ -24,7 +24,7 @@ impl ClaimPartition for Store {
             }
             Ok(answer)
         };
-        self.change(Call::LedgerClaim, doing, work).await
+        self.change_in_passing(Call::LedgerClaim, doing, work).await
     }
 
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
@@ -36,7 +36,7 @@ impl ClaimPartition for Store {
             Some(item) => save(db, release.partition, &item).map(|()| true),
             None => Ok(false),
         };
-        self.change(Call::LedgerRelease, doing, work).await
+        self.change_in_passing(Call::LedgerRelease, doing, work).await
     }
 }
 

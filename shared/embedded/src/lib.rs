@@ -2,9 +2,11 @@
 //!
 //! # What it promises
 //! - **Durable.** What was answered is on the disk: after `kill -9` at any moment, or a power cut on a disk that
-//!   keeps its word, nothing that was acknowledged is lost (write-ahead log, `synchronous = FULL`; an object's
-//!   bytes and its folder are flushed before the row that names them is written). A file with all the bytes of an
-//!   object is never deleted because the database does not know it.
+//!   keeps its word, nothing that was acknowledged is lost (a write-ahead log that is flushed before the answer; an
+//!   object's bytes and its folder are flushed before the row that names them is written). A file with all the bytes of
+//!   an object is never deleted because the database does not know it. A power cut, and nothing less, may undo what an
+//!   attempt does for itself: the claim and release of its partition, receipts, settled effects, the decision log.
+//!   Whatever came after that is undone with it, so it is as if the attempt had been broken off there.
 //! - **Atomic.** Each call of a port is one transaction, together with whatever belongs to it: a saga's content
 //!   with its outbox, a session with its data, an uploaded object with its notification.
 //! - **As the cloud does it.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
@@ -26,7 +28,7 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `folder`: what is on the disk, who may read it, and which files are touched;
-//! - `engine`, `schema`: the two threads, group commit, and the tables; `fault`, `value`: errors and columns;
+//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `fault`, `value`: errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies` (`rows`), `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
@@ -36,6 +38,7 @@
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
 
+mod disk;
 mod engine;
 mod exports;
 mod failures;

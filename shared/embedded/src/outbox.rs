@@ -57,7 +57,7 @@ impl SweepOutbox for Outbox {
         let work = move |db: &Connection| {
             owners.iter().map(|owner| Ok(Ok(claim_due(db, *owner, now, until)?))).collect()
         };
-        self.store.change(Call::OutboxClaim, doing, work).await
+        self.store.change_in_passing(Call::OutboxClaim, doing, work).await
     }
 
     async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError> {
@@ -66,7 +66,7 @@ impl SweepOutbox for Outbox {
         let work = move |db: &Connection| {
             settlements.iter().try_for_each(|(owner, settlements)| settle(db, *owner, settlements))
         };
-        self.store.change(Call::OutboxSettle, doing, work).await
+        self.store.change_in_passing(Call::OutboxSettle, doing, work).await
     }
 
     async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {

@@ -100,7 +100,7 @@ impl ReceiveMessages for Store {
         let doing = format!("receiving from queue {queue}");
         let (queue, now) = (self.known(queue, &doing)?, self.now());
         let request = Request { queue, max: max.min(MAX_BATCH), now, until: later(now, visibility) };
-        self.change(Call::QueueReceive, doing, move |db| receive(db, &request)).await
+        self.change_in_passing(Call::QueueReceive, doing, move |db| receive(db, &request)).await
     }
 
     async fn answer(
@@ -117,7 +117,7 @@ impl ReceiveMessages for Store {
         let may_be_visible =
             matches!(disposition, Disposition::Retry { .. } | Disposition::DeadLetter { .. });
         let disposition = disposition.clone();
-        self.change(Call::QueueAnswer, doing, move |db| answer(db, &held, &disposition)).await?;
+        self.change_in_passing(Call::QueueAnswer, doing, move |db| answer(db, &held, &disposition)).await?;
         if may_be_visible {
             self.sends().tell();
         }

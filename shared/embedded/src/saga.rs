@@ -1,5 +1,11 @@
 //! Saga documents: the content as JSON, the outbox in rows of its own. The partition's column is `search_id`, as in
 //! every table.
+//!
+//! What is loaded is on the disk. A load does not wait for others' writes, though: only for one of the very documents that
+//! it loads, and whoever has claimed a partition does not meet any.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -9,8 +15,9 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::Store;
+use crate::engine::Wait;
 use crate::fault::Fault;
-use crate::intercept::Call;
+use crate::intercept::{Call, Phase};
 use crate::value::{from_json, int, json, later, nanos, some_of, uint};
 
 #[async_trait]
@@ -18,9 +25,17 @@ impl ReadDocuments for Store {
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
         let doing = format!("loading partition {}", some_of(partitions.iter()));
         let partitions = partitions.to_vec();
-        let work =
-            move |db: &Connection| partitions.iter().map(|partition| load(db, *partition, now)).collect();
-        self.look(Call::SagaLoad, doing, work).await
+        let wanted = partitions.clone();
+        let work = move |db: &Connection| wanted.iter().map(|partition| load(db, *partition, now)).collect();
+        self.step(Call::SagaLoad, Phase::Before).await;
+        let mut loaded = self.engine().read_and(Wait::ForCommit, doing.clone(), work).await;
+        if self.storing().any_of(&partitions)
+            && let Err(error) = self.engine().read(doing, |_| Ok(())).await
+        {
+            loaded = Err(error);
+        }
+        self.step(Call::SagaLoad, Phase::After).await;
+        loaded
     }
 
     /// There is one database file, and whoever reads it sees what was last committed.
@@ -53,6 +68,45 @@ fn document(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<
     let Some((version, content)) = stored else { return Ok(None) };
     let outbox = crate::outbox::entries(db, Owner::Saga(partition))?;
     Ok(Some(Document { partition, version: uint(version), content: from_json(&content)?, outbox }))
+}
+
+/// Which documents are being written, and may be seen before they are on the disk.
+#[derive(Default)]
+pub(crate) struct Storing(Mutex<BTreeMap<PartitionKey, usize>>);
+
+impl Storing {
+    fn begin(self: &Arc<Self>, partitions: Vec<PartitionKey>) -> UnderWay {
+        let mut writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for partition in &partitions {
+            *writes.entry(*partition).or_default() += 1;
+        }
+        UnderWay { storing: Arc::clone(self), partitions }
+    }
+
+    fn any_of(&self, partitions: &[PartitionKey]) -> bool {
+        let writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        partitions.iter().any(|partition| writes.contains_key(partition))
+    }
+}
+
+/// One write, until it is dropped.
+struct UnderWay {
+    storing: Arc<Storing>,
+    partitions: Vec<PartitionKey>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut writes = self.storing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for partition in &self.partitions {
+            if let Some(count) = writes.get_mut(partition) {
+                *count -= 1;
+                if *count == 0 {
+                    writes.remove(partition);
+                }
+            }
+        }
+    }
 }
 
 /// One write, encoded before the writing thread takes it.
@@ -88,8 +142,13 @@ impl WriteDocuments for Store {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         let doing = format!("storing partition {}", some_of(writes.iter().map(|write| write.partition)));
         let rows = writes.iter().map(|write| self.row(write)).collect::<Result<Vec<_>, _>>()?;
-        let work = move |db: &Connection| rows.iter().map(|row| persist(db, row, now)).collect();
-        self.change(Call::SagaPersist, doing, work).await
+        let under_way = self.storing().begin(writes.iter().map(|write| write.partition).collect());
+        let work = move |db: &Connection| {
+            let stored: Result<Vec<_>, _> = rows.iter().map(|row| persist(db, row, now)).collect();
+            // Whoever waits for this may be gone; until it is on the disk it is under way all the same.
+            Ok((stored?, under_way))
+        };
+        self.change(Call::SagaPersist, doing, work).await.map(|(stored, _)| stored)
     }
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
@@ -99,7 +158,7 @@ impl WriteDocuments for Store {
         let work = move |db: &Connection| {
             settlements.iter().try_for_each(|(id, some)| crate::outbox::settle(db, Owner::Saga(*id), some))
         };
-        self.change(Call::SagaSettle, doing, work).await
+        self.change_in_passing(Call::SagaSettle, doing, work).await
     }
 }
 
@@ -134,4 +193,23 @@ fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<Persisted, Faul
     crate::outbox::cancel(db, owner, &row.cancel)?;
     crate::outbox::add(db, owner, &row.add)?;
     Ok(Persisted::Stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_document_is_under_way_until_its_last_write_is_over() {
+        let storing = Arc::new(Storing::default());
+        let [one, other] = [1, 2].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
+        let (first, second) = (storing.begin(vec![one, other]), storing.begin(vec![one]));
+        assert!(storing.any_of(&[one]) && storing.any_of(&[other]));
+        drop(first);
+        assert!(storing.any_of(&[other, one]) && !storing.any_of(&[other]));
+        drop(second);
+        assert!(!storing.any_of(&[one, other]));
+    }
 }

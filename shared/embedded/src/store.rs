@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use messages::{Host, QueueSpec, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Wait};
 use crate::fault::{Fault, without_sql};
 use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
+use crate::saga::Storing;
 use crate::schema;
 use crate::settings::Settings;
 use crate::signal::Sends;
@@ -29,6 +30,7 @@ struct Shared {
     settings: Settings,
     folder: Folder,
     sends: Sends,
+    storing: Arc<Storing>,
 }
 
 /// Why a data directory cannot be opened.
@@ -150,9 +152,9 @@ impl Store {
         settings: Settings,
     ) -> Result<Self, OpenError> {
         let reader = schema::open_for_reading(&folder.database())?;
-        let engine = Engine::start(writer, reader)
+        let engine = Engine::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
-        let shared = Shared { engine, host, settings, folder, sends: Sends::new() };
+        let shared = Shared { engine, host, settings, folder, sends: Sends::new(), storing: Arc::default() };
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
 
@@ -192,6 +194,10 @@ impl Store {
         &self.shared.sends
     }
 
+    pub(crate) fn storing(&self) -> &Arc<Storing> {
+        &self.shared.storing
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.shared.engine
     }
@@ -200,7 +206,7 @@ impl Store {
         &self.shared.folder
     }
 
-    /// A port's call that writes.
+    /// A port's call that writes, durably.
     pub(crate) async fn change<T, F>(&self, call: Call, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -208,6 +214,23 @@ impl Store {
     {
         self.step(call, Phase::Before).await;
         let result = self.engine().write(doing, work).await;
+        self.step(call, Phase::After).await;
+        result
+    }
+
+    /// A port's call that writes what a power cut may undo, together with all that came after it.
+    pub(crate) async fn change_in_passing<T, F>(
+        &self,
+        call: Call,
+        doing: String,
+        work: F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        self.step(call, Phase::Before).await;
+        let result = self.engine().write_and(Wait::ForCommit, doing, work).await;
         self.step(call, Phase::After).await;
         result
     }

@@ -1,0 +1,117 @@
+//! The thread that waits for the disk, while others write and read on.
+//!
+//! Commits go into SQLite's write-ahead log one behind the other, and after a power cut SQLite takes from it what is whole,
+//! up to the first commit that is not. So flushing the log keeps all that was committed before, and whatever a power cut
+//! undoes is a last part of it: a commit is never kept without those before it. SQLite itself flushes the log before a
+//! checkpoint, and the database after it (`synchronous = NORMAL`), so a commit that has left the log is kept, too.
+//!
+//! Each commit that somebody wants to have on the disk has a mark, a number that grows. A flush keeps all marks whose
+//! commit had ended when it began.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+use crate::engine::{Failed, Queued};
+
+/// How far the writing thread is, and the disk.
+#[derive(Default)]
+pub(crate) struct Marks {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    flushed: AtomicU64,
+    failed: AtomicBool,
+}
+
+impl Marks {
+    /// The mark of a commit that is about to be made, before anybody can see it.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// That commit was made, or failed.
+    pub(crate) fn end(&self, mark: u64) {
+        self.ended.store(mark, Ordering::SeqCst);
+    }
+
+    /// The mark of the last commit that a reader may have seen, unless the disk has it.
+    pub(crate) fn unflushed(&self) -> Option<u64> {
+        let seen = self.begun.load(Ordering::SeqCst);
+        (seen > self.flushed.load(Ordering::SeqCst)).then_some(seen)
+    }
+
+    /// Why nothing is written any more. When a flush has failed, nobody knows what the disk has, and the next one may
+    /// succeed without it.
+    pub(crate) fn refusal(&self) -> Option<Failed> {
+        let why = "the disk has failed before; start again when it is well";
+        self.failed.load(Ordering::SeqCst).then(|| Failed(why.to_owned()))
+    }
+}
+
+/// What is to be answered once the disk has a mark.
+pub(crate) struct Waiting {
+    pub(crate) mark: u64,
+    pub(crate) jobs: Vec<Queued>,
+}
+
+/// The thread. It ends when nobody can hand it anything any more.
+pub(crate) struct Disk {
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Disk {
+    pub(crate) fn start<S>(marks: Arc<Marks>, flush: S) -> io::Result<(Self, mpsc::Sender<Waiting>)>
+    where
+        S: FnMut() -> io::Result<()> + Send + 'static,
+    {
+        let (sender, waiting) = mpsc::channel();
+        let work = move || keep(&marks, &waiting, flush);
+        let thread = thread::Builder::new().name("embedded-disk".to_owned()).spawn(work)?;
+        Ok((Self { thread: Some(thread) }, sender))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread of the embedded store that waits for the disk had panicked");
+        }
+    }
+}
+
+fn keep(marks: &Marks, waiting: &mpsc::Receiver<Waiting>, mut flush: impl FnMut() -> io::Result<()>) {
+    let mut pending: Vec<Waiting> = Vec::new();
+    while let Ok(first) = waiting.recv() {
+        pending.push(first);
+        pending.extend(waiting.try_iter());
+        let flushed = marks.flushed.load(Ordering::SeqCst);
+        if !marks.failed.load(Ordering::SeqCst) && pending.iter().any(|each| each.mark > flushed) {
+            let ended = marks.ended.load(Ordering::SeqCst);
+            match flush() {
+                Ok(()) => marks.flushed.store(ended, Ordering::SeqCst),
+                Err(error) => {
+                    tracing::error!(%error, "the disk failed; nothing is written until a new start");
+                    marks.failed.store(true, Ordering::SeqCst);
+                    answer(&mut pending, u64::MAX, Some(&Failed(format!("the disk failed: {error}"))));
+                }
+            }
+        }
+        match marks.refusal() {
+            // A reader whose commit is not through yet is answered when that has ended, which brings another message.
+            None => answer(&mut pending, marks.flushed.load(Ordering::SeqCst), None),
+            Some(refused) => answer(&mut pending, u64::MAX, Some(&refused)),
+        }
+    }
+}
+
+/// Answers what waits for no later mark than this one.
+fn answer(pending: &mut Vec<Waiting>, upto: u64, failed: Option<&Failed>) {
+    for waiting in pending.extract_if(.., |waiting| waiting.mark <= upto) {
+        for job in waiting.jobs {
+            job.answer(failed);
+        }
+    }
+}
