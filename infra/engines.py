@@ -22,7 +22,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,8 @@ from scripts.paths import ROOT
 from scripts.servers import processes
 
 HOME = ROOT / "target" / "engines"
+# What is written down of how it was called.
+ASKED = ("peers", "sagas", "clients", "rounds", "seconds")
 WARM_UP = ("--sagas", "100", "--clients", "8")
 
 
@@ -121,7 +122,7 @@ def write(run: Run, path: Path) -> None:
         "date": datetime.date.today().isoformat(),
         "commit": head,
         "machine": machine(),
-        "command": f"infra/engines.py {' '.join(sys.argv[2:])}".strip(),
+        "asked": {name: getattr(run.options, name) for name in ASKED},
         "left_out": run.left_out,
         "durable": {name: PEERS[name].durable for name in run.options.peers},
         "answered": {name: PEERS[name].answered for name in run.options.peers},
