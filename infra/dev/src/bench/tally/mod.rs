@@ -25,6 +25,7 @@ pub const EVENTS: u8 = 5;
 
 messages! {
     /// What happens to a tally.
+    #[allow(missing_docs, reason = "the names of the fields say it")]
     pub enum TallyEvent of "tallies" to SAGA {
         /// Something is to be written down.
         Counted { event: u8 } = 1,
@@ -33,6 +34,7 @@ messages! {
 
 messages! {
     /// What others are told.
+    #[allow(missing_docs, reason = "the names of the fields say it")]
     pub enum TallyNews of "tallies" to NEWS {
         /// All events have come.
         TallyEnded { events: Vec<u8> } = 1,
