@@ -238,6 +238,11 @@ bench-parse: ## Measure how fast reference files are read, and in how much memor
 	$(CARGO) build --package dev --release --locked
 	target/release/dev bench parse
 
+.PHONY: bench-import
+bench-import: page ## Measure the whole import of a large file: time, memory and disk
+	$(CARGO) build --package dev --package cli --release --locked
+	target/release/dev bench import
+
 .PHONY: compare-readers
 compare-readers: ## Compare that with other readers, installed below target/
 	$(CARGO) build --package dev --release --locked

@@ -1,5 +1,10 @@
 //! Streaming one file into studies.
 
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::future::FutureExt;
+use futures::poll;
 use imports::messages::StartParsing;
 use imports::{ContentsError, Fenced, PartBytes, Place, Progress, Quarantined, SearchId};
 use jiff::Timestamp;
@@ -13,7 +18,7 @@ use super::pending::{BATCH_BYTES, Pending};
 
 /// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
-const AT_ONCE: usize = 2_048;
+const AT_ONCE: usize = 1_024;
 
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
@@ -134,7 +139,7 @@ impl ParseReferences {
             }
         };
         let Some(tally) = tally else { return pending.paused() };
-        self.store(&mut pending, 1).await?;
+        self.store_all(&mut pending).await?;
         self.report(&mut pending, command.object.size_bytes, reporter).await;
         self.check(message.partition, command, &tally).await?;
         Ok(Attempt::Whole(tally))
@@ -190,6 +195,7 @@ impl ParseReferences {
             self.store(pending, self.batch).await?;
             let over = time.is_over();
             if over || pending.is_due(reporter) {
+                pending.stored().await?;
                 self.reach(pending, reader.checkpoint()).await?;
                 self.report(pending, place, reporter).await;
             }
@@ -223,13 +229,26 @@ impl ParseReferences {
         reader.unwrap_or_else(|| Reader::new(limits)).with_threads(self.threads)
     }
 
-    /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file.
+    /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file. The last batch
+    /// may still be under way afterwards, so that the next records are read meanwhile.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
         while pending.outcomes.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
             let (studies, quarantined) = pending.next_batch(self.batch);
-            self.studies.store(&pending.held, &studies, &quarantined).await?;
+            pending.stored().await?;
+            let (store, held) = (Arc::clone(&self.studies), pending.held);
+            let mut storing = async move { store.store(&held, &studies, &quarantined).await }.boxed();
+            match poll!(&mut storing) {
+                Poll::Ready(stored) => stored?,
+                Poll::Pending => pending.storing = Some(storing),
+            }
         }
         Ok(())
+    }
+
+    /// Stores everything that is pending.
+    async fn store_all(&self, pending: &mut Pending<'_>) -> Result<(), StoreError> {
+        self.store(pending, 1).await?;
+        pending.stored().await
     }
 
     /// Remembers a place, if it is one, once everything before it is stored.
@@ -241,7 +260,7 @@ impl ParseReferences {
         let Some(checkpoint) = checkpoint.filter(|checkpoint| pending.is_new(checkpoint)) else {
             return Ok(());
         };
-        self.store(pending, 1).await?;
+        self.store_all(pending).await?;
         let spot = Spot { within: checkpoint, packed: pending.part.clone() };
         let place = serde_json::to_value(&spot).map(Place::Within);
         let place = place.map_err(|error| StoreError::unusable("writing a place in a file down", error))?;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use futures::future::BoxFuture;
 use imports::messages::StartParsing;
 use imports::{Fenced, Quarantined, SearchId, Study, StudyId};
 use jiff::{SignedDuration, Timestamp};
@@ -24,6 +25,8 @@ pub(super) struct Pending<'a> {
     pub(super) command: &'a StartParsing,
     pub(super) held: Fenced,
     pub(super) outcomes: VecDeque<Outcome>,
+    /// The batch before these, while it is being stored.
+    pub(super) storing: Option<BoxFuture<'static, Result<(), StoreError>>>,
     /// How many bytes of the file those are.
     pub(super) bytes: u64,
     /// The records of the file so far, and how many of them could not be read.
@@ -61,6 +64,7 @@ impl<'a> Pending<'a> {
             command,
             held,
             outcomes: VecDeque::new(),
+            storing: None,
             bytes: 0,
             records,
             unreadable,
@@ -70,6 +74,14 @@ impl<'a> Pending<'a> {
             part,
             reported_at: None,
             reached: None,
+        }
+    }
+
+    /// Waits until everything that was begun to be stored is.
+    pub(super) async fn stored(&mut self) -> Result<(), StoreError> {
+        match self.storing.take() {
+            Some(storing) => storing.await,
+            None => Ok(()),
         }
     }
 

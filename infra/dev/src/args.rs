@@ -176,6 +176,8 @@ pub(crate) enum BenchCommand {
     Events(BenchEvents),
     /// Our engine, behind the requests that those are
     EventServer(BenchEventServer),
+    /// Import a large file from the upload to the last mark, and measure the time, the memory and the disk
+    Import(BenchImport),
     /// Announce and upload many searches while the server is killed, and count what is lost or doubled
     Load(BenchLoad),
 }
@@ -194,6 +196,22 @@ pub(crate) struct BenchSmallRecords {
     /// How many records each of the two files has
     #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) records: u32,
+    /// The built search-import [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchImport {
+    /// How many records the file has; with SQLite a file of a quarter of them is imported before
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(4..))]
+    pub(crate) records: u32,
+    /// The stores: SQLite, or MongoDB in a database for the while, which takes the studies alone [default:
+    /// $SEARCH_IMPORT_BACKEND, else embedded]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendArg>,
     /// The built search-import [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,

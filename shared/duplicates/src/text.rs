@@ -1,5 +1,7 @@
 //! Text as it is compared: without case, accents, markup and punctuation.
 
+use std::borrow::Cow;
+
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
@@ -20,17 +22,35 @@ const MOST_TAG: usize = 61;
 pub(crate) fn fold(text: &str) -> String {
     let decoded = references::unescape(text);
     let decoded = references::unescape(&decoded);
-    let mut folded = String::with_capacity(decoded.len());
-    let lower = without_tags(&decoded);
-    for c in lower.nfkd().flat_map(char::to_lowercase) {
-        if canonical_combining_class(c) == 0 {
-            match spelt_out(c) {
-                Some(name) => folded.push_str(name),
-                None => folded.push(c),
+    let text = without_tags(&decoded);
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while !rest.is_empty() {
+        // Most of it is ASCII, which has nothing but its case, and which no accent behind it is composed with here.
+        let (plain, other) = rest.split_at(length(rest, true));
+        let begun = folded.len();
+        folded.push_str(plain);
+        folded[begun..].make_ascii_lowercase();
+        let (other, behind) = other.split_at(length(other, false));
+        rest = behind;
+        for c in other.nfkd().flat_map(char::to_lowercase) {
+            if canonical_combining_class(c) == 0 {
+                match spelt_out(c) {
+                    Some(name) => folded.push_str(name),
+                    None => folded.push(c),
+                }
             }
         }
     }
     folded
+}
+
+/// How many bytes of a text, from its beginning, are ASCII, or are not.
+fn length(text: &str, ascii: bool) -> usize {
+    if ascii && text.is_ascii() {
+        return text.len();
+    }
+    text.bytes().position(|byte| byte.is_ascii() != ascii).unwrap_or(text.len())
 }
 
 /// Runs of letters and digits.
@@ -67,7 +87,10 @@ pub(crate) fn without_zeros(digits: &str) -> &str {
     if bare.is_empty() { digits.get(..1).unwrap_or_default() } else { bare }
 }
 
-fn without_tags(text: &str) -> String {
+fn without_tags(text: &str) -> Cow<'_, str> {
+    if !text.contains('<') {
+        return Cow::Borrowed(text);
+    }
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -80,7 +103,7 @@ fn without_tags(text: &str) -> String {
         rest = &rest[end.max(1)..];
     }
     kept.push_str(rest);
-    kept
+    Cow::Owned(kept)
 }
 
 /// The length of the tag that a text begins with; 0 when that is none, such as in `p < 0.05`.
@@ -151,6 +174,8 @@ mod tests {
             ("5 µm", "5 μm"),
             ("Bøgh’s straße, İstanbul", "bogh's strasse istanbul"),
             ("ﬁbrosis", "fibrosis"),
+            // An accent behind a letter of ASCII, two of them, and one that begins the text.
+            ("e\u{301}tude, a\u{323}\u{302}b \u{301}c", "étude ậb c"),
         ] {
             assert_eq!(folded_words(one), folded_words(other), "{one}");
         }

@@ -18,7 +18,7 @@ use crate::Store;
 use crate::folder;
 use crate::intercept::{Call, Phase};
 use crate::objects::find;
-use crate::upload::{insert_row, remove};
+use crate::upload::{IsPacked, insert_row, remove};
 
 /// What stays as it is in the path of a URL.
 const IN_PATHS: &AsciiSet =
@@ -71,7 +71,8 @@ impl Store {
         let row = move |db: &Connection| {
             let is_free = find(db, &key)?.is_none();
             if is_free {
-                insert_row(db, &key, name, size_bytes, &BTreeMap::new())?;
+                // Whoever has the link opens the file.
+                insert_row(db, &key, (name, IsPacked(false)), size_bytes, &BTreeMap::new())?;
             }
             Ok(is_free)
         };

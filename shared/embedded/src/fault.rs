@@ -15,6 +15,20 @@ pub(crate) enum Fault {
     /// A stored or given value is not what it should be.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// What is to be stored cannot be packed.
+    #[error("packing it failed")]
+    Pack(#[source] std::io::Error),
+    /// What is stored cannot be unpacked.
+    #[error("what is packed is damaged")]
+    Packed(#[source] std::io::Error),
+    /// One study of a file is not what it should be.
+    #[error("study {record} cannot be read; the others can")]
+    Study {
+        /// Its place among the file's records.
+        record: u64,
+        /// Why.
+        source: Box<Fault>,
+    },
     /// A stored text is not what it should be.
     #[error("\"{text}\" is not a {what}")]
     Malformed {
@@ -52,8 +66,9 @@ impl Fault {
     /// Whether what is stored is to blame, and not the database: then it costs only what it stands for.
     pub(crate) fn is_of_value(&self) -> bool {
         match self {
-            Self::Json(_) | Self::Malformed { .. } => true,
-            Self::Damaged(_) => false,
+            Self::Json(_) | Self::Malformed { .. } | Self::Packed(_) => true,
+            Self::Study { source, .. } => source.is_of_value(),
+            Self::Damaged(_) | Self::Pack(_) => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -75,7 +90,12 @@ impl Fault {
                     | ErrorCode::TooBig
                     | ErrorCode::ApiMisuse
             ),
-            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Malformed { .. } => false,
+            // The memory for it was lacking.
+            Self::Pack(_) => true,
+            Self::Study { source, .. } => source.may_pass(),
+            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Packed(_) | Self::Malformed { .. } => {
+                false
+            }
         }
     }
 }

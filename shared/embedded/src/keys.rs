@@ -109,34 +109,64 @@ fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
     db.prepare_cached(sql)?.query_row([source], |row| row.get(0))
 }
 
-/// Lets studies of a file be found by their keys.
-pub(crate) fn insert<'a>(
+/// How many keys are inserted in one transaction. Sorted they fill the pages of their table one after the other; one study at
+/// a time they would be written to as many pages as there are keys, most of them again and again. Each takes 16 bytes of
+/// memory meanwhile.
+pub(crate) const INSERTED_AT_ONCE: usize = 400_000;
+
+/// Lets some studies of a file be found by their keys, those after a record, until they have `most` keys; the last of them,
+/// if there may be more. The studies themselves may be there for long: none is compared before its file was read to its end.
+pub(crate) fn insert_some(
     db: &Connection,
-    source: i64,
-    studies: impl Iterator<Item = (i64, &'a [u8])>,
-) -> rusqlite::Result<()> {
-    let mut studies = studies.peekable();
-    if studies.peek().is_none() {
+    search: SearchId,
+    file: FileId,
+    after: i64,
+    most: usize,
+) -> Result<Option<i64>, Fault> {
+    let Some(source) = source_with_project(db, search, file)? else { return Ok(None) };
+    let sql = "SELECT record, keys FROM study WHERE source = ?1 AND record > ?2 ORDER BY record";
+    let mut studies = db.prepare_cached(sql)?;
+    let mut studies = studies.query(params![source, after])?;
+    let (mut new, mut last) = (Vec::new(), None);
+    while let Some(study) = studies.next()? {
+        let record = study.get(0)?;
+        let stored = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+        new.extend(keys(stored.unwrap_or_default()).map(|key| (key, record)));
+        if new.len() >= most {
+            last = Some(record);
+            break;
+        }
+    }
+    insert(db, source, new)?;
+    Ok(last)
+}
+
+/// Lets studies of a file be found by these keys.
+fn insert(db: &Connection, source: i64, mut new: Vec<(i64, i64)>) -> rusqlite::Result<()> {
+    if new.is_empty() {
         return Ok(());
     }
+    new.sort_unstable();
     let project = project_of(db, source)?;
     let sql =
         "INSERT INTO study_key (project, key, source, record) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
     let mut statement = db.prepare_cached(sql)?;
-    for (record, bytes) in studies {
-        for key in keys(bytes) {
-            statement.execute(params![project, key, source, record])?;
-        }
+    for (key, record) in new {
+        statement.execute(params![project, key, source, record])?;
     }
     Ok(())
 }
 
-/// Lets some studies of a file, the first ones, be found no longer.
-pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usize) -> Result<(), Fault> {
+/// The number of a file that has studies.
+fn source_with_project(db: &Connection, search: SearchId, file: FileId) -> rusqlite::Result<Option<i64>> {
     let known = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2 AND project_id IS NOT NULL";
     let file = params![search.to_string(), file.to_string()];
-    let known = db.prepare_cached(known)?.query_row(file, |row| row.get(0)).optional()?;
-    let Some(source): Option<i64> = known else { return Ok(()) };
+    db.prepare_cached(known)?.query_row(file, |row| row.get(0)).optional()
+}
+
+/// Lets some studies of a file, the first ones, be found no longer.
+pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usize) -> Result<(), Fault> {
+    let Some(source) = source_with_project(db, search, file)? else { return Ok(()) };
     let project = project_of(db, source)?;
     let sql = "DELETE FROM study_key WHERE project = ?1 AND key = ?2 AND source = ?3 AND record = ?4";
     let mut delete = db.prepare_cached(sql)?;
@@ -176,12 +206,51 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             missing
         };
         for (seq, source, record, bytes) in &missing {
-            insert(&db, *source, std::iter::once((*record, bytes.as_slice())))?;
+            insert(&db, *source, keys(bytes).map(|key| (key, *record)).collect())?;
             db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
         }
         db.commit()?;
         if missing.len() < AT_ONCE {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn all_keys_of_a_file_are_inserted_in_as_many_parts_as_it_takes() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db, 0).unwrap();
+        let (search, file) =
+            (SearchId::from_uuid(uuid::Uuid::from_u128(1)), FileId::from_uuid(uuid::Uuid::from_u128(2)));
+        let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, ?2, 'p')";
+        db.execute(sql, params![search.to_string(), file.to_string()]).unwrap();
+        let expected: Vec<(i64, i64)> =
+            (0..10).flat_map(|record| [(-record, record), (record % 3, record)]).collect();
+        for record in 0..10_i64 {
+            let keys = [-record, record % 3].map(i64::to_le_bytes).concat();
+            let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, ?1, '', ?2)";
+            db.execute(sql, params![record + 1, keys]).unwrap();
+        }
+        for _ in 0..2 {
+            let (mut after, mut parts) = (Some(0), 0);
+            while let Some(from) = after {
+                after = insert_some(&db, search, file, from, 6).unwrap();
+                parts += 1;
+            }
+            assert_eq!(parts, 4, "three studies each, and the last one");
+        }
+        let mut found = db.prepare("SELECT key, record - 1 FROM study_key").unwrap();
+        let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let mut found = found.collect::<rusqlite::Result<Vec<(i64, i64)>>>().unwrap();
+        let mut expected = expected;
+        expected.sort_unstable();
+        expected.dedup();
+        found.sort_unstable();
+        assert_eq!(found, expected);
     }
 }

@@ -18,10 +18,12 @@ use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::task::JoinHandle;
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
+use crate::frames::Frames;
 use crate::intercept::{Call, Phase};
 use crate::value::{from_json, int, json, nanos, timestamp, uint};
 
@@ -33,6 +35,7 @@ pub const UPLOAD_URL: &str = "embedded:objects";
 pub(crate) const KEY_FIELD: &str = "key";
 /// How much of an object is read at once: large enough that switching threads costs nothing beside it, and small
 /// enough that many objects may be read at the same time.
+/// Packed objects have pieces of it, so it stays.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// The grant is a row, not a signature: nobody but this process reads it, and whoever can name its key can ask for the
@@ -91,18 +94,20 @@ pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<Grant>, Fa
 pub(crate) struct Stored {
     pub(crate) file: ObjectName,
     pub(crate) size_bytes: u64,
+    /// Whether its file is a series of packed pieces.
+    is_packed: bool,
     metadata: String,
 }
 
 pub(crate) fn find(db: &Connection, key: &str) -> Result<Option<Stored>, Fault> {
     let stored = db
-        .prepare_cached("SELECT file, size_bytes, metadata FROM object WHERE key = ?1")?
-        .query_row([key], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))
+        .prepare_cached("SELECT file, size_bytes, metadata, packed FROM object WHERE key = ?1")?
+        .query_row([key], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
-    let Some((file, size_bytes, metadata)) = stored else { return Ok(None) };
+    let Some((file, size_bytes, metadata, is_packed)) = stored else { return Ok(None) };
     let file =
         ObjectName::parse(&file).ok_or(Fault::Malformed { what: "name of an object's file", text: file })?;
-    Ok(Some(Stored { file, size_bytes: uint(size_bytes), metadata }))
+    Ok(Some(Stored { file, size_bytes: uint(size_bytes), is_packed, metadata }))
 }
 
 /// Versions are not kept, so nothing is found under one.
@@ -152,8 +157,8 @@ impl FindObjects for Store {
     /// object as it was, once [`Store::recover`] has given it its name back, or a file that is removed there.
     async fn remove(&self, key: &str) -> Result<(), StoreError> {
         let doing = format!("removing {}", nickname(key));
-        let name = self.object_name(key, &doing).await?;
-        let unfinished = match name {
+        let stored = self.stored_object(key, &doing).await?;
+        let unfinished = match stored.map(|stored| stored.file) {
             Some(name) => {
                 let (stored, unfinished) = self.folder().object(name);
                 match tokio::fs::rename(&stored, &unfinished).await {
@@ -197,13 +202,24 @@ impl Store {
     async fn open_object(&self, key: &str, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let doing = format!("opening {}", nickname(key));
         loop {
-            let Some(name) = self.object_name(key, &doing).await? else { return Ok(None) };
-            match self.open_named(name, from).await {
-                Ok(file) => return Ok(Some(pieces(file, format!("reading {}", nickname(key))))),
+            let Some(Stored { file: name, is_packed, .. }) = self.stored_object(key, &doing).await? else {
+                return Ok(None);
+            };
+            let reading = format!("reading {}", nickname(key));
+            match self.open_named(name, if is_packed { 0 } else { from }).await {
+                Ok(file) if is_packed => {
+                    let file = file.into_std().await;
+                    return Ok(Some(unpacked(
+                        in_background(move || Frames::open(file, from)?.next()),
+                        reading,
+                    )));
+                }
+                Ok(file) => return Ok(Some(pieces(file, reading))),
                 // Replaced between the look into the table and this one: the row names another file by now.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound
-                        && self.object_name(key, &doing).await? != Some(name) => {}
+                        && self.stored_object(key, &doing).await?.map(|stored| stored.file) != Some(name) => {
+                }
                 // Something else has the file's place, and will not go away by itself.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {
                     return Err(StoreError::unusable(doing, error));
@@ -213,10 +229,9 @@ impl Store {
         }
     }
 
-    async fn object_name(&self, key: &str, doing: &str) -> Result<Option<ObjectName>, StoreError> {
+    async fn stored_object(&self, key: &str, doing: &str) -> Result<Option<Stored>, StoreError> {
         let wanted = key.to_owned();
-        let stored = self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await?;
-        Ok(stored.map(|stored| stored.file))
+        self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await
     }
 
     /// The file gets its name after the row, so it may have either; when it is renamed between the first two looks, the
@@ -254,6 +269,29 @@ fn pieces(file: File, doing: String) -> ObjectStream {
                 piece.truncate(read);
                 Ok(Some((piece, (file, doing))))
             }
+            Err(error) => Err(StoreError::unavailable(doing, error)),
+        }
+    })
+    .boxed()
+}
+
+/// The next bytes of a packed object, and what reads those after them.
+type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
+
+/// Does what would keep others on this thread waiting.
+fn in_background(work: impl FnOnce() -> Next + Send + 'static) -> JoinHandle<Next> {
+    tokio::task::spawn_blocking(work)
+}
+
+/// The next piece is read while somebody works on the one before.
+fn unpacked(first: JoinHandle<Next>, doing: String) -> ObjectStream {
+    stream::try_unfold((first, doing), |(next, doing)| async move {
+        let next = next.await.unwrap_or_else(|failed| Err(std::io::Error::other(failed)));
+        match next {
+            Ok(None) => Ok(None),
+            Ok(Some((piece, frames))) => Ok(Some((piece, (in_background(|| frames.next()), doing)))),
+            // It stays as it is.
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),
         }
     })

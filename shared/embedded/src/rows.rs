@@ -3,7 +3,10 @@
 //! What is the same for all records of a file is said once, in a row of `source`; what follows from the place of a study,
 //! such as its id, is not said at all. So what a record takes is bounded by what it says, and a few dozen bytes.
 
+use std::borrow::Cow;
+use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use imports::{
     Duplicate, FileId, Identity, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study, StudyId,
@@ -11,12 +14,19 @@ use imports::{
 };
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::keys;
+use crate::packed::{Packer, Said, Unpacker};
 use crate::value::{from_json, int, json, limit, parse, uint};
+
+/// How many studies are made ready at the same time.
+static THREADS: LazyLock<NonZeroUsize> =
+    LazyLock::new(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+
+/// For fewer studies another thread is not worth its start.
+const LEAST_OF_A_THREAD: usize = 64;
 
 /// A study or an unreadable record on its way into its table.
 pub(crate) struct New {
@@ -24,14 +34,14 @@ pub(crate) struct New {
     file: FileId,
     project: Option<ProjectId>,
     record: i64,
-    text: String,
+    said: Said,
     bytes: Option<Range<u64>>,
     keys: Vec<u8>,
 }
 
 /// What the text of a study says.
 #[derive(Serialize)]
-struct Said<'a> {
+struct Written<'a> {
     line: u64,
     reference: Sparse<'a>,
 }
@@ -44,14 +54,32 @@ struct Read {
 }
 
 impl New {
-    pub(crate) fn study(study: &Study) -> Result<Self, Fault> {
-        let said = Said { line: study.line, reference: study.reference.sparse() };
+    /// Studies, made ready on all cores: that takes longer than storing them does.
+    pub(crate) fn studies(studies: &[Study]) -> Result<Vec<Self>, Fault> {
+        let each = studies.len().div_ceil(THREADS.get()).max(LEAST_OF_A_THREAD);
+        let some = |studies: &[Study]| {
+            let mut packer = Packer::new()?;
+            studies.iter().map(|study| Self::study(study, &mut packer)).collect::<Result<Vec<_>, _>>()
+        };
+        std::thread::scope(|scope| {
+            let (here, elsewhere) = studies.split_at(each.min(studies.len()));
+            let others: Vec<_> = elsewhere.chunks(each).map(|chunk| scope.spawn(|| some(chunk))).collect();
+            let mut made = some(here)?;
+            for other in others {
+                made.extend(other.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?);
+            }
+            Ok(made)
+        })
+    }
+
+    fn study(study: &Study, packer: &mut Packer) -> Result<Self, Fault> {
+        let written = Written { line: study.line, reference: study.reference.sparse() };
         Ok(Self {
             search: study.search_id,
             file: study.file_id,
             project: Some(study.project_id),
             record: int(study.record),
-            text: json(&said)?,
+            said: packer.pack(json(&written)?)?,
             bytes: study.bytes.clone(),
             keys: keys::bytes(&study.reference),
         })
@@ -63,7 +91,7 @@ impl New {
             file: quarantined.file_id,
             project: None,
             record: int(quarantined.record.number),
-            text: json(&quarantined.record)?,
+            said: Said::Text(json(&quarantined.record)?),
             bytes: None,
             keys: Vec::new(),
         })
@@ -71,22 +99,23 @@ impl New {
 }
 
 const STUDY: &str =
-    "INSERT INTO study (source, record, study, start, length, keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    "INSERT INTO study (source, record, study, start, length, keys, packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT DO NOTHING";
 const QUARANTINE: &str =
     "INSERT INTO quarantine (source, record, quarantined) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 pub(crate) fn insert_studies(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, STUDY, rows, |statement, source, New { record, text, bytes, keys, .. }| {
+    insert(db, STUDY, rows, |statement, source, New { record, said, bytes, keys, .. }| {
         let start = bytes.as_ref().map(|bytes| int(bytes.start));
         let length = bytes.as_ref().map(|bytes| int(bytes.end.saturating_sub(bytes.start)));
-        statement.execute(params![source, record, text, start, length, keys])
+        let (text, packed) = said.columns();
+        statement.execute(params![source, record, text, start, length, keys, packed])
     })
 }
 
 pub(crate) fn insert_quarantined(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, QUARANTINE, rows, |statement, source, New { record, text, .. }| {
-        statement.execute(params![source, record, text])
+    insert(db, QUARANTINE, rows, |statement, source, New { record, said, .. }| {
+        statement.execute(params![source, record, said.columns().0])
     })
 }
 
@@ -103,8 +132,6 @@ fn insert(
         for row in of_file {
             put(&mut statement, source, row)?;
         }
-        let with_keys = of_file.iter().filter(|row| !row.keys.is_empty());
-        keys::insert(db, source, with_keys.map(|row| (row.record, row.keys.as_slice())))?;
     }
     Ok(())
 }
@@ -188,7 +215,7 @@ pub(crate) fn mark(db: &Connection, revision: Revision, marks: &[Mark]) -> Resul
 
 pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
       mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
-      original.search_id
+      original.search_id, study.packed
     FROM source
     JOIN study ON study.source = source.seq
     LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
@@ -197,7 +224,7 @@ pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.proje
 /// The order of the tables is said, as SQLite cannot know that marks are rare.
 pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
       mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
-      original.search_id
+      original.search_id, study.packed
     FROM source
     CROSS JOIN mark ON mark.source = source.seq
     CROSS JOIN study ON study.source = mark.source AND study.record = mark.record
@@ -209,7 +236,7 @@ macro_rules! identities {
     ($which:literal) => {
         concat!(
             "SELECT record, study, EXISTS (SELECT 1 FROM mark
-               WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0)
+               WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0), packed
              FROM study WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND ",
             $which
         )
@@ -217,7 +244,7 @@ macro_rules! identities {
 }
 pub(crate) const IDENTITIES: &str = identities!("record > ?3 ORDER BY record LIMIT ?4");
 pub(crate) const IDENTITY: &str = identities!("record = ?3");
-pub(crate) const QUARANTINED: &str = "SELECT quarantined FROM quarantine
+pub(crate) const QUARANTINED: &str = "SELECT record, quarantined, NULL FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
 pub(crate) const MARKS: &str = "SELECT tier, reason = '\"said\"', count(*) FROM mark
@@ -232,10 +259,15 @@ pub(crate) struct Page {
     pub(crate) limit: usize,
 }
 
-/// What the text of a column says, read where SQLite has it.
-fn said<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
-    from_json(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
+/// A query of what is said of records, and the columns that say it. The number of the record is in the first one, the text
+/// in the second.
+struct Query {
+    sql: &'static str,
+    /// The column of the text, where it is packed.
+    packed: usize,
 }
+
+const TEXT: usize = 1;
 
 /// Where a study is in its file, unless a release before stored it.
 fn bytes(row: &Row<'_>) -> Result<Option<Range<u64>>, Fault> {
@@ -246,28 +278,28 @@ fn bytes(row: &Row<'_>) -> Result<Option<Range<u64>>, Fault> {
 }
 
 impl Page {
-    /// The rows of a query, while the texts in one of its columns take fewer than so many bytes.
+    /// The rows of a query, while the texts that they have take fewer than so many bytes. One that cannot be read is named.
     fn rows<T>(
         self,
         db: &Connection,
-        (sql, least): (&str, Option<Tier>),
-        text: usize,
+        (query, least): (&Query, Option<Tier>),
         most_bytes: usize,
-        decode: impl Fn(&Row<'_>) -> Result<T, Fault>,
+        decode: impl Fn(&Row<'_>, Result<Cow<'_, str>, Fault>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
         let Self { search, file, after, limit: count } = self;
-        let mut statement = db.prepare_cached(sql)?;
+        let mut statement = db.prepare_cached(query.sql)?;
         let (search, file) = (search.to_string(), file.to_string());
         let mut rows = match least {
             None => statement.query(params![search, file, int(after), limit(count)])?,
             Some(least) => statement.query(params![search, file, int(after), limit(count), number(least)])?,
         };
-        let (mut found, mut bytes) = (Vec::new(), 0_usize);
+        let (mut found, mut bytes, mut unpacker) = (Vec::new(), 0_usize, Unpacker::default());
         while bytes < most_bytes
             && let Some(row) = rows.next()?
         {
-            bytes = bytes.saturating_add(row.get_ref(text)?.as_bytes().map_err(rusqlite::Error::from)?.len());
-            found.push(decode(row)?);
+            let text = unpacker.said(row, TEXT, query.packed);
+            bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
+            found.push(decode(row, text).map_err(|fault| named(row, fault))?);
         }
         Ok(found)
     }
@@ -279,24 +311,26 @@ impl Page {
         marked: Option<Tier>,
         bytes: usize,
     ) -> Result<Vec<Study>, Fault> {
-        let sql = if marked.is_some() { MARKED } else { STUDIES };
-        self.rows(db, (sql, marked), 1, bytes, |row| self.study(row))
+        let query = Query { sql: if marked.is_some() { MARKED } else { STUDIES }, packed: 11 };
+        self.rows(db, (&query, marked), bytes, |row, text| self.study(row, &text?))
     }
 
     pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
-        self.rows(db, (IDENTITIES, None), 1, usize::MAX, identity)
+        let query = Query { sql: IDENTITIES, packed: IDENTITY_PACKED };
+        self.rows(db, (&query, None), usize::MAX, identity)
     }
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
-        self.rows(db, (QUARANTINED, None), 0, usize::MAX, |row| {
-            let record: Quarantine = said(row, 0)?;
+        let query = Query { sql: QUARANTINED, packed: 2 };
+        self.rows(db, (&query, None), usize::MAX, |_, text| {
+            let record: Quarantine = from_json(&text?)?;
             Ok(Quarantined { search_id: self.search, file_id: self.file, record })
         })
     }
 
-    fn study(self, row: &Row<'_>) -> Result<Study, Fault> {
+    fn study(self, row: &Row<'_>, text: &str) -> Result<Study, Fault> {
         let record = uint(row.get(0)?);
-        let Read { line, reference } = said(row, 1)?;
+        let Read { line, reference } = from_json(text)?;
         let project_id = ProjectId::from_uuid(parse("project id", &row.get::<_, String>(2)?)?);
         Ok(Study {
             id: StudyId::of(self.search, self.file, record),
@@ -314,7 +348,8 @@ impl Page {
     fn duplicate(self, row: &Row<'_>) -> Result<Option<Duplicate>, Fault> {
         let Some(file) = row.get::<_, Option<String>>(6)? else { return Ok(None) };
         let (file_id, record) = (FileId::from_uuid(parse("file id", &file)?), uint(row.get(4)?));
-        let (position, reason) = (row.get(3)?, said(row, 5)?);
+        let reason = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
+        let (position, reason) = (row.get(3)?, from_json(reason)?);
         let tiers = [Tier::Possible, Tier::Likely, Tier::Certain];
         let stored: u8 = row.get(9)?;
         let tier = tiers.into_iter().find(|tier| number(*tier) == stored).unwrap_or(Tier::Certain);
@@ -323,10 +358,29 @@ impl Page {
     }
 }
 
-/// What the study of a row is recognised by.
-fn identity(row: &Row<'_>) -> Result<Identity, Fault> {
-    let Read { reference, .. } = said(row, 1)?;
-    Ok(Identity { is_marked: row.get(2)?, ..Identity::of(uint(row.get(0)?), &reference) })
+/// Which study of a file cannot be read, if that is what is wrong.
+fn named(row: &Row<'_>, fault: Fault) -> Fault {
+    match row.get(0) {
+        Ok(record) if fault.is_of_value() => Fault::Study { record: uint(record), source: Box::new(fault) },
+        _ => fault,
+    }
+}
+
+/// Where what an identity is made of is packed.
+const IDENTITY_PACKED: usize = 3;
+
+/// What the study of a row is recognised by. One that cannot be read is like no other; whoever reads it is told why.
+fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity, Fault> {
+    let record = uint(row.get(0)?);
+    let identity = match text.and_then(|text| from_json(&text)) {
+        Ok(Read { reference, .. }) => Identity::of(record, &reference),
+        Err(fault) if fault.is_of_value() => {
+            tracing::warn!(record, error = %fault, "a study that cannot be read is compared with no other");
+            Identity { record, ..Identity::default() }
+        }
+        Err(fault) => return Err(fault),
+    };
+    Ok(Identity { is_marked: row.get(2)?, ..identity })
 }
 
 /// What some studies of a file are recognised by.
@@ -338,11 +392,12 @@ pub(crate) fn identities_of(
 ) -> Result<Vec<Identity>, Fault> {
     let (search, file) = (search.to_string(), file.to_string());
     let mut statement = db.prepare_cached(IDENTITY)?;
-    let mut found = Vec::new();
+    let (mut found, mut unpacker) = (Vec::new(), Unpacker::default());
     for record in records {
         let mut rows = statement.query(params![search, file, int(*record)])?;
         if let Some(row) = rows.next()? {
-            found.push(identity(row)?);
+            let text = unpacker.said(row, TEXT, IDENTITY_PACKED);
+            found.push(identity(row, text)?);
         }
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! The tables, and how a file becomes one of ours.
 //!
 //! Times are nanoseconds since 1970, ids are text, and whatever nobody searches by is JSON: a person with the
-//! `sqlite3` shell can read all of it.
+//! `sqlite3` shell can read all of it, but for what studies say, which is packed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ const WRITER_CACHE_KIB: i64 = 8 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -49,6 +49,7 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("changes.sql"),
     include_str!("tiers.sql"),
     include_str!("keys.sql"),
+    include_str!("packed.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

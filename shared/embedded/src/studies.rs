@@ -1,5 +1,7 @@
 //! Studies and quarantined records, each once.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use imports::{Fenced, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
 use imports::{FileId, SearchId, Selection};
@@ -9,6 +11,7 @@ use rusqlite::{Connection, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
+use crate::keys;
 use crate::reading;
 use crate::rows::{self, New, Page};
 use crate::value::{from_json, json};
@@ -26,10 +29,7 @@ impl WriteStudies for Store {
         let file = *file;
         // Encoded here, so that the writing thread only writes.
         let encode = || -> Result<(Vec<New>, Vec<New>), Fault> {
-            Ok((
-                studies.iter().map(New::study).collect::<Result<_, _>>()?,
-                quarantined.iter().map(New::quarantined).collect::<Result<_, _>>()?,
-            ))
+            Ok((New::studies(studies)?, quarantined.iter().map(New::quarantined).collect::<Result<_, _>>()?))
         };
         let (studies, quarantined) = encode().map_err(|fault| fault.while_doing(doing.clone()))?;
         let work = move |db: &Connection| {
@@ -65,17 +65,15 @@ impl WriteStudies for Store {
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} was read", file.file_id);
-        let file = file.clone();
-        let work = move |db: &Connection| {
-            let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
-                    SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
-                        AND place ->> '$.refused' IS NOT NULL
-                ) ON CONFLICT DO NOTHING";
-            let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
-            db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(&file)?])?;
-            Ok(())
-        };
-        self.change(Call::StudiesFinish, doing, work).await
+        let file = Arc::new(file.clone());
+        // Others write while it goes: no transaction takes in more than a part.
+        let mut after = Some(0);
+        while let Some(from) = after {
+            let file = Arc::clone(&file);
+            let work = move |db: &Connection| finish_some(db, &file, from);
+            after = self.change(Call::StudiesFinish, doing.clone(), work).await?;
+        }
+        Ok(())
     }
 
     async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
@@ -150,4 +148,19 @@ impl ReadStudies for Store {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.look(Call::StudiesMarked, doing, move |db| rows::marked(db, search, file)).await
     }
+}
+
+/// Lets some studies of a file be found by their keys, those after a record, or lists the file once all of them are. The
+/// last record that was taken in, if there may be more.
+fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
+    let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;
+    if next.is_none() {
+        let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
+                SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
+                    AND place ->> '$.refused' IS NOT NULL
+            ) ON CONFLICT DO NOTHING";
+        let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
+        db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(file)?])?;
+    }
+    Ok(next)
 }

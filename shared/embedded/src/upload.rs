@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use futures::stream::{FuturesOrdered, StreamExt};
 use imports::PresignedPost;
 use imports::key::nickname;
 use imports::queues::UPLOADS;
@@ -16,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use crate::Store;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
+use crate::frames;
 use crate::intercept::{Call, Phase};
 use crate::notification::notification;
 use crate::objects::{Grant, KEY_FIELD, PIECE_BYTES, find, load_grant};
@@ -189,25 +191,38 @@ impl Store {
     }
 }
 
-/// Copies and makes durable; the size is watched while it grows, so that nobody fills the disk.
+/// How many pieces are packed at the same time, while the next one is read.
+const PACKED_AT_ONCE: usize = 2;
+
+/// Copies packed and makes durable; the size is watched while it grows, so that nobody fills the disk.
 async fn copy<R>(mut source: R, to: &Path, bytes: &RangeInclusive<u64>) -> Result<u64, UploadError>
 where
     R: AsyncRead + Send + Unpin,
 {
     let failed = |error| StoreError::unavailable(format!("writing {}", to.display()), error);
     let mut file = folder::create_file(to).await.map_err(failed)?;
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut size = 0;
+    let (mut packing, mut size) = (FuturesOrdered::new(), 0);
     loop {
-        let read = source.read(&mut piece).await.map_err(UploadError::Read)?;
-        if read == 0 {
-            break;
-        }
-        size += read as u64;
+        // One more byte than is granted is read of a file that has more.
+        let left = bytes.end().saturating_add(1).saturating_sub(size).min(PIECE_BYTES as u64);
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        size += (&mut source).take(left).read_to_end(&mut piece).await.map_err(UploadError::Read)? as u64;
         if size > *bytes.end() {
             return Err(UploadError::TooLarge { max_bytes: *bytes.end() });
         }
-        file.write_all(piece.get(..read).unwrap_or_default()).await.map_err(failed)?;
+        let is_last = piece.len() < PIECE_BYTES;
+        if !piece.is_empty() {
+            packing.push_back(tokio::task::spawn_blocking(move || frames::pack(&piece)));
+        }
+        while packing.len() > if is_last { 0 } else { PACKED_AT_ONCE }
+            && let Some(packed) = packing.next().await
+        {
+            let packed = packed.map_err(std::io::Error::other).flatten().map_err(failed)?;
+            file.write_all(&packed).await.map_err(failed)?;
+        }
+        if is_last {
+            break;
+        }
     }
     if size < *bytes.start() {
         return Err(UploadError::TooSmall { size_bytes: size, min_bytes: *bytes.start() });
@@ -242,7 +257,7 @@ fn insert_object(
     if find(db, key)?.is_some() {
         return Ok(false);
     }
-    insert_row(db, key, file, size_bytes, &grant.metadata)?;
+    insert_row(db, key, (file, IsPacked(true)), size_bytes, &grant.metadata)?;
     let sequencer = db.last_insert_rowid();
     let body = notification(key, size_bytes, sequencer, now);
     let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
@@ -250,15 +265,26 @@ fn insert_object(
     Ok(true)
 }
 
+/// Whether an object's file is a series of packed pieces, or its own bytes.
+pub(crate) struct IsPacked(pub(crate) bool);
+
 /// What is known of an object.
 pub(crate) fn insert_row(
     db: &Connection,
     key: &str,
-    file: ObjectName,
+    (file, IsPacked(is_packed)): (ObjectName, IsPacked),
     size_bytes: u64,
     metadata: &BTreeMap<String, String>,
 ) -> Result<(), Fault> {
-    db.prepare_cached("INSERT INTO object (key, file, size_bytes, metadata) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, file.to_string(), int(size_bytes), crate::value::json(metadata)?])?;
+    db.prepare_cached(
+        "INSERT INTO object (key, file, size_bytes, metadata, packed) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        key,
+        file.to_string(),
+        int(size_bytes),
+        crate::value::json(metadata)?,
+        is_packed
+    ])?;
     Ok(())
 }

@@ -211,8 +211,9 @@ pub trait CompareStudies: Send + Sync {
     /// When the store does not answer; it may be counted.
     async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError>;
 
-    /// Studies of a project that have one of these keys, whether or not their files were read to their end; at most `limit`.
-    /// Fewer than that are all. At most some thousand keys, each once.
+    /// Studies of a project that have one of these keys, at most `limit`. Fewer than that are all whose files were read to
+    /// their end ([`WriteStudies::finish`]); those of other files may be among them, or not. At most some thousand keys, each
+    /// once.
     ///
     /// # Errors
     /// When the store does not answer, or holds something that is not a study.

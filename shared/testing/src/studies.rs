@@ -309,10 +309,14 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
     assert_eq!((keys("a").len(), keys("b").len()), (1, 1), "the test needs one key a study");
     let of_first = [(1, "a"), (2, "b"), (7, "a")].map(|(n, doi)| study(project, one, first, n, doi));
     ports.begin_with(one, first, &of_first).await?;
-    let held = ports.begin_with(other, second, &[study(project, other, second, 5, "a")]).await?;
+    ports.begin_with(other, second, &[study(project, other, second, 5, "a")]).await?;
     ports.begin_with(one, search::file(ports.host), &[]).await?;
-    let elsewhere = search::file(ports.host);
+    let (elsewhere, unfinished) = (search::file(ports.host), search::file(ports.host));
     ports.begin_with(other, elsewhere, &[study(foreign, other, elsewhere, 1, "a")]).await?;
+    let held = ports.begin_with(other, unfinished, &[study(project, other, unfinished, 1, "c")]).await?;
+    for (search, file) in [(one, first), (other, second), (other, elsewhere)] {
+        ports.write.finish(&search::parsed(search, file, 0)).await?;
+    }
     let at = |search_id, file_id, record| StudyAt { search_id, file_id, record };
     let sharing = async |dois: &[&str], limit| {
         let mut keys: Vec<u64> = dois.iter().map(|name| doi(name)).collect();
@@ -330,7 +334,7 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
         vec![named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("a", at(other, second, 5))];
     all_a.sort_unstable();
     assert_eq!(sharing(&["a"], 10).await?, all_a);
-    assert_eq!(sharing(&["b", "c"], 10).await?, [named("b", at(one, first, 2))]);
+    assert_eq!(sharing(&["b", "d"], 10).await?, [named("b", at(one, first, 2))]);
     assert_eq!(sharing(&[], 10).await?, []);
     // The first that were stored.
     assert_eq!(
@@ -338,6 +342,8 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
         [named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("b", at(one, first, 2)),]
     );
     ports.write.discard(&held, None).await?;
+    assert_eq!(sharing(&["c"], 10).await?, []);
+    ports.write.remove(other, second, &search::refused()).await?;
     assert_eq!(sharing(&["a"], 10).await?, [named("a", at(one, first, 1)), named("a", at(one, first, 7))]);
     ports.write.remove(one, first, &search::refused()).await?;
     assert_eq!(sharing(&["a", "b"], 10).await?, []);

@@ -27,7 +27,7 @@ pub const PEAK_BOUND: f64 = 60.0;
 const BATCH: u64 = 1_000;
 
 /// One study in this many repeats an earlier one.
-const REPEATED: u64 = 10;
+pub(super) const REPEATED: u64 = 10;
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
@@ -120,10 +120,10 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
 
 /// Every tenth is the one before, as another database has it. As in a review, words and designs come again and again, and so do
 /// the names of authors, years, volumes and pages; works of one author in one year are few.
-fn reference(n: u64) -> Reference {
+pub(super) fn reference(n: u64) -> Reference {
     let is_repeated = n % REPEATED == REPEATED - 1;
     let work = if is_repeated { n - 1 } else { n };
-    let mut draws = Draws(work);
+    let mut draws = Draws::of(work);
     let mut one_of = |all: &[&'static str]| all[draws.below(all.len() as u64) as usize];
     let family = [one_of(&BEGINNINGS), one_of(&MIDDLES), one_of(&ENDS)].concat();
     let title = format!(
@@ -152,10 +152,14 @@ fn reference(n: u64) -> Reference {
 }
 
 /// Numbers that look random and depend on the work alone (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
-struct Draws(u64);
+pub(super) struct Draws(u64);
 
 impl Draws {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn of(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -164,13 +168,13 @@ impl Draws {
     }
 }
 
-const BEGINNINGS: [&str; 16] = [
+pub(super) const BEGINNINGS: [&str; 16] = [
     "An", "Ber", "Cas", "Dom", "Fer", "Gar", "Hol", "Jan", "Kow", "Lin", "Mar", "Nor", "Pet", "Ros", "Sal",
     "Wal",
 ];
-const MIDDLES: [&str; 16] =
+pub(super) const MIDDLES: [&str; 16] =
     ["a", "be", "ci", "da", "e", "ga", "i", "ka", "lo", "me", "ni", "o", "ra", "se", "ti", "u"];
-const ENDS: [&str; 16] = [
+pub(super) const ENDS: [&str; 16] = [
     "berg", "da", "dez", "feld", "ger", "ko", "ler", "man", "ne", "nen", "ri", "sen", "ska", "ti", "ton",
     "va",
 ];

@@ -4,6 +4,7 @@
 //! - [`cold_start`]: how long a function takes until its first event and its first answer;
 //! - [`connections`]: what strangers can make a server spend, in memory and in other clients' time;
 //! - [`duplicates`]: how much memory the marking of duplicates takes;
+//! - [`import`]: the whole import of a large file, from the upload to the marks, and the room that it takes;
 //! - [`load`]: many searches over HTTP while the server is killed again and again;
 //! - [`parse`]: how fast reference files are read, and in how much memory;
 //! - [`prices`]: what a call costs;
@@ -17,6 +18,7 @@ pub mod calls;
 pub mod cold_start;
 pub mod connections;
 pub mod duplicates;
+pub mod import;
 pub mod load;
 mod memory;
 pub mod parse;

@@ -61,10 +61,7 @@ impl Served {
 
     /// The most memory that it had so far, in MiB; none where the system does not tell.
     pub(super) fn peak_mib(&self) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kib: u32 = line.trim().trim_end_matches(" kB").parse().ok()?;
-        Some(f64::from(kib) / 1024.0)
+        super::memory::peak_mib_of(self.child.id()?)
     }
 
     /// Ends it at once, as a crash does.

@@ -8,6 +8,7 @@ mod files;
 mod fixtures;
 mod folder;
 mod opening;
+mod packed;
 mod queues;
 mod recovery;
 mod room;

@@ -58,6 +58,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     for batch in studies.chunks(BATCH) {
         depot.store.store(&held, batch, &[]).await?;
     }
+    depot.store.finish(&search::parsed(search, file, 0)).await?;
     let plain = before.since(&depot)?;
     assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);

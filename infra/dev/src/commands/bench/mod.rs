@@ -5,6 +5,7 @@ mod cold_start;
 mod connections;
 mod duplicates;
 mod events;
+mod import;
 mod load;
 mod parse;
 mod saga;
@@ -31,6 +32,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
         BenchCommand::SmallRecords(args) => small_records::run(args).await,
         BenchCommand::Events(args) => events::send(args).await,
         BenchCommand::EventServer(args) => events::serve(args).await,
+        BenchCommand::Import(args) => import::run(args).await,
         BenchCommand::Load(args) => load::run(args).await,
     }
 }

@@ -1,0 +1,78 @@
+//! How the bytes of uploaded objects are kept small.
+//!
+//! A file is a series of pieces: a zstd frame of [`PIECE_BYTES`] bytes of the object, fewer in the last one, and before it one
+//! that says how long it is and that every reader of zstd skips. So an object is read from any byte on by passing over the
+//! pieces before it, and `zstd -dc` makes the uploaded file of it without this program.
+//! (<https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#skippable-frames>)
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
+
+use zstd::bulk::Decompressor;
+use zstd::zstd_safe::compress_bound;
+
+use crate::objects::PIECE_BYTES;
+use crate::packed::compressor;
+
+/// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.
+const HEAD: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
+
+/// A piece as it is written.
+pub(crate) fn pack(piece: &[u8]) -> Result<Vec<u8>> {
+    let frame = compressor()?.compress(piece)?;
+    let length = u32::try_from(frame.len()).map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
+    Ok([&HEAD, length.to_le_bytes().as_slice(), &frame].concat())
+}
+
+/// Reads the pieces of a file.
+pub(crate) struct Frames {
+    file: File,
+    /// How many bytes of the next piece are passed over.
+    skip: usize,
+    unpacker: Decompressor<'static>,
+}
+
+impl Frames {
+    /// From byte `from` of the object on.
+    pub(crate) fn open(file: File, from: u64) -> Result<Self> {
+        let mut frames = Self { file, skip: 0, unpacker: Decompressor::new()? };
+        for _ in 0..from / PIECE_BYTES as u64 {
+            let Some(length) = frames.head()? else { break };
+            frames.file.seek(SeekFrom::Current(length.into()))?;
+        }
+        // Less than a piece has.
+        frames.skip = (from % PIECE_BYTES as u64) as usize;
+        Ok(frames)
+    }
+
+    /// The next bytes of the object, and what reads on; none at its end.
+    pub(crate) fn next(mut self) -> Result<Option<(Vec<u8>, Self)>> {
+        let Some(length) = self.head()? else { return Ok(None) };
+        let mut frame = vec![0; length as usize];
+        self.file.read_exact(&mut frame).map_err(damaged)?;
+        let mut piece = self.unpacker.decompress(&frame, PIECE_BYTES).map_err(damaged)?;
+        piece.drain(..self.skip.min(piece.len()));
+        self.skip = 0;
+        Ok(Some((piece, self)))
+    }
+
+    /// How long the next frame is; none at the end of the file.
+    fn head(&mut self) -> Result<Option<u32>> {
+        let (mut head, mut length) = ([0; HEAD.len()], [0; 4]);
+        if self.file.read(&mut head[..1])? == 0 {
+            return Ok(None);
+        }
+        self.file.read_exact(&mut head[1..]).map_err(damaged)?;
+        self.file.read_exact(&mut length).map_err(damaged)?;
+        let length = u32::from_le_bytes(length);
+        // What is read may be somebody else's.
+        if head != HEAD || length as usize > compress_bound(PIECE_BYTES) {
+            return Err(damaged("it is no series of packed pieces"));
+        }
+        Ok(Some(length))
+    }
+}
+
+fn damaged(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::new(ErrorKind::InvalidData, why)
+}

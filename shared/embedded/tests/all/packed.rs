@@ -1,0 +1,181 @@
+//! What a data directory keeps is packed, and read as what it was; damage costs no more than what it hits.
+
+use embedded::BUCKET;
+use futures::TryStreamExt;
+use imports::messages::ObjectRef;
+use imports::{
+    Fenced, FileId, Identity, ReadObject, ReadStudies, SearchId, Selection, Study, TrackReading, WriteStudies,
+};
+use messages::StoreError;
+use references::{READER_VERSION, Reference};
+use rusqlite::params;
+use testing::sample;
+use testing::sample::search;
+
+use crate::depot::{Depot, Tested};
+
+/// Three studies of a file, with abstracts that are worth packing.
+async fn stored(depot: &Depot) -> Result<(SearchId, FileId, Vec<Study>), StoreError> {
+    let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    let studies = (1..=3).map(|record| {
+        let study = search::study(search_id, file_id, record);
+        let text = (0..60).map(|n| format!("Sentence {n} of study {record} is about {}. ", n * record));
+        Study { reference: Reference { r#abstract: Some(text.collect()), ..study.reference }, ..study }
+    });
+    let studies: Vec<_> = studies.collect();
+    depot.store.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
+    Ok((search_id, file_id, studies))
+}
+
+fn after(after: u64, limit: usize) -> Selection {
+    Selection { marked: None, after, limit, bytes: usize::MAX }
+}
+
+#[tokio::test]
+async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
+    let depot = Depot::new();
+    let (search, file, studies) = stored(&depot).await?;
+    let sql = "SELECT sum(length(study)), sum(length(packed)) FROM study";
+    let (text, packed): (u32, u32) =
+        depot.database().query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let said: usize =
+        studies.iter().map(|study| study.reference.r#abstract.as_ref().map_or(0, String::len)).sum();
+    assert!(text == 0 && packed as usize * 3 < said, "{said} bytes in {packed}, and {text} as text");
+    assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
+    // A page is bounded by what is said, however little room that takes.
+    let one = Selection { bytes: said / 4, ..after(0, 9) };
+    assert_eq!(depot.store.select(search, file, one).await?, studies[..1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
+    let depot = Depot::new();
+    let (search, file, studies) = stored(&depot).await?;
+    let damages: [(&str, fn(&mut Vec<u8>)); 5] = [
+        ("another byte", |bytes| bytes[100] ^= 1),
+        ("another end", |bytes| *bytes.last_mut().unwrap() ^= 1),
+        ("cut off", |bytes| bytes.truncate(50)),
+        ("nothing left", Vec::clear),
+        // The frame says that it has 2^56 bytes.
+        ("too long", |bytes| {
+            *bytes = [&bytes[..4], &[0xe0], &[0, 0, 0, 0, 0, 0, 0, 1], &bytes[9..]].concat()
+        }),
+    ];
+    let database = depot.database();
+    let sound: Vec<u8> =
+        database.query_row("SELECT packed FROM study WHERE record = 2", [], |row| row.get(0))?;
+    for (what, damage) in damages {
+        let mut bytes = sound.clone();
+        damage(&mut bytes);
+        database.execute("UPDATE study SET packed = ?1 WHERE record = 2", [bytes])?;
+        for selection in [after(0, 9), after(1, 1)] {
+            let error = depot.store.select(search, file, selection).await.unwrap_err();
+            assert!(
+                !error.is_retryable() && error.chain().contains("study 2 cannot be read"),
+                "{what}: {error:?}"
+            );
+        }
+        assert_eq!(depot.store.select(search, file, after(0, 1)).await?, studies[..1], "{what}");
+        assert_eq!(depot.store.select(search, file, after(2, 9)).await?, studies[2..], "{what}");
+        // The others are compared all the same.
+        let of = |study: &Study| Identity::of(study.record, &study.reference);
+        let recognised = [of(&studies[0]), Identity { record: 2, ..Identity::default() }, of(&studies[2])];
+        assert_eq!(depot.store.identities(search, file, 0, 9).await?, recognised, "{what}");
+        assert_eq!(depot.store.identities_of(search, file, &[2]).await?, recognised[1..2], "{what}");
+        depot.store.finish(&search::parsed(search, file, 0)).await?;
+    }
+    database.execute("UPDATE study SET packed = ?1 WHERE record = 2", [sound])?;
+    assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_the_release_before_has_stored_is_read_beside_what_is_packed() -> Tested {
+    let depot = Depot::new();
+    let (search, file, studies) = stored(&depot).await?;
+    let said = serde_json::json!({ "line": studies[1].line, "reference": studies[1].reference.sparse() });
+    let sql = "UPDATE study SET study = ?1, packed = NULL WHERE record = 2";
+    assert_eq!(depot.database().execute(sql, [said.to_string()])?, 1);
+    assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
+    let identities = depot.store.identities(search, file, 0, 9).await?;
+    assert_eq!(
+        identities,
+        studies.iter().map(|study| Identity::of(study.record, &study.reference)).collect::<Vec<_>>()
+    );
+    // An object that is a file of its own bytes.
+    let name = "019b76da-a800-7000-8000-000005000001";
+    std::fs::write(depot.folder.path().join("objects").join(name), b"TY  - JOUR")?;
+    let sql = "INSERT INTO object (key, file, size_bytes, metadata) VALUES ('uploads/a', ?1, 10, '{}')";
+    depot.database().execute(sql, params![name])?;
+    assert_eq!(depot.read("uploads/a").await?, b"TY  - JOUR");
+    assert_eq!(read_from(&depot, "uploads/a", 4).await?, b"- JOUR");
+    Ok(())
+}
+
+async fn read_from(depot: &Depot, key: &str, from: u64) -> Result<Vec<u8>, StoreError> {
+    let object = ObjectRef { bucket: BUCKET.into(), key: key.to_owned(), version: None, size_bytes: 0 };
+    let stream = ReadObject::open(&depot.store, &object, from).await?.unwrap();
+    stream.try_concat().await
+}
+
+/// Lines of which no two are the same, over more than two pieces.
+fn content() -> Vec<u8> {
+    (0..40_000).flat_map(|n| format!("line {n}, {}\n", n * 7_919).into_bytes()).collect()
+}
+
+/// The one file in the folder of objects.
+fn file(depot: &Depot) -> std::path::PathBuf {
+    std::fs::read_dir(depot.folder.path().join("objects")).unwrap().next().unwrap().unwrap().path()
+}
+
+#[tokio::test]
+async fn an_object_takes_less_room_and_is_read_from_any_byte() -> Tested {
+    const PIECE: usize = 256 * 1024;
+    let depot = Depot::new();
+    let content = content();
+    depot.upload("uploads/a", &content).await?;
+    let room = std::fs::metadata(file(&depot))?.len() as usize;
+    assert!(content.len() > 2 * PIECE && room * 2 < content.len(), "{} bytes in {room}", content.len());
+    for from in [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 5, content.len() - 1, content.len()] {
+        assert!(read_from(&depot, "uploads/a", from as u64).await? == content[from..], "from byte {from}");
+    }
+    assert!(read_from(&depot, "uploads/a", 1 << 40).await?.is_empty());
+    // Without this program, too.
+    assert!(zstd::stream::decode_all(std::fs::File::open(file(&depot))?)? == content);
+    // What is packed already, and what just fills its pieces.
+    let mut bits = 1_u64;
+    let noise: Vec<u8> = (0..2 * PIECE)
+        .map(|_| {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (bits >> 56) as u8
+        })
+        .collect();
+    depot.upload("uploads/b", &noise).await?;
+    assert!(depot.read("uploads/b").await? == noise);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_object_that_was_damaged_is_not_read_as_another() -> Tested {
+    let depot = Depot::new();
+    depot.upload("uploads/a", &content()).await?;
+    let path = file(&depot);
+    let sound = std::fs::read(&path)?;
+    let damages: [(&str, fn(&mut Vec<u8>)); 5] = [
+        ("another byte", |bytes| bytes[1_000] ^= 1),
+        ("another head", |bytes| bytes[3] ^= 1),
+        ("another length", |bytes| bytes[11] = 0xff),
+        ("cut off in a piece", |bytes| bytes.truncate(1_000)),
+        ("cut off in a length", |bytes| bytes.truncate(2)),
+    ];
+    for (what, damage) in damages {
+        let mut bytes = sound.clone();
+        damage(&mut bytes);
+        std::fs::write(&path, bytes)?;
+        let error = depot.read("uploads/a").await.unwrap_err();
+        assert!(!error.is_retryable(), "{what}: {error:?}");
+    }
+    Ok(())
+}
