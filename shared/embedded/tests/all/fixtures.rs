@@ -73,7 +73,7 @@ fn said(mut rows: Value, had: &[String]) -> Value {
     rows
 }
 
-/// All rows by table, each column by its name; JSON in a column is taken apart.
+/// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it is.
 fn rows(database: &Connection) -> rusqlite::Result<Value> {
     let mut tables = Map::new();
     for table in tables_of(database)? {
@@ -81,7 +81,13 @@ fn rows(database: &Connection) -> rusqlite::Result<Value> {
         let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let rows = statement.query_map([], |row| {
             let columns = names.iter().map(|name| Ok((name.clone(), value(row.get_ref(&**name)?))));
-            columns.collect::<rusqlite::Result<Map<String, Value>>>().map(Value::Object)
+            let mut columns = columns.collect::<rusqlite::Result<Map<String, Value>>>()?;
+            if let Ok(ValueRef::Blob(packed)) = row.get_ref("packed") {
+                let text = zstd::stream::decode_all(packed).unwrap();
+                columns.insert("study".to_owned(), value(ValueRef::Text(&text)));
+                columns.insert("packed".to_owned(), Value::Null);
+            }
+            Ok(Value::Object(columns))
         })?;
         let rows = rows.collect::<rusqlite::Result<Vec<Value>>>()?;
         tables.insert(table, Value::Array(rows));

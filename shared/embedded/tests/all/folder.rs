@@ -43,10 +43,14 @@ async fn used() -> Result<TempDir, Box<dyn std::error::Error + Send + Sync>> {
     Ok(folder)
 }
 
-/// The content of each object's file.
+/// The content of each object's file, unpacked.
 fn objects(dir: &Path) -> Vec<String> {
     let files = fs::read_dir(dir.join("objects")).unwrap();
-    files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect()
+    let unpacked = files.map(|file| {
+        let packed = fs::read(file.unwrap().path()).unwrap();
+        String::from_utf8(zstd::stream::decode_all(packed.as_slice()).unwrap()).unwrap()
+    });
+    unpacked.collect()
 }
 
 #[cfg(unix)]
