@@ -18,7 +18,7 @@ use super::pending::{BATCH_BYTES, Pending};
 
 /// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
-const AT_ONCE: usize = 1_024;
+const AT_ONCE: usize = 512;
 
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;

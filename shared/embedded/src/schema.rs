@@ -26,7 +26,7 @@ const PREPARED: usize = 100;
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
 /// What the writing connection keeps of the database in memory, in KiB: the pages that imports under way touch.
-const WRITER_CACHE_KIB: i64 = 8 * 1024;
+const WRITER_CACHE_KIB: i64 = 4 * 1024;
 
 /// Each connection is one thread's. Symbolic links are not followed, neither to the database nor, as SQLite always
 /// does, to the files beside it.
