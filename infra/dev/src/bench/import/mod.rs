@@ -103,7 +103,8 @@ pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow:
         let mut to = BufWriter::new(File::create(&file)?);
         let file_bytes = records::write(&mut to, 0..*records)?;
         to.flush()?;
-        let importing = import(&program, &file, &folder.path().join("data"), (*records, file_bytes));
+        let data = folder.path().join("data");
+        let importing = import(&program, &file, &data, (*records, file_bytes));
         rows.push(tokio::time::timeout(PATIENCE, importing).await.context("the import did not end")??);
     }
     Ok(rows)
