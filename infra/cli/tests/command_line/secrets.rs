@@ -115,7 +115,10 @@ async fn objects_that_cannot_be_opened_are_not_named_by_their_keys() -> Tested {
 async fn an_upload_that_finds_no_room_is_not_named_by_its_key() -> Tested {
     let program = Program::new().setting("RUST_LOG", "trace");
     let room = 1 << 20;
-    let large = program.file("large.ris", &b"TY  - JOUR\nTI  - x\nER  - \n\n".repeat(100_000));
+    // Titles of which no two are alike, so that what is stored is large however it is packed.
+    let title = |n: u32| uuid::Uuid::new_v5(&uuid::Uuid::nil(), &n.to_le_bytes());
+    let records = (0..100_000).map(|n| format!("TY  - JOUR\nTI  - {}\nER  - \n\n", title(n)));
+    let large = program.file("large.ris", records.collect::<String>().as_bytes());
     let child = program.start_with_room(&["import", large.to_str().unwrap(), "--json"], room);
     let ended = child.wait_with_output()?;
     assert_eq!(ended.status.code(), Some(1));
