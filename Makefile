@@ -37,6 +37,8 @@ DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
 PROGRAMS_OF_TESTS := $(CARGO) test $(EVERYTHING) --locked --quiet --no-run --test command_line
 # What the users' program must not need unless its feature `services` is asked for.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
+# What the functions must not need unless their feature `embedded` is asked for.
+EMBEDDED_ONLY := embedded|rusqlite|libsqlite3-sys|zstd|zstd-sys
 
 .DEFAULT_GOAL := help
 
@@ -132,7 +134,7 @@ AT_WATCH := --invoke-address 127.0.0.1 --invoke-port $(WATCH_PORT)
 # What it leaves for the commands beside it: the settings that it works with, and the data of the embedded backend.
 WATCHED := target/local-lambda
 # Builds the functions as `cargo lambda watch` does, so that no invocation waits for the compiler.
-FUNCTIONS_OF_WATCH := $(CARGO) build --locked
+FUNCTIONS_OF_WATCH := $(CARGO) build --locked --features embedded
 # Writes the settings: those of `make services` while it runs, else of the embedded backend. The claim is the caller's.
 # A command that fails ends the recipe, which `eval "$$(...)"` would not.
 define WRITE_SETTINGS
@@ -156,7 +158,7 @@ watch: ## Run the functions under cargo lambda, on the servers of `make services
 	$(FUNCTIONS_OF_WATCH)
 	$(PROGRAMS_OF_TESTS)
 	@$(WRITE_SETTINGS)
-	@. ./$(WATCHED)/settings && $(LAMBDA) watch --ignore-changes $(AT_WATCH)
+	@. ./$(WATCHED)/settings && $(LAMBDA) watch --features embedded --ignore-changes $(AT_WATCH)
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
@@ -227,10 +229,12 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, 
 	done
 
 .PHONY: lint-walls
-lint-walls: ## Prove that search-import is built without AWS, MongoDB and TLS unless it is asked to have them
+lint-walls: ## Prove that search-import is built without AWS, MongoDB and TLS, and the functions without SQLite, unless asked to have them
 	@tree=$$($(CARGO) tree --locked --package cli --edges normal --prefix none) || exit 1; \
 		if services=$$(printf '%s\n' "$$tree" | grep -E '^($(SERVICES_ONLY)) '); then \
 			echo "search-import needs, without its feature services:"; printf '%s\n' "$$services" | sort -u; exit 1; fi; \
+		if stores=$$($(CARGO) tree --locked --package functions --edges normal --prefix none | grep -E '^($(EMBEDDED_ONLY)) '); then \
+			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
 
 .PHONY: bench-parse

@@ -26,8 +26,8 @@ pub struct Settings {
     /// The most tokens of a partition to which an attempt may add what it mints. More than a partition awaits at a time:
     /// what is beyond that was left by attempts that do not know whether they stored anything.
     pub room: usize,
-    /// The most tokens that an attempt leaves to be removed by a later one, which saves giving the partition back. A search
-    /// of a few files comes to its end within that; and the messages that they admitted are remembered as long.
+    /// The most tokens that an attempt leaves to be removed by a later one, which saves giving the partition back. A saga
+    /// of a few messages comes to its end within that; and the messages that they admitted are remembered as long.
     pub keep: usize,
     /// Whether messages from outside without a token are admitted. Then only states, not tokens, recognise their
     /// duplicates. Optimistic mode needs it.

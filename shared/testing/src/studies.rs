@@ -86,7 +86,8 @@ async fn duplicates(ports: &Ports<'_>) -> Checked {
     a_mark_gives_way_to_one_of_a_later_revision(ports).await?;
     marks_are_counted_by_their_kind(ports).await?;
     changes_of_a_project_are_counted(ports).await?;
-    studies_are_found_by_what_they_have_in_common(ports).await
+    studies_are_found_by_what_they_have_in_common(ports).await?;
+    studies_are_found_until_they_are_removed(ports).await
 }
 
 /// A batch that is stored again, in part or in whole, adds only what is new.
@@ -291,63 +292,100 @@ pub async fn changes_of_a_project_are_counted(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// In all searches of the project and in no other project, until they are removed.
+/// In all searches of the project and in no other project, once their file was read to its end.
 ///
 /// # Errors
 /// When a port fails.
 pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) -> Checked {
-    let (one, other) = (sample::partition(ports.host), sample::partition(ports.host));
-    let (first, second) = (search::file(ports.host), search::file(ports.host));
-    let [project, foreign] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
-    let study = |project_id, search_id, file_id, record, doi: &str| {
-        let study = search::study(search_id, file_id, record);
-        let doi = Some(format!("10.1000/{doi}"));
-        Study { project_id, reference: Reference { doi, title: String::new(), ..study.reference }, ..study }
-    };
-    let keys = |doi: &str| Identity::of(1, &study(project, one, first, 1, doi).reference).fields.keys();
-    let doi = |doi: &str| keys(doi)[0];
-    assert_eq!((keys("a").len(), keys("b").len()), (1, 1), "the test needs one key a study");
-    let of_first = [(1, "a"), (2, "b"), (7, "a")].map(|(n, doi)| study(project, one, first, n, doi));
-    ports.begin_with(one, first, &of_first).await?;
-    ports.begin_with(other, second, &[study(project, other, second, 5, "a")]).await?;
-    ports.begin_with(one, search::file(ports.host), &[]).await?;
-    let (elsewhere, unfinished) = (search::file(ports.host), search::file(ports.host));
-    ports.begin_with(other, elsewhere, &[study(foreign, other, elsewhere, 1, "a")]).await?;
-    let held = ports.begin_with(other, unfinished, &[study(project, other, unfinished, 1, "c")]).await?;
-    for (search, file) in [(one, first), (other, second), (other, elsewhere)] {
-        ports.write.finish(&search::parsed(search, file, 0)).await?;
-    }
-    let at = |search_id, file_id, record| StudyAt { search_id, file_id, record };
-    let sharing = async |dois: &[&str], limit| {
-        let mut keys: Vec<u64> = dois.iter().map(|name| doi(name)).collect();
-        keys.sort_unstable();
-        let mut found = ports.compare.sharing(project, &keys, limit).await?;
-        found.sort_unstable();
-        let name = |key| dois.iter().copied().find(|name| doi(name) == key).unwrap_or("none");
-        let mut found: Vec<_> =
-            found.into_iter().map(|found| (name(found.key).to_owned(), found.at)).collect();
-        found.sort_unstable();
-        Ok::<_, messages::StoreError>(found)
-    };
-    let named = |name: &str, at| (name.to_owned(), at);
-    let mut all_a =
-        vec![named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("a", at(other, second, 5))];
+    let common = Common::stored(ports).await?;
+    let mut all_a = vec![common.named("a", 0, 1), common.named("a", 0, 7), common.named("a", 1, 5)];
     all_a.sort_unstable();
-    assert_eq!(sharing(&["a"], 10).await?, all_a);
-    assert_eq!(sharing(&["b", "d"], 10).await?, [named("b", at(one, first, 2))]);
-    assert_eq!(sharing(&[], 10).await?, []);
+    assert_eq!(common.sharing(&["a"], 10).await?, all_a);
+    assert_eq!(common.sharing(&["b", "d"], 10).await?, [common.named("b", 0, 2)]);
+    assert_eq!(common.sharing(&[], 10).await?, []);
     // The first that were stored.
-    assert_eq!(
-        sharing(&["a", "b"], 2).await?,
-        [named("a", at(one, first, 1)), named("a", at(one, first, 7)), named("b", at(one, first, 2)),]
-    );
-    ports.write.discard(&held, None).await?;
-    assert_eq!(sharing(&["c"], 10).await?, []);
-    ports.write.remove(other, second, &search::refused()).await?;
-    assert_eq!(sharing(&["a"], 10).await?, [named("a", at(one, first, 1)), named("a", at(one, first, 7))]);
-    ports.write.remove(one, first, &search::refused()).await?;
-    assert_eq!(sharing(&["a", "b"], 10).await?, []);
+    let first = [common.named("a", 0, 1), common.named("a", 0, 7), common.named("b", 0, 2)];
+    assert_eq!(common.sharing(&["a", "b"], 2).await?, first);
     Ok(())
+}
+
+/// And those of a file that was begun anew were never found.
+///
+/// # Errors
+/// When a port fails.
+pub async fn studies_are_found_until_they_are_removed(ports: &Ports<'_>) -> Checked {
+    let common = Common::stored(ports).await?;
+    ports.write.discard(&common.unfinished, None).await?;
+    assert_eq!(common.sharing(&["c"], 10).await?, []);
+    let [(one, first), (other, second)] = common.files;
+    ports.write.remove(other, second, &search::refused()).await?;
+    assert_eq!(common.sharing(&["a"], 10).await?, [common.named("a", 0, 1), common.named("a", 0, 7)]);
+    ports.write.remove(one, first, &search::refused()).await?;
+    assert_eq!(common.sharing(&["a", "b"], 10).await?, []);
+    Ok(())
+}
+
+/// Studies with DOIs as keys: of two files that were read to their ends, of one that was not, and of another project.
+struct Common<'a> {
+    ports: &'a Ports<'a>,
+    project: ProjectId,
+    files: [(SearchId, FileId); 2],
+    unfinished: Fenced,
+}
+
+impl<'a> Common<'a> {
+    async fn stored(ports: &'a Ports<'a>) -> Result<Self, messages::StoreError> {
+        let (one, other) = (sample::partition(ports.host), sample::partition(ports.host));
+        let [first, second, elsewhere, unfinished] = [(); 4].map(|()| search::file(ports.host));
+        let [project, foreign] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
+        let of_first = [(1, "a"), (2, "b"), (7, "a")].map(|(n, doi)| with_doi(project, one, first, n, doi));
+        ports.begin_with(one, first, &of_first).await?;
+        ports.begin_with(other, second, &[with_doi(project, other, second, 5, "a")]).await?;
+        ports.begin_with(one, search::file(ports.host), &[]).await?;
+        ports.begin_with(other, elsewhere, &[with_doi(foreign, other, elsewhere, 1, "a")]).await?;
+        let studies = [with_doi(project, other, unfinished, 1, "c")];
+        let unfinished = ports.begin_with(other, unfinished, &studies).await?;
+        for (search, file) in [(one, first), (other, second), (other, elsewhere)] {
+            ports.write.finish(&search::parsed(search, file, 0)).await?;
+        }
+        Ok(Self { ports, project, files: [(one, first), (other, second)], unfinished })
+    }
+
+    /// The studies that are found by these DOIs, in some order.
+    async fn sharing(
+        &self,
+        dois: &[&str],
+        limit: usize,
+    ) -> Result<Vec<(String, StudyAt)>, messages::StoreError> {
+        let mut keys: Vec<u64> = dois.iter().map(|doi| key_of(doi)).collect();
+        keys.sort_unstable();
+        let found = self.ports.compare.sharing(self.project, &keys, limit).await?;
+        let name = |key| dois.iter().copied().find(|doi| key_of(doi) == key).unwrap_or("none").to_owned();
+        let mut found: Vec<_> = found.into_iter().map(|found| (name(found.key), found.at)).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// A record of one of the two files, found by this DOI.
+    fn named(&self, doi: &str, file: usize, record: u64) -> (String, StudyAt) {
+        let (search_id, file_id) = self.files[file];
+        (doi.to_owned(), StudyAt { search_id, file_id, record })
+    }
+}
+
+fn with_doi(project_id: ProjectId, search_id: SearchId, file_id: FileId, record: u64, doi: &str) -> Study {
+    let study = search::study(search_id, file_id, record);
+    let doi = Some(format!("10.1000/{doi}"));
+    Study { project_id, reference: Reference { doi, title: String::new(), ..study.reference }, ..study }
+}
+
+/// The one key of a study with nothing but this DOI.
+fn key_of(doi: &str) -> u64 {
+    let reference =
+        Reference { doi: Some(format!("10.1000/{doi}")), title: String::new(), ..Reference::default() };
+    let keys = Identity::of(1, &reference).fields.keys();
+    assert_eq!(keys.len(), 1, "the test needs one key a study");
+    keys[0]
 }
 
 /// What is stored of it stays until it is removed, and it is never read again.

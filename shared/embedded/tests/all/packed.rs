@@ -32,6 +32,9 @@ fn after(after: u64, limit: usize) -> Selection {
     Selection { marked: None, after, limit, bytes: usize::MAX }
 }
 
+/// What happens to stored bytes.
+type Damage = fn(&mut Vec<u8>);
+
 #[tokio::test]
 async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
     let depot = Depot::new();
@@ -53,14 +56,14 @@ async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
 async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
-    let damages: [(&str, fn(&mut Vec<u8>)); 5] = [
+    let damages: [(&str, Damage); 5] = [
         ("another byte", |bytes| bytes[100] ^= 1),
         ("another end", |bytes| *bytes.last_mut().unwrap() ^= 1),
         ("cut off", |bytes| bytes.truncate(50)),
         ("nothing left", Vec::clear),
         // The frame says that it has 2^56 bytes.
         ("too long", |bytes| {
-            *bytes = [&bytes[..4], &[0xe0], &[0, 0, 0, 0, 0, 0, 0, 1], &bytes[9..]].concat()
+            *bytes = [&bytes[..4], &[0xe0], &[0, 0, 0, 0, 0, 0, 0, 1], &bytes[9..]].concat();
         }),
     ];
     let database = depot.database();
@@ -163,7 +166,7 @@ async fn an_object_that_was_damaged_is_not_read_as_another() -> Tested {
     depot.upload("uploads/a", &content()).await?;
     let path = file(&depot);
     let sound = std::fs::read(&path)?;
-    let damages: [(&str, fn(&mut Vec<u8>)); 5] = [
+    let damages: [(&str, Damage); 5] = [
         ("another byte", |bytes| bytes[1_000] ^= 1),
         ("another head", |bytes| bytes[3] ^= 1),
         ("another length", |bytes| bytes[11] = 0xff),
