@@ -208,7 +208,7 @@ PEERS = {
         Peer(
             OURS,
             "SQLite with a write-ahead log, each state flushed",
-            "when the state is stored and the partition given back; tokens of the ledger",
+            "when the state is stored; tokens of the ledger",
             ours(),
             ("--begin",),
         ),
@@ -221,7 +221,7 @@ PEERS = {
         Peer(
             "ours-aws",
             "MongoDB, DynamoDB Local and the stand-in for SQS, in memory",
-            "when the state is stored and the partition given back; tokens of the ledger",
+            "when the state is stored; tokens of the ledger",
             ours("--backend", "aws", "--announce", "--hops"),
             ("--begin",),
             on_services=True,
