@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use futures::future::BoxFuture;
 use imports::messages::StartParsing;
-use imports::{Fenced, Quarantined, SearchId, Study, StudyId};
+use imports::{Fenced, Quarantined, SearchId, Study};
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, MessageId, Reporter, StoreError};
 use references::{Checkpoint, Outcome};
@@ -143,17 +143,9 @@ impl<'a> Pending<'a> {
         {
             bytes += size(&outcome);
             match outcome {
-                Outcome::Read(record) => studies.push(Study {
-                    id: StudyId::of(search_id, file_id, record.number),
-                    project_id: self.command.project_id,
-                    search_id,
-                    file_id,
-                    record: record.number,
-                    line: record.line,
-                    bytes: Some(record.bytes),
-                    reference: record.reference,
-                    duplicate: None,
-                }),
+                Outcome::Read(record) => {
+                    studies.push(Study::of(self.command.project_id, search_id, file_id, record));
+                }
                 Outcome::Quarantined(record) => {
                     quarantined.push(Quarantined { search_id, file_id, record });
                 }

@@ -56,7 +56,7 @@ async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_few_mo
 /// How many messages the ledger item of a search that nobody works on still admits, and that change it. What attempts have
 /// left is bounded.
 async fn awaited(world: &World, search: SearchId) -> usize {
-    let document = world.store().load(&[search], world.host.now()).await.unwrap().remove(0).unwrap().unwrap();
+    let document = world.document(search).await.unwrap();
     let tokens = tokens(world, search, document.content.finished()).await;
     let is_awaited = |token: &&Token| match token.is_from_attempt() {
         true => document.content.expected.iter().any(|expected| expected.token == **token),

@@ -8,7 +8,6 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_D
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{AttemptId, Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
-use saga::ReadDocuments;
 use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
 use uuid::Uuid;
 
@@ -338,9 +337,8 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
     let world = World::new();
     let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
     gather(&world).await;
-    let documents = world.store().load(&searches[..1], world.host.now()).await.unwrap();
-    let finished =
-        documents.into_iter().next().unwrap().unwrap().and_then(|document| document.content.finished());
+    let document = world.document(searches[0]).await;
+    let finished = document.and_then(|document| document.content.finished());
     let inside = Claim {
         partition: searches[0],
         attempt: AttemptId::from_uuid(world.host.fresh_id()),

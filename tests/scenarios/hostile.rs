@@ -252,8 +252,7 @@ async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
     for message in ["SearchUploadStarted", "SearchRenamed"] {
         assert_eq!(world.verdicts(announced.search_id, message).await, handled, "{message}");
     }
-    let now = world.host.now();
-    let document = world.store().load(&[announced.search_id], now).await.unwrap().pop().unwrap().unwrap();
+    let document = world.document(announced.search_id).await;
     assert_eq!(document.unwrap().content.state, json!(["version 2", "version 2"]));
 }
 

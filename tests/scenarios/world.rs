@@ -16,11 +16,11 @@ use imports::{
     UploadMetadata,
 };
 use messages::{
-    Body, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Queue, QueueSpec, ReceiveMessages,
-    Received, SendMessages,
+    Body, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, Queue, QueueSpec,
+    ReceiveMessages, Received, SendMessages,
 };
 use outbox::DispatchOutbox;
-use saga::Failures;
+use saga::{Document, Failures, ReadDocuments};
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -104,6 +104,11 @@ impl World {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The document of a search; none where there is none.
+    pub(crate) async fn document(&self, search: SearchId) -> Option<Document> {
+        self.store.load(&[search], self.host.now()).await.unwrap().remove(0).unwrap()
     }
 
     /// The functions with a crash at one step.

@@ -273,20 +273,27 @@ pub(crate) struct BenchOutput {
     pub(crate) dir: Option<PathBuf>,
 }
 
+/// What is sent to an engine, and by how many at the same time.
 #[derive(Debug, clap::Args)]
-pub(crate) struct BenchSaga {
-    /// How many searches, each with five events
+pub(crate) struct BenchWorkload {
+    /// How many sagas, each with five events
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) sagas: u32,
-    /// How many batches are worked on at the same time
+    /// How many batches, or clients, there are at the same time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) clients: u32,
-    /// The percentage of messages that are sent twice
+    /// The percentage of events that are sent twice
     #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) duplicates: u32,
-    /// The percentage of messages that are sent out of order
+    /// The percentage of events that are sent out of order
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) reordered: u32,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchSaga {
+    #[command(flatten)]
+    pub(crate) workload: BenchWorkload,
     /// How the function recognises duplicates
     #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
     pub(crate) mode: ModeArg,
@@ -299,18 +306,8 @@ pub(crate) struct BenchEvents {
     /// Where the engine listens
     #[arg(long, value_name = "URL")]
     pub(crate) url: String,
-    /// How many sagas, each with five events
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) sagas: u32,
-    /// How many clients there are at the same time
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) clients: u32,
-    /// The percentage of events that are sent twice
-    #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(crate) duplicates: u32,
-    /// The percentage of events that change places with the next one of their saga
-    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(crate) reordered: u32,
+    #[command(flatten)]
+    pub(crate) workload: BenchWorkload,
     /// Where randomness begins
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::StoreError;
-use references::{Quarantine, Reference};
+use references::{Quarantine, Record, Reference};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -59,6 +59,22 @@ pub struct Study {
 }
 
 impl Study {
+    /// What a record of a file is stored as.
+    pub fn of(project_id: ProjectId, search_id: SearchId, file_id: FileId, record: Record) -> Self {
+        let Record { number, line, bytes, reference } = record;
+        Self {
+            id: StudyId::of(search_id, file_id, number),
+            project_id,
+            search_id,
+            file_id,
+            record: number,
+            line,
+            bytes: Some(bytes),
+            reference,
+            duplicate: None,
+        }
+    }
+
     /// Whether it is taken for the same work as an earlier one.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate.is_some_and(|duplicate| duplicate.is_same())

@@ -25,6 +25,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
+use crate::bench::quantile_ms;
 use crate::bench::searches::{self, FILES, Search};
 
 /// What to measure.
@@ -269,18 +270,14 @@ impl Bench {
             + ends.values().map(BTreeSet::len).filter(|count| twice(*count)).count();
         let lost = self.files.saturating_sub(seen.commands.len()) + options.sagas.saturating_sub(ends.len());
         seen.latencies.sort_unstable();
-        let at = |share: f64| {
-            let index = (seen.latencies.len() as f64 * share) as usize;
-            seen.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1_000.0)
-        };
         let messages = self.handled.load(Ordering::Relaxed);
         Ok(Report {
             sagas: options.sagas,
             messages,
             seconds: elapsed.as_secs_f64(),
             per_second: messages as f64 / elapsed.as_secs_f64(),
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
+            p50_ms: quantile_ms(&seen.latencies, 0.5),
+            p99_ms: quantile_ms(&seen.latencies, 0.99),
             duplicated,
             lost,
         })

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::bytes_below;
 use super::served::Served;
 
 /// How many bytes of the disk each byte of such a file may take; the uploaded file itself is one of them.
@@ -93,7 +94,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow
         let measured = tokio::time::timeout(PATIENCE, meets.measure(kind, records));
         let row = measured.await.context("the searches did not end")??;
         server.stop().await?;
-        rows.push(Row { disk_bytes: size(folder.path())?, ..row });
+        rows.push(Row { disk_bytes: bytes_below(folder.path())?, ..row });
     }
     Ok(rows)
 }
@@ -185,17 +186,6 @@ impl Meeting<'_> {
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.server.address)
     }
-}
-
-/// All that is in a folder, in bytes.
-fn size(folder: &Path) -> anyhow::Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let facts = entry.metadata()?;
-        bytes += if facts.is_dir() { size(&entry.path())? } else { facts.len() };
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a claim asks for, while the state is still being loaded.
+//! What a claim asks for, before it is known which tokens are there.
 
 use dedup::Requirement;
 use messages::{AttemptId, PartitionKey, Token};

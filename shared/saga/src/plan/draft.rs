@@ -190,7 +190,7 @@ pub(super) fn stands_for(processed: &Processed, message: &Message) -> bool {
     processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
 
-fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {
+pub(super) fn judgement(verdict: Verdict, why: impl Into<String>) -> Judgement {
     Judgement { verdict, why: why.into(), state: None }
 }
 

@@ -1,6 +1,6 @@
 //! What one attempt at one group of messages is going to do: a pure function of what was claimed and loaded.
 //!
-//! - [`admission`]: what the claim requires, and which tokens it mints, before the state is known;
+//! - [`admission`]: what the claim requires, and which tokens it mints;
 //! - `draft`: message after message, from the loaded state to the next;
 //! - `staging`: effects as outbox entries, timers, and the tokens that answers will carry;
 //! - `garbage`: which tokens are not needed any more;
@@ -160,8 +160,8 @@ pub fn done_before<S, E>(
 
 /// All of a group was seen to before.
 pub fn duplicates<E>(group: &[Incoming<E>]) -> Vec<Judgement> {
-    let why = "it, or another message with its token, was seen to before".to_owned();
-    vec![Judgement { verdict: Verdict::Duplicate, why, state: None }; group.len()]
+    let why = "it, or another message with its token, was seen to before";
+    vec![draft::judgement(Verdict::Duplicate, why); group.len()]
 }
 
 /// Decides about a group.

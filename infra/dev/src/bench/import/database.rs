@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use backend::{Config, SystemHost};
 use futures::TryStreamExt;
-use imports::{Fenced, FileId, ProjectId, SearchId, Study, StudyAt, TrackReading, WriteStudies};
+use imports::{Fenced, FileId, ProjectId, SearchId, Study, TrackReading, WriteStudies};
 use messages::Host;
 use mongo::connect::client_options;
 use mongo::{Mongo, OnDifference, Settings, Uri, collections};
@@ -80,20 +80,7 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
         }
         reading += began.elapsed();
         let batch = outcomes.into_iter().map(|outcome| match outcome {
-            Outcome::Read(record) => {
-                let at = StudyAt { search_id, file_id, record: record.number };
-                Ok(Study {
-                    id: at.id(),
-                    project_id,
-                    search_id,
-                    file_id,
-                    record: record.number,
-                    line: record.line,
-                    bytes: Some(record.bytes),
-                    reference: record.reference,
-                    duplicate: None,
-                })
-            }
+            Outcome::Read(record) => Ok(Study::of(project_id, search_id, file_id, record)),
             Outcome::Quarantined(record) => anyhow::bail!("a record was not read: {}", record.reason),
         });
         let batch: Vec<Study> = batch.collect::<anyhow::Result<_>>()?;

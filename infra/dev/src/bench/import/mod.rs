@@ -27,7 +27,7 @@ use serde::Serialize;
 use tokio::process::{Child, Command};
 
 pub use self::database::{Database, in_database};
-use super::memory;
+use super::{bytes_below, memory};
 
 /// How many bytes of the disk each byte of the file may take in the end, the uploaded file included.
 pub const DISK_BOUND: f64 = 1.3;
@@ -147,7 +147,7 @@ async fn import(
         marked_s,
         stored_mib: seen.stored_mib,
         marked_mib: seen.peak_mib,
-        object_bytes: size(&data.join("objects"))?,
+        object_bytes: bytes_below(&data.join("objects"))?,
         database_bytes: std::fs::metadata(&database)?.len() + log(data),
         log_bytes: seen.log_bytes,
     })
@@ -201,11 +201,6 @@ impl Seen {
 fn log(data: &Path) -> u64 {
     let log: PathBuf = data.join("search-import.sqlite-wal");
     std::fs::metadata(log).map_or(0, |facts| facts.len())
-}
-
-/// The files in a folder, in bytes.
-fn size(folder: &Path) -> std::io::Result<u64> {
-    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 
 #[cfg(test)]

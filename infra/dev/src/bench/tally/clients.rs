@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::EVENTS;
 use super::workload::{Sent, Workload};
+use crate::bench::quantile_ms;
 
 /// What to send, and where.
 #[derive(Debug, Clone)]
@@ -107,12 +108,6 @@ pub async fn send(options: Options) -> anyhow::Result<Report> {
         doubled: found.iter().map(|found| found.doubled).sum(),
         cores: worked.as_secs_f64() / elapsed.as_secs_f64(),
     })
-}
-
-/// The smallest value that at least this share of them does not exceed. They must be sorted.
-pub(super) fn quantile_ms(sorted: &[Duration], share: f64) -> f64 {
-    let place = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(place.saturating_sub(1)).map_or(0.0, |value| value.as_secs_f64() * 1_000.0)
 }
 
 fn processor_time() -> Duration {
@@ -306,13 +301,5 @@ mod tests {
         assert_eq!(found(&[0, 1, 1, 2, 3, 4]), (0, 1));
         assert_eq!(found(&[0, 1, 1, 1]), (3, 2));
         assert_eq!(found(&[]), (5, 0));
-    }
-
-    #[test]
-    fn a_quantile_is_one_of_the_values() {
-        let sorted: Vec<Duration> = (1..=100).map(Duration::from_millis).collect();
-        assert_eq!([0.5, 0.99, 1.0].map(|share| quantile_ms(&sorted, share)), [50.0, 99.0, 100.0]);
-        assert_eq!(quantile_ms(&sorted[..1], 0.99), 1.0);
-        assert_eq!(quantile_ms(&[], 0.5), 0.0);
     }
 }

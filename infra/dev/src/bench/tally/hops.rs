@@ -12,7 +12,7 @@ use outbox::Settlement;
 use saga::{Engine, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 use serde::Serialize;
 
-use super::clients::quantile_ms;
+use crate::bench::quantile_ms;
 
 /// How long every call took, by what it was.
 #[derive(Default)]

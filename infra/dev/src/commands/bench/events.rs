@@ -10,10 +10,10 @@ use crate::args::{BenchEventServer, BenchEvents};
 pub(super) async fn send(args: &BenchEvents) -> anyhow::Result<bool> {
     let report = clients::send(clients::Options {
         url: args.url.clone(),
-        sagas: usize::try_from(args.sagas)?,
-        clients: usize::try_from(args.clients)?,
-        duplicates: args.duplicates,
-        reordered: args.reordered,
+        sagas: usize::try_from(args.workload.sagas)?,
+        clients: usize::try_from(args.workload.clients)?,
+        duplicates: args.workload.duplicates,
+        reordered: args.workload.reordered,
         seed: args.seed,
         begin: args.begin,
         idempotency_key: args.idempotency_key,

@@ -8,10 +8,10 @@ use crate::args::BenchSaga;
 
 pub(super) async fn run(args: &BenchSaga) -> anyhow::Result<bool> {
     let options = saga::Options {
-        sagas: usize::try_from(args.sagas)?,
-        clients: usize::try_from(args.clients)?,
-        duplicates: args.duplicates,
-        reordered: args.reordered,
+        sagas: usize::try_from(args.workload.sagas)?,
+        clients: usize::try_from(args.workload.clients)?,
+        duplicates: args.workload.duplicates,
+        reordered: args.workload.reordered,
         mode: args.mode.into(),
     };
     let report = saga::measure(&folder(args.output.dir.as_ref())?, &options).await?;
