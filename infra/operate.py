@@ -2,6 +2,7 @@
 """Operates a stack from outside its VPC: a request below /admin, by invoking start-upload itself.
 
     tools.py run sam -- python infra/operate.py STACK METHOD PATH [JSON]
+    tools.py run sam -- python infra/operate.py STACK after-restore [--ledger-alone] [--dry-run]
 
     … search-import-prod GET /admin/failures/groups
     … search-import-prod POST /admin/retries '{"cause": "2e42", "canary": 1}'
@@ -9,27 +10,34 @@
 The function answers as it does to the HTTP API, with the code that the command line has, and its role reaches
 the database. Nothing listens anywhere: who may invoke the function (`lambda:InvokeFunction`) may do this. The
 record of what operators do names the ARN of whoever is signed in to AWS here; CloudTrail, which no caller can
-choose, has it too where data events of the function are on. Exits with 1 when the answer is an error.
+choose, has it too where data events of the function are on. Exits with 1 when the answer is an error, and
+after-restore when a search has to be tried again.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from scripts import console
 from scripts.errors import Failure, check
 
 METHODS = ("GET", "POST", "DELETE")
+# How many searches are asked for at a time, the most that the API gives.
+PAGE = 200
+# Searches in these states have not ended.
+OPEN_STATES = "Uploading,Uploaded,Parsing"
 
 
 def request(
-    method: str, path: str, body: str | None, identity: Mapping[str, str], parameters: Mapping[str, str]
+    method: str, path: str, content: str | None, identity: Mapping[str, str], parameters: Mapping[str, str]
 ) -> dict[str, Any]:
     """The event of a request, as API Gateway makes them (payload format 2.0)."""
     check(method in METHODS, f"{method} is none of {', '.join(METHODS)}")
     check(path.startswith("/"), f"a path begins with a slash, and {path!r} does not")
-    if body is not None:
-        json.loads(body)
+    if content is not None:
+        json.loads(content)
     bare, _, query = path.partition("?")
     sender = {"sourceIp": "127.0.0.1", "userAgent": "operate"}
     http = {"method": method, "path": bare, "protocol": "HTTP/1.1", **sender}
@@ -52,7 +60,7 @@ def request(
         },
         "isBase64Encoded": False,
     }
-    return event if body is None else {**event, "body": body}
+    return event if content is None else {**event, "body": content}
 
 
 def authorizer(identity: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -63,41 +71,107 @@ def authorizer(identity: Mapping[str, str], parameters: Mapping[str, str]) -> di
     return {"iam": {"accountId": identity["Account"], "userArn": identity["Arn"]}}
 
 
-def show(answer: Mapping[str, Any]) -> bool:
-    """Prints an answer; whether it is none of an error."""
-    body = answer.get("body") or ""
+def body(answer: Mapping[str, Any]) -> Any:
+    text = answer.get("body") or ""
     try:
-        print(json.dumps(json.loads(body), indent=2, ensure_ascii=False))
+        return json.loads(text)
     except ValueError:
-        print(body)
+        return text
+
+
+def is_well(answer: Mapping[str, Any]) -> bool:
     return int(answer["statusCode"]) < 400
 
 
-def main(arguments: Sequence[str]) -> int:
+def show(answer: Mapping[str, Any]) -> bool:
+    """Prints an answer; whether it is none of an error."""
+    said = body(answer)
+    print(said if isinstance(said, str) else json.dumps(said, indent=2, ensure_ascii=False))
+    return is_well(answer)
+
+
+@dataclass(frozen=True)
+class Door:
+    """The function of a stack that answers requests."""
+
+    # A client of boto3, by the service's name.
+    client: Callable[[str], Any]
+    stack: str
+
+    def ask(self, method: str, path: str, content: str | None = None) -> Any:
+        """What the function answers, as API Gateway would get it."""
+        [found] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
+        parameters = {one["ParameterKey"]: one["ParameterValue"] for one in found["Parameters"]}
+        identity = self.client("sts").get_caller_identity()
+        event = request(method.upper(), path, content, identity, parameters)
+        function = f"{self.stack}-start-upload"
+        said = self.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())
+        answer = json.loads(said["Payload"].read())
+        check("FunctionError" not in said, f"{function} failed: {answer}")
+        return answer
+
+    def found(self, method: str, path: str, content: str | None = None) -> Any:
+        """The same where anything but an error can be gone on with."""
+        answer = self.ask(method, path, content)
+        check(is_well(answer), f"{method} {path} was answered with {answer['statusCode']}: {body(answer)}")
+        return body(answer)
+
+
+def open_searches(door: Door) -> Iterator[Mapping[str, Any]]:
+    after = ""
+    while True:
+        page = door.found("GET", f"/admin/searches?state={OPEN_STATES}&limit={PAGE}{after}")
+        yield from page["items"]
+        if page["next"] is None:
+            return
+        after = f"&after={quote(page['next'], safe='')}"
+
+
+def after_restore(door: Door, ledger_alone: bool, dry_run: bool) -> bool:
+    """Lets each search go on, or end, that had not ended; whether none has to be tried again."""
+    # All of them first: one that ends meanwhile would move those behind it.
+    searches = list(open_searches(door))
+    busy = 0
+    for search in searches:
+        search_id, done = search["search_id"], "has not ended"
+        if not dry_run:
+            path = f"/admin/searches/{search_id}/after-restore"
+            answer = door.found("POST", path, json.dumps({"ledger_alone": ledger_alone}))
+            done, busy = answer["words"], busy + (answer["done"] == "busy")
+        print(f"search {search_id}, {search['state']}: {done}", flush=True)
+    print(f"{len(searches)} had not ended; {busy} to be tried again in a minute")
+    return busy == 0
+
+
+def run(door: Door, arguments: Sequence[str]) -> bool | None:
+    """Whether it went well; none when the arguments are none."""
     match arguments:
-        case [stack, method, path]:
-            body = None
-        case [stack, method, path, body]:
-            pass
+        case ["after-restore", *options] if {*options} <= {"--ledger-alone", "--dry-run"}:
+            return after_restore(door, "--ledger-alone" in options, "--dry-run" in options)
+        case ["after-restore", *_]:
+            return None
+        case [method, path]:
+            return show(door.ask(method, path))
+        case [method, path, content]:
+            return show(door.ask(method, path, content))
         case _:
-            return console.usage(__doc__)
+            return None
+
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments:
+        return console.usage(__doc__)
     try:
         import boto3  # noqa: PLC0415 - only the Python of sam has it
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     except ImportError:
         raise Failure("run this with the Python of sam: `tools.py run sam -- python …`") from None
+    stack, *wanted = arguments
     try:
-        [found] = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        parameters = {one["ParameterKey"]: one["ParameterValue"] for one in found["Parameters"]}
-        identity = boto3.client("sts").get_caller_identity()
-        event = request(method.upper(), path, body, identity, parameters)
-        payload = json.dumps(event).encode()
-        said = boto3.client("lambda").invoke(FunctionName=f"{stack}-start-upload", Payload=payload)
-        answer = json.loads(said["Payload"].read())
+        went_well = run(Door(boto3.client, stack), wanted)
     except (BotoCoreError, ClientError) as error:
         raise Failure(f"operating {stack}: {error}") from error
-    check("FunctionError" not in said, f"{stack}-start-upload failed: {answer}")
-    return 0 if show(answer) else 1
+    return console.usage(__doc__) if went_well is None else int(not went_well)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@
 
 use imports::messages::{SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
-use imports::{Ports, SearchEvent, SearchId, SearchImport};
+use imports::{SearchEvent, SearchId};
 use messages::{MessageId, SessionId};
 use saga::operator::Access;
-use saga::{Document, Missing, Operator};
+use saga::{Document, Operator};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::withdraw::manifest;
 use super::{Caller, Error, StartUpload, Withdrawal};
@@ -18,8 +20,8 @@ use super::{Caller, Error, StartUpload, Withdrawal};
 pub struct AfterRestore {
     start: StartUpload,
     operator: Operator,
-    saga: SearchImport,
     reading: Reading,
+    by: String,
 }
 
 /// What becomes of searches that are being read.
@@ -32,8 +34,18 @@ pub enum Reading {
     GoesOn,
 }
 
+impl Reading {
+    fn why(self) -> &'static str {
+        match self {
+            Self::Ends => "the database was restored",
+            Self::GoesOn => "the ledger was restored alone",
+        }
+    }
+}
+
 /// What was done with a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Restored {
     /// It waits for files, and its timer is stored: then it looks for them in the bucket, goes on with what is there, and
     /// ends if nothing is.
@@ -52,21 +64,35 @@ pub enum Restored {
     Busy,
 }
 
+impl Restored {
+    /// What an operator is told of it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Waiting => "looks for its files when its time is up",
+            Self::Looking => "looks for its files",
+            Self::Announced => "is announced again",
+            Self::Reading => "is being read, and goes on",
+            Self::Cancelled => "is cancelled; `search-import repair` reads it again",
+            Self::Ended => "has ended",
+            Self::Busy => "is being worked on",
+        }
+    }
+}
+
 impl AfterRestore {
-    /// Over the stores that were restored.
-    ///
-    /// # Errors
-    /// When a service that it uses is not configured.
-    pub fn over(ports: &Ports, reading: Reading) -> Result<Self, Missing> {
-        let (start, operator) = (StartUpload::over(ports)?, ports.engine.operator()?);
-        Ok(Self { start, operator, saga: ports.saga(), reading })
+    /// Over the stores that were restored, on somebody's behalf.
+    pub fn new(start: StartUpload, reading: Reading, by: String) -> Self {
+        let operator = start.failures.operator.clone();
+        Self { start, operator, reading, by }
     }
 
-    /// Lets a search go on, or end. Repeating it does no harm.
+    /// Lets a search go on, or end, and notes on whose behalf. Repeating it does no harm.
     ///
     /// # Errors
     /// When a store or queue did not answer; it is to be repeated.
     pub async fn settle(&self, search: SearchId) -> Result<Restored, Error> {
+        let why = self.reading.why().to_owned();
+        self.start.failures.act(&self.by, "settled after a restore", search.to_string(), why).await?;
         if self.operator.admit_awaited(search).await? == Access::Busy {
             return Ok(Restored::Busy);
         }
@@ -74,7 +100,7 @@ impl AfterRestore {
         let Some(document) = documents.load_latest(search, self.start.host().now()).await? else {
             return self.announce(search).await;
         };
-        let Document { content, outbox, .. } = document.open(&self.saga)?;
+        let Document { content, outbox, .. } = document.open(&self.start.jobs.views.saga)?;
         match content.state {
             State::Completed(_) | State::Error(_) => Ok(Restored::Ended),
             State::Uploading(import) | State::Uploaded(import) => {

@@ -469,8 +469,6 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
         (timer.message.as_str(), timer.reason.as_str()),
         ("UploadTimeout", "sending 3 messages failed")
     );
-    let refused = world.functions.failures.delete(&[timer.id], "away", "Ann").await.unwrap_err();
-    assert!(refused.to_string().contains("outbox"), "{refused}");
 
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
@@ -482,6 +480,56 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     let again = of(&world, Standing::Open).await;
     assert_eq!(again.iter().map(|failure| (failure.seen, failure.retried)).collect::<Vec<_>>(), [(2, 1)]);
     assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+}
+
+/// One that can be read and one that cannot.
+#[tokio::test]
+async fn a_deleted_failure_takes_its_effect_with_it() {
+    let world = World::new();
+    let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison =
+        "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    for search in &searches {
+        assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    }
+    let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
+    assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    gather(&world).await;
+    let left = || {
+        let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
+        database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    let found = of(&world, Standing::Open).await;
+    assert_eq!((found.len(), left()), (2, 2));
+    let failures = &world.functions.failures;
+    failures.archive(&[found[0].id], "looked at", "Ann").await.unwrap();
+    for (failure, left_then) in found.iter().zip([1, 0]) {
+        failures.delete(&[failure.id], "not needed", "Ann").await.unwrap();
+        assert_eq!(left(), left_then);
+    }
+    gather(&world).await;
+    assert!(of(&world, Standing::Open).await.is_empty());
+}
+
+/// A failure that is over says nothing about what its effect does now.
+#[tokio::test]
+async fn a_deleted_failure_leaves_an_effect_that_was_put_back_to_work() {
+    let world = World::new();
+    let search = world.announce(&["a.ris"]).await.search_id;
+    world.run().await;
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL, kind = 'webhook'
+        WHERE owner_id = ?1 AND kind NOT LIKE '%job%'";
+    assert_eq!(database.execute(poison, [search.to_string()]).unwrap(), 1);
+    gather(&world).await;
+    world.functions.failures.retry(all(), "Ann").await.unwrap();
+    run_to_the_end(&world).await;
+    let retried = of(&world, Standing::Retried).await;
+    world.functions.failures.delete(&[retried[0].id], "done", "Ann").await.unwrap();
+    let sql = "SELECT count(*) FROM outbox WHERE kind = 'webhook'";
+    assert_eq!(database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap(), 1);
 }
 
 #[tokio::test]

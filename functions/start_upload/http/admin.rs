@@ -33,7 +33,7 @@ const MAX_LISTED: usize = 100;
 const PER_SECOND: u32 = 10;
 
 /// Somebody who may operate the deployment. Others are told that there is nothing for them.
-pub(super) struct AskedOperator(Operator);
+pub(super) struct AskedOperator(pub(super) Operator);
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedOperator {
     type Rejection = Problem;
@@ -335,7 +335,7 @@ pub(super) struct Reason {
 
 /// Delete a failure for good.
 ///
-/// An effect is deleted from its outbox instead, and its failure goes with it.
+/// An effect is deleted from its outbox too: what it should have done is never done.
 #[utoipa::path(
     delete,
     path = "/admin/failures/{failure}",

@@ -16,6 +16,7 @@ mod overview;
 mod paging;
 mod problem;
 mod repair;
+mod restored;
 mod results;
 mod searches;
 mod shelves;
@@ -199,6 +200,7 @@ fn of_operators() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(admin::show_operation))
         .routes(routes!(admin::stop_operation))
         .routes(routes!(admin::list_acts))
+        .routes(routes!(restored::settle_restored))
         .routes(routes!(trial::try_to_fail))
 }
 

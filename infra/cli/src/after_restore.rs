@@ -1,10 +1,11 @@
 //! What is left to do when the database or the ledger was restored to an earlier time.
 
-use functions::start_upload::{AfterRestore, Reading, Restored};
+use functions::start_upload::{AfterRestore, Reading, Restored, StartUpload};
 use local::output;
 use serde_json::json;
 
 use crate::args;
+use crate::failures::caller;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
@@ -12,7 +13,8 @@ use crate::workspace::{self, Workspace};
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
     let reading = if args.ledger_alone { Reading::GoesOn } else { Reading::Ends };
-    let function = AfterRestore::over(workspace.ports(), reading)?;
+    let start = StartUpload::over(workspace.ports())?;
+    let function = AfterRestore::new(start, reading, caller());
     let unfinished = workspace.jobs()?.unfinished().await?;
     let mut busy = 0;
     for job in &unfinished {
@@ -21,7 +23,7 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
             false => Some(function.settle(job.search_id).await?),
         };
         busy += u64::from(done == Some(Restored::Busy));
-        let what = done.map_or("has not ended", words);
+        let what = done.map_or("has not ended", Restored::words);
         if args.output.json {
             output::json(&json!({ "search_id": job.search_id, "state": job.state, "done": what }))?;
         } else {
@@ -34,16 +36,4 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
         output::complain(&format!("{busy} of them are being worked on: run this again in a minute"));
     }
     Ok(busy == 0)
-}
-
-fn words(done: Restored) -> &'static str {
-    match done {
-        Restored::Waiting => "looks for its files when its time is up",
-        Restored::Looking => "looks for its files",
-        Restored::Announced => "is announced again",
-        Restored::Reading => "is being read, and goes on",
-        Restored::Cancelled => "is cancelled; `search-import repair` reads it again",
-        Restored::Ended => "has ended",
-        Restored::Busy => "is being worked on",
-    }
 }

@@ -86,7 +86,7 @@ async fn keeper(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> 
 }
 
 /// Who asks, for the record of what was done.
-fn caller() -> String {
+pub(crate) fn caller() -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
 }

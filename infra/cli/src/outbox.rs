@@ -7,7 +7,7 @@ use functions::effects::{Effect, State, Wanted, effects};
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
-use outbox::{Entry, Kind, Owner, Settlement, Treatment, Unreadable};
+use outbox::{Entry, Kind, Owner, Treatment, Unreadable};
 use serde::Serialize;
 
 use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
@@ -198,8 +198,7 @@ impl Found {
                 self.effect.stored = Ok(entry.requeued(now));
             }
             (Ok(entry), Some(owner), Change::Delete) => {
-                let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
-                outbox.settle(&[(owner, vec![settlement])]).await?;
+                engine.operator()?.discard(owner, entry).await?;
             }
             (_, _, Change::Requeue(_)) => {
                 outbox.treat(&self.effect.id(), &Treatment::Requeue(now)).await?;

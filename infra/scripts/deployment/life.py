@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import operate
 from scripts.deployment import search
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Stack, setting
@@ -75,6 +76,19 @@ def take_back(stack: Stack, update: Update, file: Path) -> None:
         studies.append(found["studies"])
     check(studies[0] == studies[1] > 0, f"studies, with a version taken back and without: {studies}")
     say("a version was taken back while a file was on its way")
+
+
+def operate_it(stack: Stack) -> None:
+    """What operators do from outside a VPC reaches the stores by the function, and says who did it."""
+    door = operate.Door(stack.client, stack.name)
+    check(operate.run(door, ["GET", "/admin/failures/groups"]) is True, "failures cannot be listed")
+    waiting = search.announce(stack, "waiting", [{"name": "late.ris", "size_bytes": 1}])["search_id"]
+    check(operate.after_restore(door, ledger_alone=False, dry_run=False), "a search is to be tried again")
+    acts = door.found("GET", "/admin/audit")["items"]
+    mine = [act for act in acts if act["to"] == waiting]
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    check([act["by"] for act in mine] == [arn], f"of search {waiting} {acts} tell {mine}, not of {arn}")
+    say(f"operated from outside, by {arn}")
 
 
 def check_what_is_left(stack: Stack) -> None:

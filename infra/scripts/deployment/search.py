@@ -57,22 +57,29 @@ def upload(form: Json, name: str, content: bytes) -> None:
     urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS).close()
 
 
+def announce(stack: Stack, name: str, files: list[Json], project: uuid.UUID | None = None) -> Json:
+    """A search with these files, in a project of its own unless another is given."""
+    announced: Json = call(
+        stack, "POST", f"/projects/{project or uuid.uuid4()}/searches", {"name": name, "files": files}
+    )
+    say(f"announced search {announced['search_id']}")
+    return announced
+
+
 def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda: None) -> tuple[str, Json]:
     """Returns the search's id, and the search as the API shows it once it has ended.
 
     As soon as the file is uploaded, something may happen meanwhile.
     """
     content = file.read_bytes()
-    manifest = {"name": "deployed", "files": [{"name": file.name, "size_bytes": len(content)}]}
-    searches = f"/projects/{uuid.uuid4()}/searches"
-    announced = call(stack, "POST", searches, manifest)
+    project = uuid.uuid4()
+    announced = announce(stack, "deployed", [{"name": file.name, "size_bytes": len(content)}], project)
     search_id = announced["search_id"]
-    say(f"announced search {search_id}")
     upload(announced["files"][0]["upload"], file.name, content)
     meanwhile()
     give_up = time.monotonic() + END_SECONDS
     while True:
-        search = call(stack, "GET", f"{searches}/{search_id}")
+        search = call(stack, "GET", f"/projects/{project}/searches/{search_id}")
         if search["state"].lower() in ENDED:
             return search_id, search
         check(time.monotonic() < give_up, f"the search has not ended after {END_SECONDS} s: {search}")

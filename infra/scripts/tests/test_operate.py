@@ -45,3 +45,84 @@ class Answers(unittest.TestCase):
             with redirect_stdout(shown):
                 self.assertEqual(operate.show({"statusCode": status, "body": '{"a":1}'}), is_well)
             self.assertEqual(shown.getvalue(), '{\n  "a": 1\n}\n')
+
+
+class Stand:
+    """A stack's function that has what it answers, and keeps what it was asked."""
+
+    def __init__(self, answers: dict[str, tuple[int, Any]]) -> None:
+        self.answers, self.asked = answers, list[str]()
+
+    def client(self, _service: str) -> Any:
+        return self
+
+    def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - as boto3 has it
+        return {"Stacks": [{"Parameters": [{"ParameterKey": "ApiAuthorization", "ParameterValue": "IAM"}]}]}
+
+    def get_caller_identity(self) -> Any:
+        return ANN
+
+    def invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: N803
+        event = json.loads(Payload)
+        method = event["requestContext"]["http"]["method"]
+        asked = f"{method} {event['rawPath']}?{event['rawQueryString']}".rstrip("?")
+        self.asked.append(asked + event.get("body", ""))
+        status, said = self.answers[asked]
+        answer = {"statusCode": status, "body": json.dumps(said)}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+    def run(self, *arguments: str) -> tuple[bool | None, str]:
+        shown = io.StringIO()
+        with redirect_stdout(shown):
+            went_well = operate.run(operate.Door(self.client, "stack"), arguments)
+        return went_well, shown.getvalue()
+
+
+FIRST = "GET /admin/searches?state=Uploading,Uploaded,Parsing&limit=200"
+SECOND = f"{FIRST}&after=a%20place"
+
+
+def page(search: str, following: str | None) -> tuple[int, Any]:
+    return 200, {"items": [{"search_id": search, "state": "Parsing"}], "next": following}
+
+
+def settled(done: str) -> tuple[int, Any]:
+    return 200, {"done": done, "words": f"it is {done}"}
+
+
+class AfterRestore(unittest.TestCase):
+    PATHS = ("POST /admin/searches/a/after-restore", "POST /admin/searches/b/after-restore")
+
+    def stand(self, done: str = "cancelled") -> Stand:
+        one, other = self.PATHS
+        answers = {FIRST: page("a", "a place"), SECOND: page("b", None)}
+        return Stand({**answers, one: settled(done), other: settled("waiting")})
+
+    def test_every_open_search_is_settled(self) -> None:
+        stand = self.stand()
+        went_well, shown = stand.run("after-restore", "--ledger-alone")
+        self.assertTrue(went_well)
+        told = '{"ledger_alone": true}'
+        self.assertEqual(stand.asked, [FIRST, SECOND, *(path + told for path in self.PATHS)])
+        self.assertIn("search a, Parsing: it is cancelled\nsearch b, Parsing: it is waiting\n", shown)
+
+    def test_one_that_somebody_works_on_is_to_be_tried_again(self) -> None:
+        went_well, shown = self.stand("busy").run("after-restore")
+        self.assertFalse(went_well)
+        self.assertIn("1 to be tried again", shown)
+
+    def test_a_dry_run_asks_and_changes_nothing(self) -> None:
+        stand = self.stand()
+        self.assertTrue(stand.run("after-restore", "--dry-run")[0])
+        self.assertEqual(stand.asked, [FIRST, SECOND])
+
+    def test_an_error_ends_it(self) -> None:
+        stand = Stand({FIRST: (403, {"detail": "this is for operators"})})
+        with self.assertRaisesRegex(Failure, "403: .*this is for operators"):
+            stand.run("after-restore")
+
+    def test_what_is_no_option_is_refused(self) -> None:
+        stand = self.stand()
+        for arguments in (["after-restore", "--all"], ["after-restore", "x", "y"], ["GET"], []):
+            self.assertIsNone(stand.run(*arguments)[0], arguments)
+        self.assertEqual(stand.asked, [])

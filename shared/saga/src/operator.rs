@@ -63,7 +63,16 @@ impl Operator {
         }
     }
 
-    /// The same, unless somebody is inside the partition just now.
+    /// Deletes an entry from its outbox, unless it has changed since it was seen: what it should have done is never done.
+    ///
+    /// # Errors
+    /// When a store does not answer. It may be repeated.
+    pub async fn discard(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
+        let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
+        self.outbox(owner).settle(&[(owner, vec![settlement])]).await
+    }
+
+    /// The same as [`Operator::requeue`], unless somebody is inside the partition just now.
     pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Access, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
             && self.readmit(&message).await? == Access::Busy

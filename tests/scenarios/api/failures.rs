@@ -106,6 +106,33 @@ async fn failures_are_read_page_by_page_and_one_by_one() {
 }
 
 #[tokio::test]
+async fn a_search_goes_on_or_ends_after_a_restore_and_somebody_is_named_for_it() {
+    let world = World::new();
+    let api = api(&world);
+    let [waiting, reading] = [world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await];
+    world.upload(&reading, 0, "TY  - JOUR\nTI  - One\nER  - \n").await;
+    let path = |search| format!("/admin/searches/{search}/after-restore");
+    let (status, answer) = post(&api, &path(waiting.search_id), json!({})).await;
+    assert_eq!((status, &answer["done"]), (StatusCode::OK, &json!("announced")), "{answer}");
+    world.run().await;
+    for (search, done) in [(waiting.search_id, "waiting"), (reading.search_id, "ended")] {
+        let (status, answer) = post(&api, &path(search), json!({ "ledger_alone": true })).await;
+        assert_eq!((status, &answer["done"]), (StatusCode::OK, &json!(done)), "{answer}");
+    }
+    let acts = get(&api, "/admin/audit").await;
+    let last = json!([reading.search_id, "settled after a restore", "the ledger was restored alone"]);
+    let act = &acts["items"][0];
+    assert_eq!(json!([act["to"], act["did"], act["why"]]), last);
+    assert_eq!(acts["items"].as_array().unwrap().len(), 3);
+
+    let unknown = post(&api, &path(imports::SearchId::from_uuid(Uuid::from_u128(4))), json!({})).await;
+    assert_eq!(unknown.0, StatusCode::NOT_FOUND, "{}", unknown.1);
+    let strange = post(&api, &path(reading.search_id), json!({ "database": true })).await;
+    assert_eq!(strange.0, StatusCode::BAD_REQUEST, "{}", strange.1);
+    assert_eq!(get(&api, "/admin/audit").await["items"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_in_a_sentence() {
     let world = World::new();
     let api = api(&world);

@@ -308,7 +308,7 @@ pub struct Act {
     pub by: String,
     /// What, such as `archived`.
     pub did: String,
-    /// To what: the id of a failure or of an operation.
+    /// To what: the id of a failure, of an operation or of a partition.
     pub to: String,
     /// Why, or what exactly.
     pub why: String,

@@ -515,7 +515,7 @@ impl Failures {
         self.end(ids, why, by, "archived").await
     }
 
-    /// Deletes failures for good. A poisoned effect stays in its outbox, and is found again; it is deleted there.
+    /// Deletes failures for good, and a poisoned effect from its outbox too: what it should have done is never done.
     ///
     /// # Errors
     /// As [`Failures::archive`].
@@ -536,12 +536,10 @@ impl Failures {
             if matches!(failure.state, State::Retrying { .. }) {
                 return Err(refusal(&failure));
             }
-            if did == "deleted" && !matches!(failure.origin, Origin::DeadLetter { .. }) {
-                let what =
-                    "an effect is deleted from its outbox (`outbox delete`), and its failure goes with it";
-                return Err(Refused::Invalid(what.to_owned()));
-            }
             self.act(by, did, id.to_string(), why.to_owned()).await?;
+            if did == "deleted" {
+                self.discard_effect(&failure).await?;
+            }
             let (revision, now) = (failure.revision, self.now());
             let archived = || failure.into_state(State::Archived { why: why.to_owned() }, now);
             let next = (did == "archived").then(archived);
@@ -552,7 +550,29 @@ impl Failures {
         Ok(())
     }
 
-    async fn act(&self, by: &str, did: &str, to: String, why: String) -> Result<(), StoreError> {
+    /// Otherwise the outbox would have it still, and it would be found again. A failure that is over has left its effect to
+    /// somebody else.
+    async fn discard_effect(&self, failure: &Failure) -> Result<(), StoreError> {
+        if !matches!(failure.state, State::Open | State::Archived { .. }) {
+            return Ok(());
+        }
+        match &failure.origin {
+            Origin::DeadLetter { .. } => Ok(()),
+            Origin::Effect { owner, entry } => match self.poisoned().await?.get(&(*owner, *entry)) {
+                Some(entry) => self.operator.discard(*owner, entry).await,
+                None => Ok(()),
+            },
+            Origin::Unreadable { place, of_sessions } => {
+                self.outbox(*of_sessions).treat(place, &Treatment::Delete).await
+            }
+        }
+    }
+
+    /// Notes what somebody did to what, and why, for whoever asks later.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn act(&self, by: &str, did: &str, to: String, why: String) -> Result<(), StoreError> {
         let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
         self.store.note(&act).await
     }

@@ -123,7 +123,8 @@ async fn do_what_the_page_says(deployment: &Deployment, what: What) -> Tested {
             Reading::Ends
         }
     };
-    let after = AfterRestore::over(&deployment.backend.ports, reading)?;
+    let start = StartUpload::over(&deployment.backend.ports)?;
+    let after = AfterRestore::new(start, reading, "Ann".to_owned());
     for job in deployment.backend.ports.jobs()?.unfinished().await? {
         assert_ne!(after.settle(job.search_id).await?, Restored::Busy, "{}", job.search_id);
     }
