@@ -2,6 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
+use backend::services::Linked;
 use functions::dispatch_outbox::{self, FUNCTION};
 use imports::queues::CONTROL;
 use lambda::Trigger;
@@ -10,10 +11,12 @@ use messages::store::chain;
 use outbox::DispatchOutbox;
 use serde_json::Value;
 
+const LINKED: Linked = Linked::with(FUNCTION.services);
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = &backend::for_function(&FUNCTION, observer).await?;
+    let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = &dispatch_outbox::over(&backend.ports)?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event.payload);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)

@@ -2,6 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
+use backend::services::Linked;
 use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
 use imports::queues::UPLOADS;
 use lambda::Trigger;
@@ -9,11 +10,13 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use messages::store::chain;
 use serde_json::Value;
 
+const LINKED: Linked = Linked::with(FUNCTION.services);
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = &backend::for_function(&FUNCTION, observer).await?;
-    let function = &NotifyUpload::over(&backend.ports);
+    let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
+    let function = &NotifyUpload::over(&backend.ports)?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
 }

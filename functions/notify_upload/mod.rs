@@ -43,7 +43,7 @@ pub static FUNCTION: Function<Ports> = Function {
 };
 
 fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
-    Ok(Arc::new(NotifyUpload::over(ports)))
+    Ok(Arc::new(NotifyUpload::over(ports)?))
 }
 
 /// Names messages that report a stored object.
@@ -75,13 +75,16 @@ pub enum Error {
 
 impl NotifyUpload {
     /// The function over these ports.
-    pub fn over(ports: &Ports) -> Self {
-        Self {
-            objects: Arc::clone(&ports.objects),
+    ///
+    /// # Errors
+    /// When the uploaded files cannot be read.
+    pub fn over(ports: &Ports) -> Result<Self, Missing> {
+        Ok(Self {
+            objects: ports.objects.clone()?,
             send: Arc::clone(&ports.engine.send),
             reporter: ports.engine.reporter(NAME),
             key_prefix: ports.settings.key_prefix.clone(),
-        }
+        })
     }
 
     /// Handles the notifications of one event. One that is not of an upload is noted in the log and left at that:

@@ -1,10 +1,13 @@
 //! Works on the parse queue, as a Lambda function.
 
+use backend::services::Linked;
 use functions::parse_references::FUNCTION;
+
+const LINKED: Linked = Linked::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = backend::for_function(&FUNCTION, observer).await?;
+    let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
     lambda::serve(&backend, &FUNCTION).await.map_err(anyhow::Error::from_boxed)
 }

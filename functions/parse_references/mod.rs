@@ -156,7 +156,7 @@ impl ParseReferences {
     pub fn over(ports: &Ports) -> Result<Self, Missing> {
         let library = ports.library()?;
         Ok(Self {
-            objects: Arc::clone(&ports.objects),
+            objects: ports.objects.clone()?,
             bucket: ports.bucket.clone()?,
             exports: ports.exports.clone()?,
             key_prefix: ports.settings.key_prefix.clone(),

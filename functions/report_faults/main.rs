@@ -2,6 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
+use backend::services::Linked;
 use functions::report_faults::{self, FUNCTION};
 use imports::queues::PARSE_DEAD;
 use lambda::Trigger;
@@ -11,10 +12,12 @@ use messages::store::chain;
 use saga::{Failures, Missing};
 use serde_json::Value;
 
+const LINKED: Linked = Linked::with(FUNCTION.services);
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = &backend::for_function(&FUNCTION, observer).await?;
+    let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let failures = &report_faults::over(&backend.ports)?;
     let consumer: Option<Result<_, Missing>> = FUNCTION.build.map(|build| build(&backend.ports));
     let consumer =

@@ -1,10 +1,13 @@
 //! Works on the saga queue, as a Lambda function.
 
+use backend::services::Linked;
 use functions::run_saga::FUNCTION;
+
+const LINKED: Linked = Linked::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = backend::for_function(&FUNCTION, observer).await?;
+    let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
     lambda::serve(&backend, &FUNCTION).await.map_err(anyhow::Error::from_boxed)
 }

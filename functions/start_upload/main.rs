@@ -5,14 +5,17 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use backend::services::Linked;
 use functions::start_upload::http::{self, Answers};
 use functions::start_upload::{FUNCTION, StartUpload, authorizer};
 use messages::Observe;
 
+const LINKED: Linked = Linked::with(FUNCTION.services);
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
-    let backend = backend::for_function(&FUNCTION, observer).await?;
+    let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = StartUpload::over(&backend.ports)?;
     let (claim, scope) = (backend.config.projects_claim, backend.config.operator_scope);
     let router = http::router_for(function, Answers::Whole, move |request| {

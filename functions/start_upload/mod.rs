@@ -203,7 +203,7 @@ impl StartUpload {
             presign: ports.uploads.clone()?,
             jobs: ports.jobs()?,
             studies: Arc::clone(&ports.library()?.read_studies),
-            objects: Arc::clone(&ports.objects),
+            objects: ports.objects.clone()?,
             bucket: ports.bucket.clone()?,
             exports: ports.exports.clone()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),

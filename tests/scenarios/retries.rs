@@ -176,7 +176,7 @@ async fn notifications_that_come_again_are_counted_whether_a_store_or_the_time_i
     world.upload(&announced, 0, TWO_RECORDS).await;
     let batch = deliveries(&world.take(&UPLOADS).await);
     let seen = Arc::new(testing::Seen::default());
-    let mut function = NotifyUpload::over(&world.backend.ports);
+    let mut function = NotifyUpload::over(&world.backend.ports).unwrap();
     function.reporter.observer = seen.clone();
     let over = world.host.now();
     for (function, deadline) in

@@ -34,7 +34,7 @@ async fn installation(name: &str) -> Installation {
 /// The function over a store that has every version of a file; the embedded one keeps none.
 fn function(installation: &Installation) -> NotifyUpload {
     let objects = Arc::new(AnyVersion(Arc::clone(&installation.store)));
-    NotifyUpload { objects, ..NotifyUpload::over(&installation.backend().ports) }
+    NotifyUpload { objects, ..NotifyUpload::over(&installation.backend().ports).unwrap() }
 }
 
 struct AnyVersion(Arc<Store>);

@@ -190,13 +190,14 @@ async fn export(ports: &Ports, unread: &Unread, out: &Path) -> anyhow::Result<()
 
 async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::Result<()> {
     let object = &unread.file.object;
-    let facts = ports.objects.head(&object.bucket, &object.key, object.version.as_deref()).await?;
+    let objects = ports.objects.clone()?;
+    let facts = objects.head(&object.bucket, &object.key, object.version.as_deref()).await?;
     match facts.map(|facts| facts.size_bytes) {
         None => anyhow::bail!("the uploaded file is gone"),
         Some(size) if size != object.size_bytes => anyhow::bail!("the uploaded file was replaced"),
         Some(_) => {}
     }
-    let stream = PartBytes::open(&*ports.objects, object, unread.part.as_ref(), 0).await?;
+    let stream = PartBytes::open(&*objects, object, unread.part.as_ref(), 0).await?;
     let mut stream = stream.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
     let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };

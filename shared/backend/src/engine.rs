@@ -7,7 +7,9 @@ use embedded::Store;
 use messages::{Host, Observe};
 use saga::{Engine, System};
 
-use crate::{Adapters, Backend, Config};
+#[cfg(feature = "embedded")]
+use crate::Adapters;
+use crate::{Backend, Config};
 #[cfg(feature = "services")]
 use crate::{BackendKind, OpenError, SystemHost};
 

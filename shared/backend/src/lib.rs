@@ -138,18 +138,27 @@ pub async fn open(
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     match config.backend {
-        #[cfg(feature = "embedded")]
-        BackendKind::Embedded => {
-            let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), store_settings(&config))?);
-            Ok(embedded(&store, host, observer, config))
-        }
-        #[cfg(not(feature = "embedded"))]
-        BackendKind::Embedded => Err(OpenError::NotBuilt("embedded")),
+        BackendKind::Embedded => open_embedded(config, host, observer),
         #[cfg(feature = "services")]
-        BackendKind::Aws => services::open(config, host, observer).await,
+        BackendKind::Aws => services::open(&services::Linked::ALL, config, host, observer).await,
         #[cfg(not(feature = "services"))]
         BackendKind::Aws => Err(OpenError::NotBuilt("aws")),
     }
+}
+
+#[cfg(feature = "embedded")]
+fn open_embedded(
+    config: Config,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
+) -> Result<Backend, OpenError> {
+    let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), store_settings(&config))?);
+    Ok(embedded(&store, host, observer, config))
+}
+
+#[cfg(not(feature = "embedded"))]
+fn open_embedded(_: Config, _: Arc<dyn Host>, _: Arc<dyn Observe>) -> Result<Backend, OpenError> {
+    Err(OpenError::NotBuilt("embedded"))
 }
 
 /// What a data directory is opened with.
@@ -171,7 +180,7 @@ pub fn embedded(
     let ports = Ports {
         engine: Adapters::of(store, config.mode).engine(imports::SYSTEM, host, observer, &config),
         library: Ok(Library::of(store)),
-        objects: store.clone(),
+        objects: Ok(store.clone()),
         bucket: Ok(store.clone()),
         uploads: Ok(store.clone()),
         exports: Ok(store.clone()),

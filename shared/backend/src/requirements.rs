@@ -10,7 +10,8 @@ use messages::{Host, Observe, Queue, QueueSpec};
 use saga::{Function, Service};
 
 use crate::config::{BackendKind, Config, Mode};
-use crate::{Backend, OpenError, SystemHost, open, secret};
+use crate::services::{self, Linked};
+use crate::{Backend, OpenError, SystemHost, open_embedded, secret};
 
 /// The settings that lead to a service. Of a service with several, the first ones are alternatives or have a default.
 pub fn settings(service: Service) -> &'static [&'static str] {
@@ -76,23 +77,26 @@ pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -
     if settings.is_empty() { Ok(()) } else { Err(OpenError::NotSet { settings }) }
 }
 
-/// Opens the ports of one function.
+/// Opens the ports of one function, as far as it is linked with what is behind them.
 ///
 /// # Errors
-/// Like [`open()`]; and, on the services of AWS, with every setting that the function needs and does not have. A queue
+/// Like [`open()`](crate::open()); and, on the services of AWS, with every setting that the function needs and does not have. A queue
 /// whose address is missing would otherwise be noticed by the first message for it.
 pub async fn open_for(
     function: &Function<Ports>,
+    linked: &Linked,
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
-    let settings =
-        if config.backend == BackendKind::Aws { unset(function, &QUEUES, &config) } else { Vec::new() };
+    if config.backend == BackendKind::Embedded {
+        return open_embedded(config, host, observer);
+    }
+    let settings = unset(function, &QUEUES, &config);
     if !settings.is_empty() {
         return Err(OpenError::Unset { function: function.name, settings });
     }
-    open(config, host, observer).await
+    services::open(linked, config, host, observer).await
 }
 
 /// Opens the ports of one function by the environment, on the real machine.
@@ -101,9 +105,10 @@ pub async fn open_for(
 /// With every setting that is wrong, and as [`open_for`].
 pub async fn for_function(
     function: &Function<Ports>,
+    linked: &Linked,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
-    open_for(function, Config::from_env()?, Arc::new(SystemHost), observer).await
+    open_for(function, linked, Config::from_env()?, Arc::new(SystemHost), observer).await
 }
 
 #[cfg(test)]

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use aws::ledger::{Ledger, Processed};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
+use dedup::RememberProcessed;
 use dedup::ledger::NoLedger;
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
-use imports::{Library, Ports, ports};
+use imports::{Library, Ports, ReadObject, ports};
 use jiff::SignedDuration;
 use messages::{Host, Observe, Queue, QueueSpec};
 use mongo::{Mongo, OnDifference, Settings, Uri};
 use s3::{Objects, Uploads};
-use saga::{Missing, Partitions, Service, Stores};
+use saga::{KeepHistory, Missing, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode};
 use crate::{Adapters, Backend, OpenError, complete, secret};
@@ -32,24 +33,82 @@ const BUCKET: Missing = Missing { setting: s3::UPLOAD_BUCKET, what: "the S3 buck
 /// The queues that the functions send to or receive from.
 const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 
-/// Opens the services that are configured.
+/// The adapters that a program is linked with. Of those that are not named here nothing is in it, so what a function says it
+/// uses, as a constant, is what it carries.
+#[derive(Clone, Copy)]
+pub struct Linked {
+    database: Option<Open<Result<Database, Missing>>>,
+    ledger: Option<fn(&SdkConfig, &str) -> Partitions>,
+    processed: Option<fn(&SdkConfig, &str) -> Arc<dyn RememberProcessed>>,
+    files: Option<fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files>,
+}
+
+type Open<T> = for<'a> fn(&'a Config, &'a SdkConfig) -> BoxFuture<'a, Result<T, OpenError>>;
+
+/// What stands behind the ports that the database has.
+struct Database {
+    stores: Stores,
+    library: Library,
+    history: Arc<dyn KeepHistory>,
+}
+
+/// What stands behind the ports of the uploaded files.
+struct Files {
+    objects: Arc<dyn ReadObject>,
+    uploads: Result<Arc<Uploads>, Missing>,
+}
+
+impl Linked {
+    /// Every adapter, for programs that use what their settings name.
+    pub const ALL: Self = Self {
+        database: Some(open_database),
+        ledger: Some(open_ledger),
+        processed: Some(open_processed),
+        files: Some(open_files),
+    };
+
+    /// Those that these services need. It is for a constant: in a variable it would bring all of them.
+    pub const fn with(services: &[Service]) -> Self {
+        let mut linked = Self { database: None, ledger: None, processed: None, files: None };
+        let mut rest = services;
+        while let [service, others @ ..] = rest {
+            if service.is(Service::DATABASE) {
+                linked.database = Self::ALL.database;
+            } else if service.is(Service::LEDGER) || service.is(Service::TOKENS) {
+                linked.ledger = Self::ALL.ledger;
+            } else if service.is(Service::PROCESSED) {
+                linked.processed = Self::ALL.processed;
+            } else {
+                // The application's own are all of the uploaded files and what is kept beside them.
+                linked.files = Self::ALL.files;
+            }
+            rest = others;
+        }
+        linked
+    }
+}
+
+/// Opens the services that are configured, as far as the program is linked with them.
 pub(crate) async fn open(
+    linked: &Linked,
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
-    let database = documents(&config, &sdk).await?;
-    let library = database.as_ref().map(Library::of).map_err(|missing| *missing);
-    let clients = Clients::new(&sdk, &QUEUES, &config, &host);
-    let (objects, uploads) = (clients.objects.clone(), clients.uploads.clone());
+    let (adapters, library) = connect(linked, &sdk, &QUEUES, &config, &host).await?;
+    let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
+    let (objects, uploads) = match files {
+        Ok(Files { objects, uploads }) => (Ok(objects), uploads),
+        Err(missing) => (Err(missing), Err(missing)),
+    };
     let ports = Ports {
-        engine: clients.adapters(database, config.mode).engine(imports::SYSTEM, host, observer, &config),
+        engine: adapters.engine(imports::SYSTEM, host, observer, &config),
         library,
-        objects: Arc::new(objects),
-        bucket: uploads.clone().map(|uploads| Arc::new(uploads) as _),
-        uploads: uploads.clone().map(|uploads| Arc::new(uploads) as _),
-        exports: uploads.map(|uploads| Arc::new(uploads) as _),
+        objects,
+        bucket: uploads.clone().map(|uploads| uploads as _),
+        uploads: uploads.clone().map(|uploads| uploads as _),
+        exports: uploads.map(|uploads| uploads as _),
         settings: config.settings(),
     };
     Ok(Backend { ports, config })
@@ -61,72 +120,97 @@ pub(crate) async fn adapters(
     config: &Config,
     host: &Arc<dyn Host>,
 ) -> Result<Adapters, OpenError> {
-    let sdk = aws::config().await;
-    let database = documents(config, &sdk).await?;
-    Ok(Clients::new(&sdk, queues, config, host).adapters(database, config.mode))
+    const ENGINE: Linked = Linked::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
+    let (adapters, _) = connect(&ENGINE, &aws::config().await, queues, config, host).await?;
+    Ok(adapters)
 }
 
-/// The adapters of AWS's services, as far as they are configured.
-struct Clients {
-    ledger: Result<Ledger, Missing>,
-    processed: Result<Processed, Missing>,
-    objects: Objects,
-    uploads: Result<Uploads, Missing>,
-    sqs: Sqs,
+/// What stands behind the engine's ports, and what the database holds of the application.
+async fn connect(
+    linked: &Linked,
+    sdk: &SdkConfig,
+    queues: &'static [QueueSpec],
+    config: &Config,
+    host: &Arc<dyn Host>,
+) -> Result<(Adapters, Result<Library, Missing>), OpenError> {
+    let services = &config.services;
+    let (stores, library, history) = match linked.database {
+        Some(open) => match open(config, sdk).await? {
+            Ok(Database { stores, library, history }) => (Ok(stores), Ok(library), Some(history)),
+            Err(missing) => (Err(missing), Err(missing), None),
+        },
+        None => (Err(DATABASE), Err(DATABASE), None),
+    };
+    let sqs = sqs(sdk, queues, config, host);
+    let adapters = Adapters {
+        history,
+        records: true,
+        stores,
+        partitions: match config.mode {
+            Mode::Ledger => {
+                let ledger = linked.ledger.zip(services.ledger_table.as_ref());
+                ledger.map(|(open, table)| open(sdk, table)).ok_or(LEDGER)
+            }
+            Mode::Optimistic => Ok(Partitions::of(Arc::new(NoLedger))),
+        },
+        processed: linked
+            .processed
+            .zip(services.processed_table.as_ref())
+            .map(|(open, table)| open(sdk, table))
+            .ok_or(PROCESSED),
+        send: Arc::new(sqs.clone()),
+        receive: Arc::new(sqs.clone()),
+        inspect: Arc::new(sqs),
+    };
+    Ok((adapters, library))
 }
 
-impl Clients {
-    fn new(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Arc<dyn Host>) -> Self {
-        let services = &config.services;
-        let dynamo = aws_sdk_dynamodb::Client::new(sdk);
-        let s3 = s3::client(sdk);
-        let urls = Queues::from_pairs(services.queue_urls.clone());
-        Self {
-            ledger: services
-                .ledger_table
-                .as_ref()
-                .map(|table| Ledger::new(dynamo.clone(), table))
-                .ok_or(LEDGER),
-            processed: services
-                .processed_table
-                .as_ref()
-                .map(|table| Processed::new(dynamo, table))
-                .ok_or(PROCESSED),
-            objects: Objects::new(s3.clone(), Arc::clone(host)),
-            uploads: services
-                .upload_bucket
-                .as_ref()
-                .map(|bucket| Uploads::new(s3, sdk, bucket, Arc::clone(host)))
-                .ok_or(BUCKET),
-            sqs: Sqs::new(
-                aws::queues::client(sdk, config.outbox.send_timeout),
-                urls,
-                queues,
-                Arc::clone(host),
-            ),
-        }
-    }
-
-    fn adapters(self, database: Result<Arc<Mongo>, Missing>, mode: Mode) -> Adapters {
-        let stores = |database: Arc<Mongo>| {
-            let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
-            Stores::of(&database, sagas, sessions)
+fn open_database<'a>(
+    config: &'a Config,
+    sdk: &'a SdkConfig,
+) -> BoxFuture<'a, Result<Result<Database, Missing>, OpenError>> {
+    Box::pin(async {
+        let database = match documents(config, sdk).await? {
+            Ok(database) => database,
+            Err(missing) => return Ok(Err(missing)),
         };
-        let history = database.as_ref().ok().cloned();
-        Adapters {
-            history: history.map(|history| history as _),
-            records: true,
-            stores: database.map(stores),
-            partitions: match mode {
-                Mode::Ledger => self.ledger.map(|ledger| Partitions::of(Arc::new(ledger))),
-                Mode::Optimistic => Ok(Partitions::of(Arc::new(NoLedger))),
-            },
-            processed: self.processed.map(|processed| Arc::new(processed) as _),
-            send: Arc::new(self.sqs.clone()),
-            receive: Arc::new(self.sqs.clone()),
-            inspect: Arc::new(self.sqs),
-        }
+        let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
+        Ok(Ok(Database {
+            stores: Stores::of(&database, sagas, sessions),
+            library: Library::of(&database),
+            history: database,
+        }))
+    })
+}
+
+fn open_ledger(sdk: &SdkConfig, table: &str) -> Partitions {
+    Partitions::of(Arc::new(ledger(sdk, table)))
+}
+
+fn open_processed(sdk: &SdkConfig, table: &str) -> Arc<dyn RememberProcessed> {
+    Arc::new(processed(sdk, table))
+}
+
+fn open_files(sdk: &SdkConfig, config: &Config, host: &Arc<dyn Host>) -> Files {
+    let client = s3::client(sdk);
+    let bucket = config.services.upload_bucket.as_ref().ok_or(BUCKET);
+    Files {
+        objects: Arc::new(Objects::new(client.clone(), Arc::clone(host))),
+        uploads: bucket.map(|bucket| Arc::new(Uploads::new(client, sdk, bucket, Arc::clone(host)))),
     }
+}
+
+fn ledger(sdk: &SdkConfig, table: &str) -> Ledger {
+    Ledger::new(aws_sdk_dynamodb::Client::new(sdk), table)
+}
+
+fn processed(sdk: &SdkConfig, table: &str) -> Processed {
+    Processed::new(aws_sdk_dynamodb::Client::new(sdk), table)
+}
+
+fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Arc<dyn Host>) -> Sqs {
+    let urls = Queues::from_pairs(config.services.queue_urls.clone());
+    Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
 }
 
 /// The database, with its indexes. One that is not configured is missing; one that does not answer is an error.
@@ -179,13 +263,35 @@ pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenErr
 pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError> {
     let services = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, ports::UPLOADS];
     complete(config, &services, &NEEDED).await?;
-    let clients = Clients::new(&aws::config().await, &QUEUES, config, &host);
-    clients.uploads?;
+    let (sdk, services) = (aws::config().await, &config.services);
+    let bucket = services.upload_bucket.as_deref().ok_or(BUCKET)?;
     if config.mode == Mode::Ledger {
-        clients.ledger?.check().await?;
+        ledger(&sdk, services.ledger_table.as_deref().ok_or(LEDGER)?).check().await?;
     }
-    clients.processed?.check().await?;
-    try_join_all(NEEDED.iter().map(|queue| clients.sqs.check(queue))).await?;
-    let bucket = config.services.upload_bucket.as_deref().ok_or(BUCKET)?;
-    Ok(clients.objects.check(bucket).await?)
+    processed(&sdk, services.processed_table.as_deref().ok_or(PROCESSED)?).check().await?;
+    let sqs = sqs(&sdk, &QUEUES, config, &host);
+    try_join_all(NEEDED.iter().map(|queue| sqs.check(queue))).await?;
+    Ok(Objects::new(s3::client(&sdk), host).check(bucket).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the database, the ledger, the processed messages and the files.
+    fn parts(linked: &Linked) -> [bool; 4] {
+        let Linked { database, ledger, processed, files } = linked;
+        [database.is_some(), ledger.is_some(), processed.is_some(), files.is_some()]
+    }
+
+    #[test]
+    fn a_program_is_linked_with_what_its_services_need() {
+        const NONE: Linked = Linked::with(&[]);
+        const WRITER: Linked = Linked::with(&[Service::LEDGER, Service::DATABASE]);
+        const READER: Linked = Linked::with(&[Service::PROCESSED, Service::TOKENS, ports::OBJECTS]);
+        assert_eq!(parts(&NONE), [false; 4]);
+        assert_eq!(parts(&WRITER), [true, true, false, false]);
+        assert_eq!(parts(&READER), [false, true, true, true]);
+        assert_eq!(parts(&Linked::ALL), [true; 4]);
+    }
 }

@@ -41,7 +41,7 @@ pub struct Ports {
     /// What the database holds of the application.
     pub library: Result<Library, Missing>,
     /// Reads the uploaded files.
-    pub objects: Arc<dyn ReadObject>,
+    pub objects: Result<Arc<dyn ReadObject>, Missing>,
     /// Looks through them.
     pub bucket: Result<Arc<dyn FindObjects>, Missing>,
     /// Makes forms for uploading a file.

@@ -18,6 +18,18 @@ impl Service {
     pub const PROCESSED: Self = Self("processed");
     /// The ledger of partitions, in which it looks up whether a command still awaits its answer.
     pub const TOKENS: Self = Self("tokens");
+
+    /// Whether it is that one, for constants: `==` is not for them.
+    pub const fn is(self, other: Self) -> bool {
+        let (mut own, mut others) = (self.0.as_bytes(), other.0.as_bytes());
+        while let ([first, rest @ ..], [other_first, other_rest @ ..]) = (own, others) {
+            if *first != *other_first {
+                return false;
+            }
+            (own, others) = (rest, other_rest);
+        }
+        own.is_empty() && others.is_empty()
+    }
 }
 
 /// A service that is not configured.
@@ -126,5 +138,20 @@ impl<P> System<P> {
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<&'static Function<P>> {
         self.functions.iter().copied().find(|function| function.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_itself_and_no_other() {
+        for (one, other, is_same) in
+            [("ledger", "ledger", true), ("ledger", "ledgers", false), ("", "a", false)]
+        {
+            assert_eq!(Service(one).is(Service(other)), is_same, "{one}, {other}");
+            assert_eq!(Service(other).is(Service(one)), is_same, "{other}, {one}");
+        }
     }
 }

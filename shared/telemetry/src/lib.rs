@@ -21,14 +21,18 @@ use std::sync::Arc;
 
 use messages::Observe;
 use messages::shown::Lines;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 pub use collect::Collect;
 pub use decisions::LogDecisions;
 pub use trace::WrongEndpoint;
 
 /// The environment variable that selects what is logged.
-pub const FILTER: &str = EnvFilter::DEFAULT_ENV;
+pub const FILTER: &str = "RUST_LOG";
 
 /// The libraries that log requests, their headers or what was signed, in detail.
 const LOG_REQUESTS: [&str; 12] = [
@@ -46,9 +50,8 @@ const LOG_REQUESTS: [&str; 12] = [
     "reqwest",
 ];
 
-/// What people want to know. Of a machine that is not at AWS nobody expects that it knows its region; whoever needs one
-/// and finds none says so.
-const FOR_PEOPLE: &str = "warn,aws_config::imds=error";
+/// Of a machine that is not at AWS nobody expects that it knows its region; whoever needs one and finds none says so.
+const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 
 /// Who reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,32 +64,37 @@ pub enum Audience {
 
 /// Starts logging. A second call changes nothing.
 pub fn start(audience: Audience) {
-    let filter = |default: &str| {
-        discreet(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)))
-    };
-    // An error means that logging was started before, and then all is well.
-    let _ = match audience {
-        Audience::Machine => tracing_subscriber::fmt()
+    let asked = std::env::var(FILTER).ok();
+    let filter = filter(asked.as_deref(), audience);
+    let lines = match audience {
+        Audience::Machine => fmt::layer()
             .json()
             .flatten_event(true)
-            .with_env_filter(filter("info"))
             .with_current_span(false)
             .with_writer(|| Lines::of_json(std::io::stdout()))
-            .try_init(),
-        Audience::Person => tracing_subscriber::fmt()
-            .with_env_filter(filter(FOR_PEOPLE))
+            .boxed(),
+        Audience::Person => fmt::layer()
             .with_target(false)
             // What sets colours would be shown, like whatever else a terminal acts on.
             .with_ansi(false)
             .with_writer(|| Lines::of_text(std::io::stderr()))
-            .try_init(),
+            .boxed(),
     };
+    // An error means that logging was started before, and then all is well.
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
 
-/// The filter without what says too much. A name stands for all targets that begin with it.
-fn discreet(filter: EnvFilter) -> EnvFilter {
-    let directives = LOG_REQUESTS.iter().filter_map(|library| format!("{library}=info").parse().ok());
-    directives.fold(filter, EnvFilter::add_directive)
+/// What is logged: what somebody asked for if that can be read, without what says too much. A name stands for all targets
+/// that begin with it, and a longer one comes before a shorter one.
+fn filter(asked: Option<&str>, audience: Audience) -> Targets {
+    let unasked = || match audience {
+        Audience::Machine => Targets::new().with_default(LevelFilter::INFO),
+        Audience::Person => Targets::new()
+            .with_default(LevelFilter::WARN)
+            .with_target(ASKS_FOR_THE_REGION, LevelFilter::ERROR),
+    };
+    let asked = asked.filter(|text| !text.is_empty()).and_then(|text| text.parse().ok());
+    asked.unwrap_or_else(unasked).with_targets(LOG_REQUESTS.map(|library| (library, LevelFilter::INFO)))
 }
 
 /// Starts logging for a function. What it gives logs each decision, counts, and traces when
@@ -100,4 +108,54 @@ pub fn for_function() -> Result<Arc<dyn Observe>, WrongEndpoint> {
     let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let collector = variable(trace::ENDPOINT).map(|endpoint| trace::Collector::at(&endpoint)).transpose()?;
     Ok(Arc::new(Collect::new(function, collector)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::filter::LevelFilter as Most;
+
+    use super::*;
+
+    /// The most that is heard of a target.
+    fn heard(asked: &str, audience: Audience, target: &str) -> Most {
+        let filter = filter(Some(asked), audience);
+        let levels = [Most::TRACE, Most::DEBUG, Most::INFO, Most::WARN, Most::ERROR];
+        let is_heard =
+            |most: &Most| most.into_level().is_some_and(|level| filter.would_enable(target, &level));
+        levels.into_iter().find(is_heard).unwrap_or(Most::OFF)
+    }
+
+    #[test]
+    fn what_nobody_has_asked_for_depends_on_who_reads_it() {
+        for nothing in ["", "functions=loud", "a=b=c"] {
+            assert_eq!(heard(nothing, Audience::Machine, "functions::run_saga"), Most::INFO, "{nothing}");
+            assert_eq!(heard(nothing, Audience::Person, "functions::run_saga"), Most::WARN, "{nothing}");
+            assert_eq!(
+                heard(nothing, Audience::Person, "aws_config::imds::region"),
+                Most::ERROR,
+                "{nothing}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_module_can_be_asked_for_by_itself() {
+        let asked = "warn,functions=debug";
+        assert_eq!(heard(asked, Audience::Machine, "functions::run_saga"), Most::DEBUG);
+        assert_eq!(heard(asked, Audience::Machine, "saga::round"), Most::WARN);
+        assert_eq!(heard("functions=debug", Audience::Machine, "saga::round"), Most::OFF);
+    }
+
+    #[test]
+    fn libraries_that_log_requests_say_no_more_than_info_unless_one_of_their_modules_is_named() {
+        for library in LOG_REQUESTS {
+            assert_eq!(
+                heard("trace", Audience::Machine, &format!("{library}::client")),
+                Most::INFO,
+                "{library}"
+            );
+        }
+        assert_eq!(heard("trace,hyper::client=trace", Audience::Machine, "hyper::client::conn"), Most::TRACE);
+        assert_eq!(heard("trace", Audience::Machine, "saga::round"), Most::TRACE);
+    }
 }

@@ -118,7 +118,10 @@ where
         self.store(key).await?;
         // An event that names no version has none here either.
         let here = match version {
-            Some(_) => self.ports.objects.head(self.bucket, key, None).await?.and_then(|facts| facts.version),
+            Some(_) => {
+                let facts = self.ports.objects.clone()?.head(self.bucket, key, None).await?;
+                facts.and_then(|facts| facts.version)
+            }
             None => None,
         };
         stored.insert(named, here.clone());

@@ -95,7 +95,7 @@ impl Workload for Searches {
         Ports {
             engine,
             library: Ok(Library::of(&own)),
-            objects: own.clone(),
+            objects: Ok(own.clone()),
             bucket: Ok(own.clone()),
             uploads: Ok(own.clone()),
             exports: Ok(own),
