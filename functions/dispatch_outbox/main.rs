@@ -18,20 +18,22 @@ async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
     let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = &dispatch_outbox::over(&backend.ports)?;
-    let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event.payload);
+    let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
 }
 
 async fn invoke(
     backend: &Backend,
     function: &DispatchOutbox,
-    event: Value,
+    event: LambdaEvent<Value>,
 ) -> Result<Option<SqsBatchResponse>, Error> {
-    match Trigger::read(event).map_err(|error| chain(&error))? {
+    match Trigger::read(event.payload).map_err(|error| chain(&error))? {
         Trigger::Queue(event) => Ok(Some(lambda::answer(backend, &CONTROL, function, event, None).await)),
         Trigger::Schedule => {
-            let swept = match function.sweep().await {
-                Ok(_) => backend.ports.engine.sweeps()?.note().await,
+            let deadline = lambda::deadline(&event.context, backend.ports.engine.host.now());
+            let swept = match function.sweep(Some(deadline)).await {
+                Ok(swept) if swept.to_the_end => backend.ports.engine.sweeps()?.note().await,
+                Ok(_) => Ok(()),
                 Err(error) => Err(error),
             };
             backend.ports.engine.observer.flush().await;

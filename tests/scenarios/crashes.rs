@@ -120,7 +120,7 @@ async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in
             // The first time each of these is called, for the sagas and not for the sessions before them.
             let nth = if step == Call::OutboxDue { 2 } else { 1 };
             let crash = CrashAt::new(step, phase, nth);
-            crash.kill(world.crashing(&crash).dispatch_outbox.sweep()).await;
+            crash.kill(world.crashing(&crash).dispatch_outbox.sweep(None)).await;
             world.pass(Duration::from_secs(360)).await;
             // What is left once the document is gone.
             world.host.advance(Duration::from_secs(8 * 24 * 3_600));

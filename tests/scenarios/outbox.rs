@@ -1,7 +1,8 @@
 //! The transactional session and the outbox, step by step: what is sent when, and how often.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,13 +16,14 @@ use messages::{
     Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError, SendMessages,
     SessionId, StoreError,
 };
+use outbox::dispatch::Swept;
 use outbox::session::{CommitError, Found, Options, Ports, SettleSession, SettleSessions};
 use outbox::{
-    Claimed, Dispatcher, Entry, InspectOutbox, Key, Owner, Session, Settlement, SweepOutbox, Treatment,
-    Unreadable,
+    Claimed, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session, Settlement,
+    SweepOutbox, Treatment, Unreadable,
 };
 use saga::Engine;
-use testing::sample;
+use testing::{ManualHost, sample};
 
 use crate::world::{TWO_RECORDS, World, body, deliveries};
 
@@ -258,9 +260,89 @@ async fn two_sweeps_at_once_send_each_message_once() {
         ids.push(message.id);
     }
     let function = &world.functions.dispatch_outbox;
-    let (first, second) = join(function.sweep(), function.sweep()).await;
-    assert_eq!(first.unwrap() + second.unwrap(), 20);
+    let (first, second) = join(function.sweep(None), function.sweep(None)).await;
+    assert_eq!(first.unwrap().entries + second.unwrap().entries, 20);
     assert_eq!(arrived(&world).await, ids);
+}
+
+/// A queue whose calls take a while.
+#[derive(Default)]
+struct Slow {
+    under_way: AtomicUsize,
+    most: AtomicUsize,
+    begun: Mutex<Vec<MessageId>>,
+}
+
+#[async_trait]
+impl SendMessages for Slow {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.begun.lock().unwrap().extend(messages.iter().map(|message| message.id));
+        let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        messages.iter().map(|_| Ok(())).collect()
+    }
+}
+
+/// As many as the policy says, and no more: a queue has limits of its own.
+#[tokio::test]
+async fn what_is_due_is_sent_by_several_calls_at_the_same_time_that_begin_in_order() {
+    let world = World::new();
+    let ports = ports_of_one_who_crashes(&world);
+    let mut ids = Vec::new();
+    for _ in 0..150 {
+        let mut session = session(&world, &ports, &Options::default());
+        let message = message(&world, 1);
+        session.stage(message.clone(), EVENTS).unwrap();
+        session.commit().await.unwrap();
+        ids.push(message.id);
+        world.host.advance(Duration::from_secs(1));
+    }
+    let slow = Arc::new(Slow::default());
+    let function = &world.functions.dispatch_outbox;
+    let dispatcher = Dispatcher { send: slow.clone(), ..function.dispatcher.clone() };
+    let sends = dispatcher.policy.sends;
+    let swept = DispatchOutbox { dispatcher, ..function.clone() }.sweep(None).await.unwrap();
+    assert_eq!(swept, Swept { entries: 150, to_the_end: true });
+    assert_eq!(slow.most.load(Ordering::Relaxed), sends);
+    assert_eq!(*slow.begun.lock().unwrap(), ids);
+}
+
+/// A queue whose calls take half a minute.
+struct HalfAMinute(Arc<ManualHost>);
+
+#[async_trait]
+impl SendMessages for HalfAMinute {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.0.advance(Duration::from_secs(30));
+        messages.iter().map(|_| Ok(())).collect()
+    }
+}
+
+/// What would be claimed when the function is cut off would wait for five minutes.
+#[tokio::test]
+async fn a_sweep_takes_nothing_on_when_its_time_is_over() {
+    let world = World::new();
+    let ports = ports_of_one_who_crashes(&world);
+    for _ in 0..3 {
+        let mut session = session(&world, &ports, &Options::default());
+        session.stage(message(&world, 1), EVENTS).unwrap();
+        session.commit().await.unwrap();
+    }
+    let function = &world.functions.dispatch_outbox;
+    let send = Arc::new(HalfAMinute(world.host.clone()));
+    let policy = Policy { batch: 1, ..function.dispatcher.policy };
+    let dispatcher = Dispatcher { send, policy, ..function.dispatcher.clone() };
+    let slow = DispatchOutbox { dispatcher, ..function.clone() };
+    for (seconds, entries) in [(0, 0), (20, 1), (30, 1)] {
+        let deadline = world.host.now() + Duration::from_secs(seconds);
+        let swept = slow.sweep(Some(deadline)).await.unwrap();
+        assert_eq!(swept, Swept { entries, to_the_end: false }, "{seconds}");
+    }
+    assert_eq!(slow.sweep(None).await.unwrap(), Swept { entries: 1, to_the_end: true });
 }
 
 /// The ledger forgets a partition that nobody has touched for 30 days, and with it the tokens that its document waits
@@ -321,9 +403,9 @@ async fn an_entry_that_cannot_be_read_keeps_nothing_else_from_being_sent() {
     assert_eq!(database.execute(damage, [sent.remove(0).to_string()]).unwrap(), 1);
     let foreign = "UPDATE outbox SET owner_id = 'nobody' WHERE entry_id = ?1";
     assert_eq!(database.execute(foreign, [sent.remove(0).to_string()]).unwrap(), 1);
-    assert_eq!(world.functions.dispatch_outbox.sweep().await.unwrap(), 3, "two are set aside");
+    assert_eq!(world.functions.dispatch_outbox.sweep(None).await.unwrap().entries, 3, "two are set aside");
     assert_eq!(arrived(&world).await, sent);
-    assert_eq!(world.functions.dispatch_outbox.sweep().await.unwrap(), 0, "and not met again");
+    assert_eq!(world.functions.dispatch_outbox.sweep(None).await.unwrap().entries, 0, "and not met again");
     let outbox = world.store().session_outbox();
     let pending = outbox.pending(None, 10).await.unwrap();
     let left: Vec<_> =

@@ -212,7 +212,7 @@ impl World {
     /// Moves the clock and does what a sweep does.
     pub(crate) async fn pass(&self, time: Duration) {
         self.host.advance(time);
-        self.functions.dispatch_outbox.sweep().await.unwrap();
+        self.functions.dispatch_outbox.sweep(None).await.unwrap();
     }
 
     pub(crate) async fn job(&self, search: SearchId) -> Job {

@@ -162,6 +162,8 @@ pub(crate) enum BenchCommand {
     Saga(BenchSaga),
     /// Sweep the outboxes while settled records pile up
     Sweep(BenchSweep),
+    /// Sweep many searches that have ended, or whose time is up, at the same moment
+    Backlog(BenchBacklog),
     /// Read generated files of every format
     Parse(BenchParse),
     /// Mark the duplicates among generated studies
@@ -339,6 +341,18 @@ pub(crate) struct BenchEventServer {
     /// Where to put the stores for the while; the disk counts [default: .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchBacklog {
+    /// How many searches there are, once for each number
+    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [10_000, 100_000], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) searches: Vec<u32>,
+    /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendArg>,
+    #[command(flatten)]
+    pub(crate) output: BenchOutput,
 }
 
 #[derive(Debug, clap::Args)]

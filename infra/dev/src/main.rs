@@ -16,9 +16,14 @@ use std::process::ExitCode;
 use clap::Parser;
 use local::output;
 use messages::store::chain;
+use mimalloc::MiMalloc;
 
 use crate::args::{Args, Command};
 use crate::commands::{bench, check_template, diagram, provision, pump, sample, simulate};
+
+/// As in the programs that are measured.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The exit code when something does not hold, or the command failed.
 const FAILED: u8 = 1;

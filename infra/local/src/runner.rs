@@ -188,7 +188,7 @@ where
     /// # Errors
     /// When no database is configured, or a store does not answer; then the next sweep does the rest.
     pub async fn sweep(&self) -> Result<(), SweepError> {
-        self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep().await?;
+        self.ports.as_ref().dispatch_outbox(SWEEPER)?.sweep(None).await?;
         Ok(())
     }
 
@@ -330,7 +330,7 @@ impl Pump {
     }
 
     async fn sweep_outboxes(&self) -> Result<(), StoreError> {
-        self.sweeper.sweep().await?;
+        self.sweeper.sweep(None).await?;
         self.sweeps.note().await
     }
 

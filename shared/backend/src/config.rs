@@ -190,7 +190,7 @@ pub struct Config {
     ///   poisoned; 86,400;
     /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
     /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
-    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most records with entries that a sweep takes at a time; 100;
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most records with entries that a sweep takes at a time; 250;
     /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: how long one call to a queue may take before its messages count
     ///   as not sent; 15, at most what a claim lasts;
     /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: how long the record of a session stays once it is settled; 604,800.

@@ -37,13 +37,17 @@ const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 /// uses, as a constant, is what it carries.
 #[derive(Clone, Copy)]
 pub struct Linked {
-    database: Option<Open<Result<Database, Missing>>>,
-    ledger: Option<fn(&SdkConfig, &str) -> Partitions>,
-    processed: Option<fn(&SdkConfig, &str) -> Arc<dyn RememberProcessed>>,
-    files: Option<fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files>,
+    database: Option<OpenDatabase>,
+    ledger: Option<OpenTable<Partitions>>,
+    processed: Option<OpenTable<Arc<dyn RememberProcessed>>>,
+    files: Option<OpenFiles>,
 }
 
-type Open<T> = for<'a> fn(&'a Config, &'a SdkConfig) -> BoxFuture<'a, Result<T, OpenError>>;
+type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig) -> BoxFuture<'a, Connected>;
+type OpenTable<T> = fn(&SdkConfig, &str) -> T;
+type OpenFiles = fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files;
+/// A database that is not configured is no error.
+type Connected = Result<Result<Database, Missing>, OpenError>;
 
 /// What stands behind the ports that the database has.
 struct Database {
@@ -165,10 +169,7 @@ async fn connect(
     Ok((adapters, library))
 }
 
-fn open_database<'a>(
-    config: &'a Config,
-    sdk: &'a SdkConfig,
-) -> BoxFuture<'a, Result<Result<Database, Missing>, OpenError>> {
+fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig) -> BoxFuture<'a, Connected> {
     Box::pin(async {
         let database = match documents(config, sdk).await? {
             Ok(database) => database,

@@ -15,7 +15,7 @@ use messages::{
     Verdict, send_one,
 };
 
-use crate::dispatch::{self, Dispatcher};
+use crate::dispatch::{self, Dispatcher, Swept};
 use crate::session::{
     CONTROL, Found, SETTLE_SESSION, SETTLE_SESSION_VERSION, SettleSession, SettleSessions, control_message,
     next_look,
@@ -45,15 +45,15 @@ enum Error {
 }
 
 impl DispatchOutbox {
-    /// Performs everything that is due. Returns how many entries that was.
+    /// Performs everything that is due, until the deadline has come.
     ///
     /// # Errors
     /// When a store does not answer; the next sweep goes on from there.
-    pub async fn sweep(&self) -> Result<usize, StoreError> {
+    pub async fn sweep(&self, deadline: Option<Timestamp>) -> Result<Swept, StoreError> {
         // Also when nothing is due, so that an alarm has something to look at.
         self.dispatcher.reporter.measure(Measure::OUTBOX_AGE, 0);
         let stores = [Arc::clone(&self.session_outbox), Arc::clone(&self.saga_outbox)];
-        dispatch::sweep(&stores, &self.dispatcher).await
+        dispatch::sweep(&stores, &self.dispatcher, deadline).await
     }
 
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {

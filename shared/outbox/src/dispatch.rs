@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
@@ -101,9 +102,14 @@ impl Dispatcher {
             }
         }
         ready.sort_by_key(|(_, message, _)| message.timer.is_none());
-        for batch in ready.chunks(MAX_BATCH) {
+        let send = async |batch: &[(&Entry, Message, Outgoing)]| {
             let messages: Vec<Outgoing> = batch.iter().map(|(_, _, outgoing)| outgoing.clone()).collect();
-            let sent = self.send.send(&messages).await;
+            self.send.send(&messages).await
+        };
+        // They begin in their order, and their answers are taken in it.
+        let mut answers = stream::iter(ready.chunks(MAX_BATCH)).map(send).buffered(self.policy.sends.max(1));
+        for batch in ready.chunks(MAX_BATCH) {
+            let sent = answers.next().await.unwrap_or_default();
             for ((entry, message, outgoing), result) in batch.iter().zip(sent) {
                 if result.is_ok() {
                     let why = format!("to {}", outgoing.queue);
@@ -182,16 +188,24 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Performs everything that is due in one store, many records at a time.
-    async fn sweep(&self, store: &dyn SweepOutbox) -> (usize, Option<StoreError>) {
-        let (mut performed, mut failure) = (0, None);
+    /// Performs what is due in one store, many records at a time, until nothing is or the deadline has come: what was claimed
+    /// and is then cut off would wait until the claim has run out.
+    async fn sweep(
+        &self,
+        store: &dyn SweepOutbox,
+        deadline: Option<Timestamp>,
+    ) -> (Swept, Option<StoreError>) {
+        let (mut swept, mut failure) = (Swept::default(), None);
         // Those that could not be claimed are due for ever; what is due behind them is looked for beyond them.
         let mut failed: BTreeSet<Owner> = BTreeSet::new();
-        loop {
+        while !self.reporter.host.is_past(deadline) {
             match self.sweep_some(store, &failed).await {
-                Ok(None) => break,
+                Ok(None) => {
+                    swept.to_the_end = true;
+                    break;
+                }
                 Ok(Some(taken)) => {
-                    performed += taken.entries;
+                    swept.entries += taken.entries;
                     failed.extend(taken.failed);
                     if let Some(error) = taken.error {
                         let (function, why) = (self.reporter.function, error.chain());
@@ -205,7 +219,7 @@ impl Dispatcher {
                 }
             }
         }
-        (performed, failure)
+        (swept, failure)
     }
 
     /// What is due first, as much as is taken at a time; none when nothing is left, or somebody else was quicker.
@@ -245,20 +259,34 @@ pub struct Taken {
     pub error: Option<StoreError>,
 }
 
-/// Performs everything that is due, store by store, until nothing is. An entry that fails is not due again until
-/// later, so this ends even when everything fails.
+/// What a sweep has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// How many entries were performed, or tried, or set aside.
+    pub entries: usize,
+    /// Whether nothing that was due is left; otherwise the deadline has come before.
+    pub to_the_end: bool,
+}
+
+/// Performs everything that is due, store by store, until nothing is or the deadline has come. An entry that fails is not due
+/// again until later, so this ends even when everything fails.
 ///
 /// # Errors
 /// When a store does not answer; the others are swept all the same. Whatever was not settled by then is found again by
 /// the next sweep.
-pub async fn sweep(stores: &[Arc<dyn SweepOutbox>], dispatcher: &Dispatcher) -> Result<usize, StoreError> {
-    let (mut performed, mut failure) = (0, None);
+pub async fn sweep(
+    stores: &[Arc<dyn SweepOutbox>],
+    dispatcher: &Dispatcher,
+    deadline: Option<Timestamp>,
+) -> Result<Swept, StoreError> {
+    let (mut all, mut failure) = (Swept { entries: 0, to_the_end: true }, None);
     for store in stores {
-        let (count, failed) = dispatcher.sweep(store.as_ref()).await;
-        performed += count;
+        let (swept, failed) = dispatcher.sweep(store.as_ref(), deadline).await;
+        all.entries += swept.entries;
+        all.to_the_end &= swept.to_the_end;
         failure = failure.or(failed);
     }
-    failure.map_or(Ok(performed), Err)
+    failure.map_or(Ok(all), Err)
 }
 
 fn by_owner(

@@ -18,6 +18,9 @@ pub struct Policy {
     pub stuck_after: SignedDuration,
     /// The most records that one look for work returns.
     pub batch: usize,
+    /// The most calls to queues that are under way at the same time. One call takes ten messages and some ten milliseconds, so
+    /// one after the other they would let a hundred thousand timers wait for longer than the function that sends them lives.
+    pub sends: usize,
     /// How long one call to a queue may take, repetitions included, before its messages count as not sent. It is
     /// much shorter than `stuck_after`, so nobody takes over what is still being sent.
     pub send_timeout: Duration,
@@ -31,7 +34,8 @@ impl Default for Policy {
             give_up_after: SignedDuration::from_hours(24),
             max_delay: SignedDuration::from_mins(5),
             stuck_after: SignedDuration::from_mins(5),
-            batch: 100,
+            batch: 250,
+            sends: 10,
             send_timeout: Duration::from_secs(15),
             retention: SignedDuration::from_hours(7 * 24),
         }

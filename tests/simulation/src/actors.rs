@@ -125,7 +125,7 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
         // A sweep that finds nothing changes nothing, so it waits until there is something to find.
         Gate::new(&port, Kind::Sweep, next).await;
         // What it did not get to is found by the next one.
-        let _ = function.sweep().await;
+        let _ = function.sweep(None).await;
     }
 }
 

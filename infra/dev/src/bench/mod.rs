@@ -1,5 +1,6 @@
 //! Measures the shipped functions, and the readers by themselves.
 //!
+//! - [`backlog`]: what sweeping costs when many searches want something at the same time;
 //! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
 //! - [`cold_start`]: how long a function takes until its first event and its first answer;
 //! - [`connections`]: what strangers can make a server spend, in memory and in other clients' time;
@@ -14,6 +15,7 @@
 //! - [`sweep`]: what a sweep costs while settled records pile up;
 //! - [`tally`]: the workload that other engines are compared by.
 
+pub mod backlog;
 pub mod calls;
 pub mod cold_start;
 pub mod connections;

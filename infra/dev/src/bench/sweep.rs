@@ -172,7 +172,7 @@ impl<'a> Bench<'a> {
     /// Sweeps once, in microseconds.
     async fn sweep(&self, expected: usize) -> anyhow::Result<f64> {
         let begun = Instant::now();
-        let performed = sweep(&self.outboxes, &self.dispatcher).await?;
+        let performed = sweep(&self.outboxes, &self.dispatcher, None).await?.entries;
         let took = begun.elapsed();
         anyhow::ensure!(performed == expected, "a sweep performed {performed} effects, not {expected}");
         Ok(took.as_secs_f64() * 1e6)

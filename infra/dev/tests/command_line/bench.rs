@@ -107,6 +107,20 @@ fn a_sweep_is_measured_over_few_records_and_over_many() {
 }
 
 #[test]
+fn many_searches_that_want_something_at_once_are_swept_and_the_calls_counted() {
+    let program = Program::new();
+    let folder = program.folder().join("bench");
+    let run =
+        program.run(&["bench", "backlog", "--searches", "250", "--json", "--dir", folder.to_str().unwrap()]);
+    let rows: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
+    let calls = |row: usize, of: &str| rows[row][of].as_u64().unwrap();
+    assert_eq!((rows[0]["want"].as_str(), calls(0, "queue_calls")), (Some("views"), 0), "{rows}");
+    assert_eq!((rows[1]["want"].as_str(), calls(1, "queue_calls")), (Some("timeouts"), 25), "{rows}");
+    // A look, a claim, what is done and a settlement, and a look that finds nothing; one more in the sessions.
+    assert!((0..2).all(|row| calls(row, "store_calls") <= 4 + 2), "{rows}");
+}
+
+#[test]
 fn every_format_is_measured_and_its_files_can_be_had() {
     let program = Program::new();
     let folder = program.folder().join("files");

@@ -91,6 +91,7 @@ impl Reader {
             give_up_after: span(give_up_after),
             max_delay: span(max_delay),
             stuck_after: span(stuck_after),
+            sends: default.sends,
             batch: self.read("OUTBOX_BATCH", default.batch, |n| *n > 0, from_1),
             send_timeout,
             retention: span(retention),

@@ -95,7 +95,7 @@ impl World {
     /// Moves the clock and does what a sweep does.
     pub(crate) async fn pass(&self, time: Duration) {
         self.host.advance(time);
-        self.sweeper.sweep().await.unwrap();
+        self.sweeper.sweep(None).await.unwrap();
         self.run().await;
     }
 

@@ -167,7 +167,7 @@ impl Deployment {
 
     /// What `dispatch-outbox` does on schedule.
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
-        self.sweeper.sweep().await?;
+        self.sweeper.sweep(None).await?;
         self.sweeps.note().await
     }
 

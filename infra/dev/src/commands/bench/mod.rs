@@ -1,5 +1,6 @@
 //! What the functions cost and how fast they are.
 
+mod backlog;
 mod calls;
 mod cold_start;
 mod connections;
@@ -24,6 +25,7 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
     match &args.command {
         BenchCommand::Calls(output) => calls::run(output.json, &folder(output.dir.as_ref())?).await,
         BenchCommand::Saga(args) => saga::run(args).await,
+        BenchCommand::Backlog(args) => backlog::run(args).await,
         BenchCommand::Sweep(args) => sweep::run(args).await,
         BenchCommand::Parse(args) => parse::run(args),
         BenchCommand::Duplicates(args) => duplicates::run(args).await,
