@@ -9,12 +9,15 @@ source beside it. Concurrency is rate times duration (Little's law), so twice th
 concurrency.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import console
+from scripts import console, queueing
+from scripts.paths import ROOT
+from scripts.queueing import Load, Service, Simulation, quantile
 
 RATES = (1, 100, 10_000)
 
@@ -154,9 +157,56 @@ def first_limits() -> str:
     return "\n".join(rows)
 
 
+def queues() -> str:
+    """A minute of searches, with the executions of the template and with as many as are asked for."""
+    batch, window = queueing.template("SagaBatchSize"), queueing.template("SagaBatchWindowSeconds")
+    given = (queueing.template("SagaConcurrency"), queueing.template("ParseConcurrency"))
+    each = 0.003
+    rows = [
+        "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s | parse waits p99, s | "
+        "busy at peak, saga / parse | utilisation, saga | found busy | in flight | connections |",
+        "| --- " * 10 + "|",
+    ]
+    for rate in RATES:
+        for saga, parse in (given, (1_000, 1_000)):
+            base = SAGA_SECONDS - batch * each
+            service = Service(saga, parse, batch, window, base, each, PARSE_SECONDS)
+            # At one a minute, an hour: a minute would be a single search.
+            load = Load(rate / 60, seconds=60 if rate > 1 else 3_600)
+            found = Simulation(load, service).run()
+            waits = [quantile(found.waits, part) for part in (0.5, 0.99)]
+            open_at_peak = (found.peak_saga + found.peak_parse + BEHIND_QUEUES) * (POOL + WATCHING)
+            rows.append(
+                f"| {rate:,} | {saga:,} / {parse:,} | {number(found.per_second())} | {waits[0]:.3f} / {waits[1]:.3f} | "
+                f"{quantile(found.parse_waits, 0.99):.1f} | {found.peak_saga} / {found.peak_parse} | "
+                f"{100 * found.utilisation(saga):.1f} % | {100 * found.busy / found.deliveries:.2f} % | "
+                f"{found.in_flight} | {open_at_peak:,} |"
+            )
+    return "\n".join(rows)
+
+
+def workers() -> str:
+    """What the model predicts of workers on one machine, by what one of them was measured to take."""
+    measured = json.loads((ROOT / "docs" / "measured" / "scale.json").read_text("utf-8"))
+    first = measured["rounds"][0]
+    took = 1 / first["per_second"]
+    on_core = min(took, first["processor_ms"] / 1_000)
+    rows = ["| workers | predicted a second | measured a second | measured / predicted |", "| --- " * 4 + "|"]
+    for one in measured["rounds"]:
+        service = Service(
+            one["workers"], 1, batch=1, base=0, each=took, cores=measured["cores"], on_core=on_core
+        )
+        predicted = Simulation(Load(backlog=one["messages"]), service).run().per_second()
+        rows.append(
+            f"| {one['workers']} | {predicted:.0f} | {one['per_second']:.0f} | {one['per_second'] / predicted:.2f} |"
+        )
+    return "\n".join(rows)
+
+
 def written(document: str) -> str:
     """A document with the tables of now between its marks."""
-    for name, content in (("limits", table()), ("first", first_limits())):
+    tables = {"limits": table(), "first": first_limits(), "queues": queues(), "workers": workers()}
+    for name, content in tables.items():
         begin, end = f"<!-- {name}: infra/capacity.py -->", f"<!-- end of {name} -->"
         between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
         replaced = f"{begin}\n\n{content}\n\n{end}".replace("\\", "\\\\")
@@ -167,7 +217,7 @@ def written(document: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     match arguments:
         case []:
-            print(table(), first_limits(), sep="\n\n")
+            print(table(), first_limits(), queues(), workers(), sep="\n\n")
         case [document]:
             path = Path(document)
             path.write_text(written(path.read_text("utf-8")), "utf-8")
