@@ -163,7 +163,8 @@ def queues() -> str:
     given = (queueing.template("SagaConcurrency"), queueing.template("ParseConcurrency"))
     each = 0.003
     rows = [
-        "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s | parse waits p99, s | "
+        "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s "
+        "| parse waits p99, s | "
         "busy at peak, saga / parse | utilisation, saga | found busy | in flight | connections |",
         "| --- " * 10 + "|",
     ]
@@ -177,7 +178,8 @@ def queues() -> str:
             waits = [quantile(found.waits, part) for part in (0.5, 0.99)]
             open_at_peak = (found.peak_saga + found.peak_parse + BEHIND_QUEUES) * (POOL + WATCHING)
             rows.append(
-                f"| {rate:,} | {saga:,} / {parse:,} | {number(found.per_second())} | {waits[0]:.3f} / {waits[1]:.3f} | "
+                f"| {rate:,} | {saga:,} / {parse:,} | {number(found.per_second())} | "
+                f"{waits[0]:.3f} / {waits[1]:.3f} | "
                 f"{quantile(found.parse_waits, 0.99):.1f} | {found.peak_saga} / {found.peak_parse} | "
                 f"{100 * found.utilisation(saga):.1f} % | {100 * found.busy / found.deliveries:.2f} % | "
                 f"{found.in_flight} | {open_at_peak:,} |"
@@ -197,9 +199,8 @@ def workers() -> str:
             one["workers"], 1, batch=1, base=0, each=took, cores=measured["cores"], on_core=on_core
         )
         predicted = Simulation(Load(backlog=one["messages"]), service).run().per_second()
-        rows.append(
-            f"| {one['workers']} | {predicted:.0f} | {one['per_second']:.0f} | {one['per_second'] / predicted:.2f} |"
-        )
+        rate = one["per_second"]
+        rows.append(f"| {one['workers']} | {predicted:.0f} | {rate:.0f} | {rate / predicted:.2f} |")
     return "\n".join(rows)
 
 

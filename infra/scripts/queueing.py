@@ -1,7 +1,8 @@
 """A discrete-event simulation of the queues of searches: arrivals, batches, partitions that are busy, files.
 
 Time is in seconds. It is deterministic by its seed. Not in it: cold starts, throttling, failures, the
-pollers' ramp-up, the growth of the delay of a busy partition, and messages that outlive their visibility timeout.
+pollers' ramp-up, the growth of the delay of a busy partition, and messages that outlive their visibility
+timeout.
 """
 
 import functools
