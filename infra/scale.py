@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts import commands, console
+from scripts.engines import peers
 from scripts.errors import Failure
 
 WORKERS = (1, 2, 4)
@@ -70,6 +71,8 @@ def measure(program: str) -> dict[str, object]:
             url = json.loads(line)["url"]
             send(program, url, WORKERS[-1])  # what is first is slow: not counted
             rounds = [send(program, url, workers) for workers in WORKERS]
+            peers.post(f"{url}/stop")  # so that it leaves nothing behind
+            server.wait(timeout=10)
         finally:
             server.terminate()
     return {"date": datetime.date.today().isoformat(), "cores": os.cpu_count(), "rounds": rounds}
