@@ -7,8 +7,8 @@ What is deployed is read back through the services' own interfaces and written a
 `dev check-template` repeats its checks: so what the code expects is compared with what is there.
 Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
 as studies in MongoDB. Before that a create fails on purpose, and is repeated under the same name; after it
-the secret is rotated, a version is taken back while a file is on its way, and an operator comes by who reaches
-nothing but the function (`scripts/deployment/life.py`).
+the secret is rotated, a version is taken back while a file is on its way, and an operator comes by who
+reaches nothing but the function (`scripts/deployment/life.py`).
 At last the stack is updated to have a page, which is brought there and read back, and is deleted, with what
 must be left. Nobody signs in for the page: the stand-in has no CloudFront that answers, and `tests/page` does
 that with it.

@@ -56,13 +56,13 @@ class Stand:
     def client(self, _service: str) -> Any:
         return self
 
-    def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - as boto3 has it
+    def describe_stacks(self, StackName: str) -> Any:  # noqa: ARG002, N803 - as boto3 has it
         return {"Stacks": [{"Parameters": [{"ParameterKey": "ApiAuthorization", "ParameterValue": "IAM"}]}]}
 
     def get_caller_identity(self) -> Any:
         return ANN
 
-    def invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: N803
+    def invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: ARG002, N803
         event = json.loads(Payload)
         method = event["requestContext"]["http"]["method"]
         asked = f"{method} {event['rawPath']}?{event['rawQueryString']}".rstrip("?")
