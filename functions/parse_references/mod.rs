@@ -64,6 +64,9 @@ pub static FUNCTION: Function<Ports> = Function {
 /// How often a file may make the parser crash, by the memory or the time that it takes.
 const MOST_CRASHES: u32 = 5;
 
+/// How often the end of an attempt is noted, at most, when the store does not confirm it.
+const MOST_TRIES: u32 = 3;
+
 /// The reply of whoever has read the file. What it says follows from the file, so every copy of it says the same.
 const READ: usize = 0;
 /// The reply that gives it up, apart from that and from the one of `report-faults`: the token admits one of them.
@@ -224,6 +227,20 @@ impl ParseReferences {
         self.refuse(command, held, reason, READ).await
     }
 
+    /// Notes that an attempt has ended by itself. What made it fail may be over by the next try.
+    async fn end_attempt(&self, message: &Message, file: FileId, time: &Time<'_>) {
+        let mut tries = 1;
+        while let Err(error) = self.reading.pause(message.partition, file).await {
+            if tries == MOST_TRIES || time.is_over() {
+                // Then it counts as a crash, of which there may be some.
+                let (search, message_id, error) = (message.partition, message.id, error.chain());
+                tracing::warn!(function = NAME, correlation_id = %search, %message_id, error, "an attempt counts as crashed");
+                return;
+            }
+            tries += 1;
+        }
+    }
+
     /// Takes back what is stored of a file, and answers that it is refused. Unless another copy has read it to its end,
     /// while it was there or by other settings, or has refused it: then this fails, and the next attempt answers that.
     async fn refuse(
@@ -315,15 +332,16 @@ impl Handler for ParseReferences {
             let doing = format!("reading file {file_id} of search {search_id}");
             return Err(StoreError::unavailable(doing, BeingRead).into());
         };
-        let reading = self.reading.begin(search_id, file_id, READER_VERSION).await?;
-        let mut held = Fenced { search_id, file_id, fence: reading.fence };
         let time = Time { host: &*reporter.host, deadline };
-        let done = self.attempt(message, command, &reading, &mut held, reporter, &time).await;
-        if let Err(error) = self.reading.pause(&held).await {
-            // Then it counts as a crash, of which there may be some.
-            let (function, message_id, error) = (NAME, message.id, error.chain());
-            tracing::warn!(function, correlation_id = %search_id, %message_id, error, "an attempt counts as crashed");
-        }
+        let done = match self.reading.begin(search_id, file_id, READER_VERSION).await {
+            Ok(reading) => {
+                let mut held = Fenced { search_id, file_id, fence: reading.fence };
+                self.attempt(message, command, &reading, &mut held, reporter, &time).await
+            }
+            // It may have been noted all the same.
+            Err(error) => Err(error.into()),
+        };
+        self.end_attempt(message, file_id, &time).await;
         done
     }
 

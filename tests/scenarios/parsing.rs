@@ -13,7 +13,7 @@ use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     Duplicate, Fenced, FileId, JobState, Outcome, ParsedFile, Place, Progress, Quarantined, ReadStudies,
-    Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    Reading, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
@@ -337,6 +337,62 @@ async fn failures_of_stores_never_make_a_file_be_refused() {
     for _ in 0..18 {
         let (failing, _) = recording(&world, Some(0));
         assert!(is_retried(&failing.consume(&deliveries(&batch), None).await));
+    }
+    world.deliver(&PARSE, &batch).await;
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+}
+
+/// Stores that an attempt begins, and does not confirm it for a while; notes the end of each at the third try.
+struct Unconfirmed {
+    inner: Arc<dyn TrackReading>,
+    /// How many more times a beginning is not confirmed.
+    begins: Mutex<u32>,
+    /// The tries to end the last attempt.
+    pauses: Mutex<u32>,
+}
+
+#[async_trait]
+impl TrackReading for Unconfirmed {
+    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
+        let reading = self.inner.begin(search, file, reader).await?;
+        *self.pauses.lock().unwrap() = 0;
+        let mut left = self.begins.lock().unwrap();
+        if *left == 0 {
+            return Ok(reading);
+        }
+        *left -= 1;
+        Err(StoreError::unavailable("beginning", "waiting for replication timed out"))
+    }
+
+    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
+        self.inner.reach(file, place).await
+    }
+
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        let tries = {
+            let mut pauses = self.pauses.lock().unwrap();
+            *pauses += 1;
+            *pauses
+        };
+        if tries < 3 {
+            return Err(StoreError::unavailable("pausing", "cut off"));
+        }
+        self.inner.pause(search, file).await
+    }
+}
+
+/// Nor is an attempt that may have been noted, or whose end is noted at the third try only.
+#[tokio::test]
+async fn attempts_that_a_store_does_not_confirm_never_make_a_file_be_refused() {
+    let world = World::new();
+    let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
+    let mut parser = parser(&world);
+    let (begins, pauses) = (Mutex::new(12), Mutex::default());
+    parser.reading = Arc::new(Unconfirmed { inner: parser.reading, begins, pauses });
+    let function = guarded(&world, parser);
+    for _ in 0..12 {
+        assert!(is_retried(&function.consume(&deliveries(&batch), None).await));
     }
     world.deliver(&PARSE, &batch).await;
     world.run().await;

@@ -88,8 +88,10 @@ fn keep(marks: &Marks, waiting: &mpsc::Receiver<Waiting>, mut flush: impl FnMut(
         pending.push(first);
         pending.extend(waiting.try_iter());
         let flushed = marks.flushed.load(Ordering::SeqCst);
-        if !marks.failed.load(Ordering::SeqCst) && pending.iter().any(|each| each.mark > flushed) {
-            let ended = marks.ended.load(Ordering::SeqCst);
+        let ended = marks.ended.load(Ordering::SeqCst);
+        // Readers may wait for a commit that is not through yet: of that a flush would keep nothing.
+        let is_new = ended > flushed && pending.iter().any(|each| each.mark > flushed);
+        if is_new && !marks.failed.load(Ordering::SeqCst) {
             match flush() {
                 Ok(()) => marks.flushed.store(ended, Ordering::SeqCst),
                 Err(error) => {
@@ -113,5 +115,34 @@ fn answer(pending: &mut Vec<Waiting>, upto: u64, failed: Option<&Failed>) {
         for job in waiting.jobs {
             job.answer(failed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often the disk is asked when this mark is waited for.
+    fn flushes(marks: &Marks, mark: u64) -> u32 {
+        let (sender, waiting) = mpsc::channel();
+        sender.send(Waiting { mark, jobs: Vec::new() }).unwrap();
+        drop(sender);
+        let mut flushes = 0;
+        let flush = || {
+            flushes += 1;
+            Ok(())
+        };
+        keep(marks, &waiting, flush);
+        flushes
+    }
+
+    #[test]
+    fn the_disk_is_asked_once_for_each_commit_and_not_before_it_is_through() {
+        let marks = Marks::default();
+        let mark = marks.begin();
+        assert_eq!((flushes(&marks, mark), marks.unflushed()), (0, Some(mark)));
+        marks.end(mark);
+        assert_eq!((flushes(&marks, mark), marks.unflushed()), (1, None));
+        assert_eq!(flushes(&marks, mark), 0);
     }
 }

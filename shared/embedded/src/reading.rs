@@ -15,7 +15,7 @@ const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VAL
     ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";
 const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3
     AND (?5 OR place IS NULL OR place ->> '$.within' IS NOT NULL)";
-const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
+const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
 const REMOVE: &str =
@@ -34,8 +34,8 @@ impl TrackReading for Store {
             {
                 let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
                 // Not when it was read to its end or refused: then it is not read again.
-                if let Some(raised) = raise(db, &held, None)? {
-                    forget_attempts(db, &raised)?;
+                if raise(db, &held, None)?.is_some() {
+                    forget_attempts(db, search, file)?;
                 }
             }
             let before = stored(db, search, file)?.unwrap_or_default();
@@ -64,10 +64,9 @@ impl TrackReading for Store {
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
-    async fn pause(&self, file: &Fenced) -> Result<(), StoreError> {
-        let doing = format!("ending an attempt at file {} of search {}", file.file_id, file.search_id);
-        let file = *file;
-        self.change(Call::ReadingPause, doing, move |db| forget_attempts(db, &file)).await
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        let doing = format!("ending an attempt at file {file} of search {search}");
+        self.change(Call::ReadingPause, doing, move |db| forget_attempts(db, search, file)).await
     }
 }
 
@@ -80,9 +79,8 @@ impl Store {
     }
 }
 
-fn forget_attempts(db: &Connection, file: &Fenced) -> Result<(), Fault> {
-    let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence)];
-    db.prepare_cached(PAUSE)?.execute(key)?;
+fn forget_attempts(db: &Connection, search: SearchId, file: FileId) -> Result<(), Fault> {
+    db.prepare_cached(PAUSE)?.execute(params![search.to_string(), file.to_string()])?;
     Ok(())
 }
 

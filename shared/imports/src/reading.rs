@@ -136,10 +136,10 @@ pub trait TrackReading: Send + Sync {
     /// When the store does not answer; retryable when the file has another fence.
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError>;
 
-    /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more. Those under another
-    /// fence are not spoken of.
+    /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more. Also for one of which
+    /// nobody knows whether it was noted when it began; where nothing is known of a file, this changes nothing.
     ///
     /// # Errors
     /// When the store does not answer.
-    async fn pause(&self, file: &Fenced) -> Result<(), StoreError>;
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError>;
 }

@@ -78,10 +78,9 @@ impl TrackReading for Mongo {
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
-    async fn pause(&self, file: &Fenced) -> Result<(), StoreError> {
-        let work = async { set(self, held(file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
-        self.call(format!("ending an attempt at file {} of search {}", file.file_id, file.search_id), work)
-            .await
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+        let work = async { set(self, by_id(search, file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
+        self.call(format!("ending an attempt at file {file} of search {search}"), work).await
     }
 }
 

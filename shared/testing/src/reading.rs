@@ -33,11 +33,12 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
+    ports.track.pause(search, file).await?;
     for begun in 0..3 {
         assert_eq!(ports.track.begin(search, file, READER).await?, Reading { begun, ..Reading::default() });
     }
     ports.track.begin(search, other, READER).await?;
-    ports.track.pause(&Fenced { search_id: search, file_id: file, fence: 0 }).await?;
+    ports.track.pause(search, file).await?;
     assert_eq!(ports.track.begin(search, file, READER).await?.begun, 0);
     assert_eq!(ports.track.begin(search, file, READER).await?.begun, 1);
     assert_eq!(ports.track.begin(search, other, READER).await?.begun, 1);
@@ -68,7 +69,7 @@ pub async fn a_place_stays_until_another_is_reached(ports: &Ports<'_>) -> Checke
     ];
     for (place, then) in steps {
         ports.track.reach(&held, &place).await?;
-        ports.track.pause(&held).await?;
+        ports.track.pause(search_id, file_id).await?;
         assert_eq!(reached().await?, Some(then), "after {place:?}");
     }
     Ok(())

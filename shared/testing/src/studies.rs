@@ -544,7 +544,6 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
     overtaken(&ports.track.reach(&old, &sample::search::end(0)).await);
     ports.write.store(&new, &[search::study(search, file, 1)], &[]).await?;
     overtaken(&ports.write.discard(&old, None).await);
-    ports.track.pause(&old).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     let reading = ports.track.begin(search, file, READER).await?;

@@ -273,14 +273,9 @@ impl TrackReading for Own {
         self.0.call(READING_REACH, reach).await?
     }
 
-    async fn pause(&self, held: &Fenced) -> Result<(), StoreError> {
-        let held = *held;
-        let Fenced { search_id: search, file_id: file, .. } = held;
+    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let counts_failures = self.0.has(FAILURES_ARE_CRASHES);
         let pause = move |scene: &mut Scene<'_, Outside>| {
-            if !scene.holds(&held) {
-                return;
-            }
             scene.held.remove(&(search, file));
             scene.unfinished.remove(&(search, file));
             let place = scene.readings.get(&(search, file)).map(|(reading, _)| &reading.place);

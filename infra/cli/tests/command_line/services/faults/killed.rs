@@ -5,10 +5,10 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use servers::Tested;
 use servers::amazon::Service;
-use servers::mongo::{FailPoint, OwnServer, eventually};
+use servers::mongo::{FailPoint, OwnServer};
 use servers::net::{Fate, Unreliable};
 
-use super::{Environment, PATIENCE, SEARCHES, Worker, announce, check, ended, impatient, open};
+use super::{Environment, SEARCHES, Worker, announce, check, have_ended_while, impatient, open};
 use crate::program::Program;
 
 /// How often everything is sent.
@@ -38,15 +38,13 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
         let searches = announce(&backend, &environment).await?;
         let mut faults = Faults { mongod: &mongod, random: StdRng::seed_from_u64(4), next: 0, kills: 0 };
         let mut workers = [Worker::start(&program, COPIES), Worker::start(&program, COPIES)];
-        let mut over = 0;
         let mut due = faults.random.random_range(1..BETWEEN);
-        eventually("all searches have ended", PATIENCE, async || {
-            over = ended(&environment).await?;
-            if over >= due && over < SEARCHES {
+        have_ended_while(&environment, SEARCHES, async |over| {
+            if over >= due {
                 faults.strike(&program, &mut workers).await?;
                 due = over + faults.random.random_range(1..BETWEEN);
             }
-            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(over == SEARCHES)
+            Ok(())
         })
         .await?;
         let throttled: usize = ledger.faults().values().sum();
