@@ -13,6 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::process::Command;
 
+use super::tls;
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -20,7 +22,7 @@ pub struct Options {
     pub dir: Option<PathBuf>,
     /// How often each is started.
     pub runs: usize,
-    /// Whether to start them on the services that the environment names as well.
+    /// Whether to start them on the services that the environment names as well, without and with TLS.
     pub services: bool,
 }
 
@@ -70,10 +72,18 @@ const COMPARED: [(&str, [&str; 2], &str); 2] = [
 const BUILT: [&str; 2] = ["target/lambda", "target/release"];
 
 const EMBEDDED: &str = "embedded";
-const SERVICES: &str = "services";
 /// The bounds for the first poll: with embedded stores, and with the clients of all services built.
 const EMBEDDED_BOUND_MS: f64 = 20.0;
 const SERVICES_BOUND_MS: f64 = 60.0;
+
+/// What a function opens before its first event.
+struct Stores<'a> {
+    name: &'static str,
+    /// What `SEARCH_IMPORT_BACKEND` says.
+    backend: &'static str,
+    settings: &'a [(&'static str, String)],
+    bound_ms: f64,
+}
 
 /// Starts every program as often as the options say, in a folder of its own below `dir`.
 ///
@@ -81,21 +91,30 @@ const SERVICES_BOUND_MS: f64 = 60.0;
 /// When a function is not built, does not start, or fails.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> {
     let data = tempfile::tempdir_in(dir)?;
+    let mut all_stores =
+        vec![Stores { name: EMBEDDED, backend: "embedded", settings: &[], bound_ms: EMBEDDED_BOUND_MS }];
+    // It ends with this function.
+    let servers;
+    if options.services {
+        servers = tls::Servers::before(|name| std::env::var(name).ok(), data.path()).await?;
+        let over = |name, settings| Stores { name, backend: "aws", settings, bound_ms: SERVICES_BOUND_MS };
+        all_stores.extend([over("services", &[]), over("services, TLS", &servers.settings)]);
+    }
     let mut rows = Vec::new();
     for (name, event) in FUNCTIONS {
         let program = built(name, options.dir.as_deref())?;
         let size = std::fs::metadata(&program)?.len();
-        let mut stores = vec![(EMBEDDED, EMBEDDED_BOUND_MS)];
-        stores.extend(options.services.then_some((SERVICES, SERVICES_BOUND_MS)));
-        for (stores, bound) in stores {
+        for stores in &all_stores {
             let command = || {
                 let mut command = Command::new(&program);
-                command.env("SEARCH_IMPORT_BACKEND", if stores == EMBEDDED { EMBEDDED } else { "aws" });
+                command.env("SEARCH_IMPORT_BACKEND", stores.backend);
                 command.env("SEARCH_IMPORT_DATA_DIR", data.path());
+                command.envs(stores.settings.iter().map(|(name, value)| (name, value)));
                 command
             };
             let row = repeat(name, command, event, options.runs).await?;
-            rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms: Some(bound), ..row });
+            let (stores, bound_ms) = (stores.name, Some(stores.bound_ms));
+            rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms, ..row });
         }
     }
     for (name, question, script) in COMPARED {

@@ -31,6 +31,7 @@ mod served;
 pub mod small_records;
 pub mod sweep;
 pub mod tally;
+mod tls;
 
 use std::path::Path;
 use std::sync::Arc;
