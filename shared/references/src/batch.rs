@@ -3,10 +3,11 @@
 use std::{
     num::NonZeroUsize,
     ops::Range,
-    panic,
-    sync::{Mutex, PoisonError, mpsc},
+    sync::{LazyLock, Mutex, PoisonError, mpsc},
     thread,
 };
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
@@ -15,8 +16,8 @@ use crate::{
     read,
 };
 
-/// Below this many bytes of text, starting a thread takes longer than it saves.
-const WORTH_THREAD: usize = 64 * 1024;
+/// Below this many bytes of text, waking a thread takes longer than it saves.
+const WORTH_HELP: usize = 32 * 1024;
 /// How much text the threads take at a time: so little that they come to the end together.
 const BLOCK: usize = 16 * 1024;
 
@@ -52,6 +53,16 @@ pub(crate) struct Batch<'a> {
 
 /// Records that follow each other, and how many such blocks are before them.
 type Block<'a> = (usize, Vec<Found<'a>>);
+/// The same once they are read.
+type ReadBlock = (usize, Vec<Outcome>);
+
+/// The threads that help whoever reads, one fewer than there are cores. They stay: one that begins anew for each piece has
+/// to fetch its memory anew. None where the system refuses them.
+static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let name = |number| format!("references-{number}");
+    ThreadPoolBuilder::new().num_threads((cores - 1).max(1)).thread_name(name).build().ok()
+});
 
 impl Batch<'_> {
     /// Adds the outcomes of the records that `find` finds, in their order. On several threads they are read while more are
@@ -62,17 +73,16 @@ impl Batch<'_> {
         find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> T,
     ) -> T {
         if self.threads == NonZeroUsize::MIN {
-            let mut all = Vec::new();
-            let result = find(&mut |found| all.push(found));
-            out.extend(all.iter().map(|found| self.outcome(found)));
-            return result;
+            return self.on_one(out, find);
         }
+        let Some(helpers) = &*HELPERS else {
+            return self.on_one(out, find);
+        };
         let (sender, receiver) = mpsc::channel::<Block<'a>>();
-        let receiver = Mutex::new(receiver);
-        thread::scope(|scope| {
-            let (mut block, mut bytes, mut blocks) = (Vec::new(), 0, 0);
-            let mut started = Vec::new();
-            // The receiver is there until all threads have ended.
+        let (receiver, read) = (Mutex::new(receiver), Mutex::new(Vec::new()));
+        let result = helpers.in_place_scope(|scope| {
+            let (mut block, mut bytes, mut blocks, mut helping) = (Vec::new(), 0, 0, 0);
+            // The receiver is there until all have ended.
             let hand_over = |records| drop(sender.send(records));
             let result = find(&mut |found| {
                 bytes += found.raw().len();
@@ -82,33 +92,37 @@ impl Batch<'_> {
                 }
                 hand_over((blocks, std::mem::take(&mut block)));
                 (blocks, bytes) = (blocks + 1, 0);
-                if started.len() + 1 < self.threads.get() && blocks * BLOCK >= WORTH_THREAD {
-                    // Where the system refuses more threads, the others do the work.
-                    started.extend(thread::Builder::new().spawn_scoped(scope, || self.work(&receiver)));
+                if helping + 1 < self.threads.get() && blocks * BLOCK >= WORTH_HELP {
+                    helping += 1;
+                    scope.spawn(|_| self.work(&receiver, &read));
                 }
             });
             hand_over((blocks, block));
             drop(sender);
-            let mut read = self.work(&receiver);
-            for thread in started {
-                match thread.join() {
-                    Ok(more) => read.extend(more),
-                    Err(panicked) => panic::resume_unwind(panicked),
-                }
-            }
-            read.sort_unstable_by_key(|(block, _)| *block);
-            out.reserve(read.iter().map(|(_, outcomes)| outcomes.len()).sum());
-            out.extend(read.into_iter().flat_map(|(_, outcomes)| outcomes));
+            self.work(&receiver, &read);
             result
-        })
+        });
+        let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        read.sort_unstable_by_key(|(block, _)| *block);
+        out.reserve(read.iter().map(|(_, outcomes)| outcomes.len()).sum());
+        out.extend(read.into_iter().flat_map(|(_, outcomes)| outcomes));
+        result
+    }
+
+    fn on_one<'a, T>(&self, out: &mut Vec<Outcome>, find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> T) -> T {
+        let mut all = Vec::new();
+        let result = find(&mut |found| all.push(found));
+        out.extend(all.iter().map(|found| self.outcome(found)));
+        result
     }
 
     /// Reads blocks until there are no more.
-    fn work(&self, blocks: &Mutex<mpsc::Receiver<Block<'_>>>) -> Vec<(usize, Vec<Outcome>)> {
+    fn work(&self, blocks: &Mutex<mpsc::Receiver<Block<'_>>>, read: &Mutex<Vec<ReadBlock>>) {
         let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
-        let read =
-            |(block, found): Block<'_>| (block, found.iter().map(|found| self.outcome(found)).collect());
-        std::iter::from_fn(next).map(read).collect()
+        while let Some((block, found)) = next() {
+            let outcomes = found.iter().map(|found| self.outcome(found)).collect();
+            read.lock().unwrap_or_else(PoisonError::into_inner).push((block, outcomes));
+        }
     }
 
     /// Reads a record from whose text so many control characters were dropped.

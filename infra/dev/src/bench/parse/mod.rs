@@ -63,6 +63,9 @@ pub struct Row {
     pub records_per_second: f64,
     /// How many times as fast it is on all cores, by the clock.
     pub speedup: f64,
+    /// How many times as much is read when each core reads a file of its own: what the machine has to give. Cores that
+    /// share the parts of one are fewer than they look.
+    pub ceiling: f64,
     /// The least that one core has to reach, where that is settled.
     pub bound: Option<f64>,
     /// The time for a record, divided by that in the smaller file.
@@ -142,13 +145,14 @@ fn row(
 ) -> anyhow::Result<Row> {
     let file = |records| kind.pieces(records, PUSH_BYTES).collect::<String>().into_bytes();
     let (small, large) = (file(few), file(many));
-    let [mut short, mut long, mut alone, mut on_all] = [f64::MAX; 4];
+    let [mut short, mut long, mut alone, mut on_all, mut apart] = [f64::MAX; 5];
     // In turns, so that what disturbs one of them disturbs the others too.
     for _ in 0..RUNS {
         short = short.min(seconds_of_one_core(&small, few)?);
         long = long.min(seconds_of_one_core(&large, many)?);
         alone = alone.min(seconds(&large, many, NonZeroUsize::MIN)?);
         on_all = on_all.min(seconds(&large, many, cores)?);
+        apart = apart.min(seconds_of_a_file_each(&large, many, cores)?);
     }
     let megabytes = large.len() as f64 / 1e6;
     Ok(Row {
@@ -158,6 +162,7 @@ fn row(
         megabytes_per_second: megabytes / long,
         records_per_second: many as f64 / long,
         speedup: alone / on_all,
+        ceiling: cores.get() as f64 * alone / apart,
         bound: kind.bound,
         growth: (long / many as f64) / (short / few as f64),
         peak_mib,
@@ -175,6 +180,20 @@ fn seconds_of_one_core(file: &[u8], records: usize) -> anyhow::Result<f64> {
 fn seconds(file: &[u8], records: usize, threads: NonZeroUsize) -> anyhow::Result<f64> {
     let began = Instant::now();
     read(file.chunks(PUSH_BYTES), records, threads)?;
+    Ok(began.elapsed().as_secs_f64())
+}
+
+/// Until each core has read the file by itself, all at the same time.
+fn seconds_of_a_file_each(file: &[u8], records: usize, cores: NonZeroUsize) -> anyhow::Result<f64> {
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let one = || read(file.chunks(PUSH_BYTES), records, NonZeroUsize::MIN);
+        let all: Vec<_> = (0..cores.get()).map(|_| scope.spawn(one)).collect();
+        all.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
     Ok(began.elapsed().as_secs_f64())
 }
 
@@ -223,6 +242,7 @@ mod tests {
             megabytes_per_second: 100.0,
             records_per_second: 1.0,
             speedup: 1.0,
+            ceiling: 1.0,
             bound: Some(100.0),
             growth: 1.15,
             peak_mib: Some(64.0),

@@ -38,6 +38,7 @@ fn table(report: &parse::Report) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     let on_all = format!("on {} cores", report.cores);
+    let ceiling = format!("{} files at once", report.cores);
     table.set_header([
         "format",
         "records",
@@ -46,6 +47,7 @@ fn table(report: &parse::Report) -> Table {
         "bound",
         "records/s",
         &on_all,
+        &ceiling,
         "growth",
         "peak MiB",
         "",
@@ -59,6 +61,7 @@ fn table(report: &parse::Report) -> Table {
             row.bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string()),
             format!("{:.0}", row.records_per_second),
             format!("x {:.1}", row.speedup),
+            format!("x {:.1}", row.ceiling),
             format!("{:.2}", row.growth),
             mib(row.peak_mib),
             verdict(row.holds()).to_owned(),
