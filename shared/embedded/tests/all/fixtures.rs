@@ -1,5 +1,6 @@
 //! What releases have stored in SQLite: this one reads it, and writes the latest of it.
 
+use std::io;
 use std::sync::Arc;
 
 use embedded::{Settings, Store};
@@ -73,6 +74,9 @@ fn said(mut rows: Value, had: &[String]) -> Value {
     rows
 }
 
+/// What packed studies refer to.
+const DICTIONARY: &[u8] = include_bytes!("../../src/dictionary.txt");
+
 /// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it is.
 fn rows(database: &Connection) -> rusqlite::Result<Value> {
     let mut tables = Map::new();
@@ -83,8 +87,9 @@ fn rows(database: &Connection) -> rusqlite::Result<Value> {
             let columns = names.iter().map(|name| Ok((name.clone(), value(row.get_ref(&**name)?))));
             let mut columns = columns.collect::<rusqlite::Result<Map<String, Value>>>()?;
             if let Ok(ValueRef::Blob(packed)) = row.get_ref("packed") {
-                let text = zstd::stream::decode_all(packed).unwrap();
-                columns.insert("study".to_owned(), value(ValueRef::Text(&text)));
+                let text =
+                    zstd::stream::Decoder::with_dictionary(packed, DICTIONARY).and_then(io::read_to_string);
+                columns.insert("study".to_owned(), value(ValueRef::Text(text.unwrap().as_bytes())));
                 columns.insert("packed".to_owned(), Value::Null);
             }
             Ok(Value::Object(columns))

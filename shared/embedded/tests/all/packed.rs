@@ -95,12 +95,17 @@ async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
 }
 
 #[tokio::test]
-async fn what_the_release_before_has_stored_is_read_beside_what_is_packed() -> Tested {
+async fn what_releases_before_have_stored_is_read_beside_what_is_packed() -> Tested {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
-    let said = serde_json::json!({ "line": studies[1].line, "reference": studies[1].reference.sparse() });
+    let said = |study: &Study| {
+        serde_json::json!({ "line": study.line, "reference": study.reference.sparse() }).to_string()
+    };
     let sql = "UPDATE study SET study = ?1, packed = NULL WHERE record = 2";
-    assert_eq!(depot.database().execute(sql, [said.to_string()])?, 1);
+    assert_eq!(depot.database().execute(sql, [said(&studies[1])])?, 1);
+    // Packed, and without a dictionary.
+    let packed = zstd::bulk::compress(said(&studies[2]).as_bytes(), 1)?;
+    assert_eq!(depot.database().execute("UPDATE study SET packed = ?1 WHERE record = 3", [packed])?, 1);
     assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
     let identities = depot.store.identities(search, file, 0, 9).await?;
     assert_eq!(
