@@ -32,6 +32,8 @@ pub(crate) struct Found<'a> {
     pub(crate) text: Result<&'a str, &'a [u8]>,
     /// What follows it, as far as that may matter.
     pub(crate) ahead: &'a [u8],
+    /// What stood before it, as far as that matters.
+    pub(crate) before: Vec<u8>,
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
@@ -138,7 +140,7 @@ impl Batch<'_> {
     fn outcome(&self, found: &Found<'_>) -> Outcome {
         let &Found { number, line, fault, legacy, .. } = found;
         let bytes = found.bytes.clone();
-        let ahead = read::Ahead { bytes: found.ahead, legacy };
+        let ahead = read::Ahead { bytes: found.ahead, before: &found.before, legacy };
         let text = match (fault, found.text) {
             (Some(fault), _) => Err(fault),
             (None, Ok(text)) => printable(text.into()),

@@ -13,7 +13,7 @@ use crate::{
 /// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
 /// a reader of another version does not go on where one of this version was, since its records would be counted
 /// otherwise.
-pub const READER_VERSION: u32 = 3;
+pub const READER_VERSION: u32 = 4;
 
 /// A place between two records, and what a reader has to know to go on from there. It can be stored.
 ///
@@ -42,7 +42,8 @@ pub struct Checkpoint {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
     pub(crate) legacy: LegacyState,
-    /// What the splitter knows besides the text that follows: the header row, or the elements around the records.
+    /// What the splitter knows besides the text that follows: the header row, the elements around the records, or what later
+    /// records may refer to.
     pub(crate) carried: Vec<Bytes>,
     /// The header row, or the definitions of abbreviations, as decoded.
     pub(crate) header: Option<String>,

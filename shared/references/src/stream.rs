@@ -344,7 +344,8 @@ impl Stream {
             _ => self.detected.legacy.decoder(),
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
-        Found { number: self.records, line, bytes, text, ahead, fault, legacy }
+        let before = self.splitter.before();
+        Found { number: self.records, line, bytes, text, ahead, before, fault, legacy }
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Editor, names: &["editor", "translator"] },
     Rule { field: Field::Date, names: &["date", "year"] },
     Rule { field: Field::MonthDay, names: &["month"] },
-    Rule { field: Field::Journal, names: &["journal", "journaltitle", "shortjournal"] },
+    Rule { field: Field::Journal, names: &["journal", "journaltitle", "shortjournal", "fjournal"] },
     Rule { field: Field::Series, names: &["series"] },
     Rule { field: Field::Volume, names: &["volume"] },
     Rule { field: Field::Issue, names: &["number", "issue"] },

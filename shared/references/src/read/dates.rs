@@ -51,7 +51,7 @@ pub(super) fn date(value: &str) -> Date {
     let mut date = Date::default();
     let (mut named, mut numbers) = (false, 0);
     for word in words() {
-        if let Some(year) = four_digits(word) {
+        if let Some(year) = four_digits(word).or_else(|| lettered(word)) {
             if date.year.is_some() {
                 break;
             }
@@ -102,6 +102,12 @@ fn compact(word: &str) -> Option<Date> {
 fn four_digits(word: &str) -> Option<i32> {
     let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
+}
+
+/// A year with the letter that tells two works of an author apart, `1992a`, or that of a copyright, `c1992`.
+fn lettered(word: &str) -> Option<i32> {
+    let year = word.strip_suffix(|c: char| c.is_ascii_lowercase()).or_else(|| word.strip_prefix('c'))?;
+    four_digits(year)
 }
 
 /// A number of one or two digits.
@@ -158,6 +164,8 @@ mod tests {
             ("2014/13/40", Some(2014), None),
             ("05/06/2014", Some(2014), None),
             ("May 2022", Some(2022), Some("2022-05")),
+            ("1992a", Some(1992), None),
+            ("c1992", Some(1992), None),
             ("12345", None, None),
             ("in press", None, None),
             ("٢٠١٤", None, None),

@@ -3,13 +3,17 @@
 //! Databases write `<` where XML requires `&lt;`, and a study should not be lost because of "p <b and c": what looks
 //! like a tag inside a value, and is never closed there, is dropped. Elements around values have to match.
 
+mod math;
+
 use std::borrow::Cow;
 
+use math::Math;
 use memchr::memchr;
 
 use super::{
     entities,
     field::{Index, Named},
+    tidy,
 };
 use crate::split::markup::{CDATA_END, Markup, markup};
 
@@ -50,6 +54,10 @@ struct Walk<'a, V> {
     visit: V,
     around: Vec<&'a str>,
     value: Option<Open<'a>>,
+    /// The formula in a value, if one is open.
+    math: Option<Math>,
+    /// How long the value was before the forms of a formula that are alternatives.
+    alternatives: usize,
 }
 
 /// Hands all values of a record to `visit`, in document order.
@@ -57,7 +65,7 @@ struct Walk<'a, V> {
 /// # Errors
 /// The reason to quarantine the record.
 pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, String> {
-    let mut walk = Walk { text, visit, around: Vec::new(), value: None };
+    let mut walk = Walk { text, visit, around: Vec::new(), value: None, math: None, alternatives: 0 };
     let mut at = 0;
     while at < text.len() {
         at += walk.step(at)?;
@@ -74,7 +82,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let rest = &self.text[at..];
         if !rest.starts_with('<') {
             let length = memchr(b'<', rest.as_bytes()).unwrap_or(rest.len());
-            if self.value.is_some() {
+            if self.value.is_some() && !self.is_between_parts(&rest[..length]) {
                 self.append(entities::decode(&rest[..length]));
             }
             return Ok(length);
@@ -114,7 +122,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
     }
 
     fn append(&mut self, text: Cow<'a, str>) {
-        let Some(value) = &mut self.value else { return };
+        let Some(value) = self.value.as_mut().filter(|_| !text.is_empty()) else { return };
         if value.text.is_empty() {
             value.text = text;
         } else {
@@ -134,6 +142,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
             self.value = Some(Open { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
         } else {
             self.part(name);
+            self.formula(name, attributes);
         }
         self.around.push(name);
         if self.around.len() > MOST_DEPTH {
@@ -148,6 +157,45 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
+    /// An element inside a value, which may be a formula or a part of one.
+    fn formula(&mut self, name: &str, attributes: &str) {
+        let depth = self.around.len();
+        let length = self.value.as_ref().map_or(0, |value| value.text.len());
+        match &mut self.math {
+            None if math::local(name) == "math" => {
+                self.math = Some(Math::new(depth));
+                // A whole document of TeX may stand before it, as the other form of the same formula.
+                if let (Some(&"alternatives"), Some(value)) = (self.around.last(), &mut self.value) {
+                    value.text.to_mut().truncate(self.alternatives);
+                }
+            }
+            None if name == "alternatives" => self.alternatives = length,
+            None => {}
+            Some(math) => {
+                let text = math.start(name, attributes, depth);
+                self.append(Cow::Owned(text));
+            }
+        }
+    }
+
+    /// Elements have ended.
+    fn formula_ended(&mut self) {
+        let depth = self.around.len();
+        let Some(math) = &mut self.math else { return };
+        let text = math.end(depth);
+        if depth <= math.depth {
+            self.math = None;
+        }
+        self.append(Cow::Owned(text));
+    }
+
+    /// Whether the text is only white space between the elements of a formula.
+    fn is_between_parts(&self, text: &str) -> bool {
+        self.math.is_some()
+            && self.around.last().is_some_and(|name| math::is_around_elements(name))
+            && tidy::is_blank(text)
+    }
+
     fn end(&mut self, name: &'a str) -> Result<(), String> {
         let inside = self.value.as_ref().map_or(self.around.len(), |value| value.depth);
         match self.around.iter().rposition(|open| *open == name) {
@@ -160,6 +208,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
                 return Err(format!("its XML is broken: </{name}> stands where </{open}> was expected"));
             }
         }
+        self.formula_ended();
         match self.value.take_if(|value| value.depth == self.around.len()) {
             Some(Open { named: Some(named), attributes, text, .. }) => {
                 self.visit.value(named, attributes, text);

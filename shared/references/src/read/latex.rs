@@ -227,8 +227,10 @@ impl Decoder {
             let front = &option[..option.floor_char_boundary(MOST_LETTER)];
             left = front.find(']').map_or(left, |at| &option[at + 1..]);
         }
-        if left.trim_start_matches(' ').starts_with('{') {
-            return text.len() - left.trim_start_matches(' ').len();
+        let argument = left.trim_start_matches(' ');
+        // Empty braces only end its name.
+        if argument.starts_with('{') && !argument.starts_with("{}") {
+            return text.len() - argument.len();
         }
         out.push_str(&text[..length]);
         length
@@ -285,6 +287,14 @@ impl Decoder {
         out.push_str(&whole);
         Some(start + blanks + length)
     }
+}
+
+/// Whether the text ends in the name of an accent that is a word, and is put on the letter behind the blank that follows.
+pub(super) fn ends_in_accent(text: &str) -> bool {
+    let name = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
+    name < text.len()
+        && text[..name].ends_with('\\')
+        && ACCENTS.binary_search_by_key(&&text[name..], |(known, _)| known).is_ok()
 }
 
 /// A letter with a mark on it; none when it is no letter.
@@ -367,6 +377,7 @@ mod tests {
             (r"CO\textsubscript{2}, 9\textsuperscript{th}, \mkbibfoo{\enquote{a} b}", "CO2, 9th, “a” b"),
             (r"{\noopsort{x}}Poe, \relax \href{http://a.b}{Home}\vphantom{\}}", "Poe, Home"),
             (r"\textcolor{red}{hot} \unknown stays", r"hot \unknown stays"),
+            (r"\Abc{} \acro{xyz} \relax{}", r"\Abc xyz "),
             ("1--9 --- well-known ``so'' d'Or", "1–9 — well-known “so” d'Or"),
             (r"a\,b\\c\-d\ e", "a b cd e"),
         ] {

@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Journal, names: &["JF", "JO", "SO", "T2", "JA", "J2", "J1", "T3"] },
     Rule { field: Field::Volume, names: &["VL", "VO"] },
     Rule { field: Field::Issue, names: &["IS"] },
-    Rule { field: Field::FirstPage, names: &["SP"] },
+    Rule { field: Field::FirstPage, names: &["SP", "C7"] },
     Rule { field: Field::LastPage, names: &["EP"] },
     Rule { field: Field::Doi, names: &["DO", "DI"] },
     Rule { field: Field::Pmid, names: &["C2"] },
@@ -93,6 +93,10 @@ fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     };
     match named.field {
         Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
+        // The number of an article, but of an electronic book that of PubMed Central.
+        Field::FirstPage if named.rank > 0 && value.trim_ascii_start().starts_with("PMC") => {
+            draft.extra.push(named.tag, value);
+        }
         _ => labels::take_lines(draft, named, value),
     }
 }

@@ -4,22 +4,28 @@
 //! else is a comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it
 //! ends where a line begins the next entry, and is read as far as it can be.
 //!
-//! An entry may take fields over from one behind it. One that may do so is found only when enough of the file behind it is
-//! at hand.
+//! An entry may take fields over from another one. One that may do so is found only when enough of the file behind it is
+//! at hand, and of the file before it what [`Wholes`] keeps.
 
-use std::sync::LazyLock;
+use memchr::{memchr, memchr3};
 
-use memchr::{memchr, memchr3, memmem::Finder};
+use super::{
+    Split, Step,
+    lines::trimmed_end,
+    wholes::{Wholes, may_refer},
+};
 
-use super::{Split, Step, lines::trimmed_end};
-
-/// Longest word after `@`, with the white space behind it.
-const MOST_KIND: usize = 40;
+/// Longest word after `@`, and most white space behind it.
+const MOST_KIND: usize = 64;
 /// Blanks allowed before an entry that begins inside another one, which lacks a brace.
 const MOST_INDENT: usize = 16;
 /// How much of the file behind an entry is at hand where it refers to another one. That one follows soon in what databases
 /// write, and stands at the end of what people write.
 const AHEAD: usize = 256 * 1024;
+/// Longest key, with white space, of an entry that is told from text in a value.
+const MOST_KEY: usize = 256;
+/// Longest comment with entries in it. One that is not closed by then lacks a brace, and must not swallow them.
+const MOST_COMMENT: usize = 64 * 1024;
 
 /// Splits BibTeX files.
 #[derive(Debug)]
@@ -29,6 +35,11 @@ pub(crate) struct BibTex {
     open: Option<Open>,
     /// The end of the open entry, once it is known, while what is behind it is waited for.
     ended: Option<usize>,
+    /// Where a line inside the open comment begins an entry for the first time.
+    commented: Option<usize>,
+    wholes: Wholes,
+    /// What the entry that was found last refers to, of what is before it.
+    before: Vec<u8>,
 }
 
 /// An entry whose end is not known yet.
@@ -108,21 +119,21 @@ fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// Whether an entry may refer to another one.
-fn may_refer(entry: &[u8]) -> bool {
-    let field = |found: usize| {
-        let start = found.saturating_sub(1);
-        entry.get(start..start + 8).is_some_and(|name| name.eq_ignore_ascii_case(b"crossref"))
-    };
-    /// In either case, for each entry of the file.
-    static ROSS: LazyLock<[Finder<'static>; 2]> =
-        LazyLock::new(|| [Finder::new("ross"), Finder::new("ROSS")]);
-    ROSS.iter().any(|ross| ross.find_iter(entry).any(field))
+/// Whether what looks like an entry inside a value is one: a key and a comma follow its brace, or a field. None when too few
+/// bytes are there to decide.
+fn has_fields(after: &[u8], end: bool) -> Option<bool> {
+    let front = &after[..after.len().min(MOST_KEY)];
+    let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));
+    match told {
+        Some(byte) => Some(matches!(byte, b',' | b'=')),
+        None => (end || front.len() == MOST_KEY).then_some(true),
+    }
 }
 
 impl BibTex {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None, ended: None }
+        let (wholes, before) = (Wholes::default(), Vec::new());
+        Self { limit, at: 0, open: None, ended: None, commented: None, wholes, before }
     }
 
     /// One for a text of definitions alone.
@@ -137,15 +148,24 @@ impl BibTex {
             return Step::TooLarge { start: open.start };
         }
         let mut ahead = 0;
-        if open.kind == Kind::Reference && (self.ended.is_some() || may_refer(&tail[open.start..stop])) {
+        let refers =
+            open.kind == Kind::Reference && (self.ended.is_some() || may_refer(&tail[open.start..stop]));
+        if refers {
             ahead = AHEAD.min(tail.len() - stop);
             if ahead < AHEAD && !end {
                 self.ended = Some(stop);
                 return Step::More;
             }
         }
-        (self.open, self.ended, self.at) = (None, None, 0);
+        (self.open, self.ended, self.commented, self.at) = (None, None, None, 0);
         let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
+        if open.kind == Kind::Reference {
+            let entry = &tail[open.start..text];
+            if refers {
+                self.before = self.wholes.of(entry);
+            }
+            self.wholes.keep(entry);
+        }
         match open.kind {
             Kind::Nothing => Step::Skip { consumed: stop },
             Kind::Definition => Step::Header { row: open.start..text, consumed: stop },
@@ -195,6 +215,20 @@ impl BibTex {
                     self.at = at;
                     return Some(self.rest(tail, open, end));
                 }
+                // What is commented out may be entries, each on lines of its own.
+                Sign::Entry { .. } if open.kind == Kind::Nothing => {
+                    self.commented = self.commented.or(Some(at));
+                }
+                Sign::Entry { kind: Kind::Reference, brace } if open.depth > 1 => {
+                    match has_fields(&tail[at + brace + 1..], end) {
+                        Some(true) => return Some(self.close(tail, open, at, end)),
+                        Some(false) => {}
+                        None => {
+                            self.at = at;
+                            return Some(self.rest(tail, open, end));
+                        }
+                    }
+                }
                 Sign::Entry { .. } => return Some(self.close(tail, open, at, end)),
                 Sign::Incomplete | Sign::Text => {}
             },
@@ -207,14 +241,23 @@ impl BibTex {
             _ => open.depth -= 1,
         }
         if open.depth == 0 {
-            return Some(self.close(tail, open, at + 1, end));
+            let stop = self.commented.filter(|_| self.is_too_long(open, at + 1)).unwrap_or(at + 1);
+            return Some(self.close(tail, open, stop, end));
         }
         self.open = Some(open);
         None
     }
 
+    /// Whether a comment that ends at `stop`, or later, is too long to be one with entries in it.
+    fn is_too_long(&self, open: Open, stop: usize) -> bool {
+        stop - open.start > MOST_COMMENT.min(self.limit)
+    }
+
     /// Nothing more can be found in the tail as it is.
     fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
+        if let Some(first) = self.commented.filter(|_| end || self.is_too_long(open, self.at)) {
+            return self.close(tail, open, first, end);
+        }
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
@@ -234,6 +277,18 @@ impl Split for BibTex {
                 return step;
             }
         }
+    }
+
+    fn before(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.before)
+    }
+
+    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+        Some(self.wholes.all())
+    }
+
+    fn carry(&mut self, wholes: Vec<Vec<u8>>) {
+        self.wholes = Wholes::again(wholes);
     }
 }
 
@@ -272,6 +327,23 @@ mod tests {
             entries(text),
             ["@article{a, title = {A},", "@article{b, note = {c@d{e}}}", "@misc{c, title={"]
         );
+    }
+
+    #[test]
+    fn entries_in_a_comment_are_a_comment_unless_it_is_not_closed() {
+        let one = "@book{b, title={B}}";
+        assert_eq!(entries(&format!("@comment{{\n  {one}\n\n  @misc{{c,}}\n}}\n{one}")), [one]);
+        assert_eq!(entries(&format!("@comment{{ {{a\n{one}\n{one}")), [one, one]);
+        let long = "x".repeat(1000);
+        assert_eq!(entries(&format!("@comment{{\n{one}\n{long}}}")), [one]);
+    }
+
+    #[test]
+    fn text_of_a_value_may_look_like_an_entry_without_fields() {
+        let one = "@book{b, title={Mail to\n@home{us}\nnow}}";
+        assert_eq!(entries(one), [one]);
+        let broken = "@book{b, title={B,\n@home{us}\n";
+        assert_eq!(entries(&format!("{broken}@misc{{\n c = {{d}}}}")), [broken.trim(), "@misc{\n c = {d}}"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) mod refer;
 pub(crate) mod refworks;
 pub(crate) mod ris;
 mod tagged;
+pub(crate) mod wholes;
 pub(crate) mod wos;
 pub(crate) mod xml;
 
@@ -51,6 +52,11 @@ pub(crate) enum Step {
 pub(crate) trait Split: fmt::Debug + Send {
     /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
+
+    /// What stood before the record that was found last, as far as it matters to reading it.
+    fn before(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// What it knows, between two records, besides the text that follows; none while it is in the middle of something.
     fn carried(&self) -> Option<Vec<Vec<u8>>> {

@@ -1,6 +1,6 @@
 //! What the peculiarities of PubMed XML, BibTeX and Web of Science come to.
 
-use references::{Error, Outcome};
+use references::{Error, Limits, Outcome, Reader};
 
 use crate::{read, references};
 
@@ -152,7 +152,36 @@ fn an_entry_takes_over_what_the_one_behind_it_says_of_both() {
     assert_eq!((found[0].authors[0].as_str(), found[0].pages.as_deref()), ("Roe, J", Some("1-2")));
     assert_eq!((found[1].journal.as_deref(), found[1].year), (Some("Proc: X"), Some(1999)));
     assert_eq!((found[1].authors[0].as_str(), found[1].pages.as_deref()), ("Ed, I", None));
-    assert_eq!((found[3].journal.as_deref(), found[3].year), (None, None));
+    assert_eq!((found[3].title.as_str(), found[3].year), ("Proc: X", Some(2001)));
+}
+
+#[test]
+fn an_entry_takes_over_from_one_before_it_wherever_reading_went_on() {
+    let text =
+        "@book{B, title={Whole}, year=2001}\n@article{a, title={A}}\n@inbook{c, title={C}, crossref={b}}\n";
+    let file = [text.as_bytes(), &[b'\n'; 70_000], text.as_bytes()].concat();
+    let years = |outcomes: Vec<Outcome>| {
+        let year = |outcome| match outcome {
+            Outcome::Read(record) => record.reference.year,
+            Outcome::Quarantined(_) => panic!("all can be read"),
+        };
+        outcomes.into_iter().map(year).collect::<Vec<_>>()
+    };
+    let (mut reader, mut at, mut begun) = (Reader::new(Limits::default()), 0, 0);
+    let mut found = Vec::new();
+    while at < file.len() {
+        let end = file.len().min(at + 50);
+        found.extend(years(reader.push(&file[at..end]).unwrap()));
+        at = end;
+        // Wherever reading may go on, another reader does.
+        if let Some(checkpoint) = reader.checkpoint().filter(|checkpoint| checkpoint.byte() > begun) {
+            reader = Reader::resume(Limits::default(), &checkpoint).unwrap();
+            begun = checkpoint.byte();
+            at = usize::try_from(begun).unwrap();
+        }
+    }
+    found.extend(years(reader.finish().unwrap().0));
+    assert_eq!(found, [Some(2001), None, Some(2001), Some(2001), None, Some(2001)]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What random files are made of.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 112] = [
+pub(crate) const PIECES: [&str; 115] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -90,6 +90,9 @@ pub(crate) const PIECES: [&str; 112] = [
     "}]",
     "@string(d = b # {e})",
     "crossref = {a}, ",
+    "@book{A, title = {A}, ",
+    "@comment{",
+    "\n@misc{a}",
     "(k, ",
     ")",
     "%0 Book",

@@ -1,22 +1,18 @@
 //! What an entry takes over from the one that its `crossref` names.
 //!
-//! BibTeX wants that entry behind those that refer to it. It is looked for in as much of the file as the splitter keeps for
-//! that ([`Ahead`]); one that is further away, or before, is not found.
+//! BibTeX wants that entry behind those that refer to it, other programs write it before them. It is looked for in as much of
+//! the file as the splitter keeps for that ([`Ahead`]); one that is further away is not found.
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::{
     abbreviations::Abbreviations,
     entry::{self, Entry},
 };
-use crate::encoding::decode;
+use crate::{encoding::decode, split::wholes::MOST_PARENTS};
 
-/// A book in a series of books may refer to that.
-const MOST_PARENTS: usize = 3;
-/// How many places that look like the entry are looked at.
-const MOST_PLACES: usize = 1000;
 /// Longest entry that is taken over from.
 const MOST_ENTRY: usize = 16 * 1024;
 
@@ -24,6 +20,8 @@ const MOST_ENTRY: usize = 16 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ahead<'a> {
     pub(crate) bytes: &'a [u8],
+    /// The entries before it that it refers to.
+    pub(crate) before: &'a [u8],
     /// The encoding of what is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
 }
@@ -60,8 +58,8 @@ pub(super) fn inherited<'a>(
     let mut found: Vec<Field<'a>> = Vec::new();
     let mut key = crossref(&entry.fields);
     for _ in 0..MOST_PARENTS {
-        let Some(wanted) = key.filter(|key| !key.is_empty() && !ahead.bytes.is_empty()) else { break };
-        let Some(text) = find(ahead.bytes, &wanted) else { break };
+        let Some(wanted) = key.filter(|key| !key.is_empty()) else { break };
+        let Some(text) = find(ahead.bytes, &wanted).or_else(|| find(ahead.before, &wanted)) else { break };
         let Ok((text, _)) = decode(text, ahead.legacy) else { break };
         let Some(parent) = entry::parse(&text, abbreviations, |_| false) else { break };
         let own = |name: &str| entry.fields.iter().chain(&found).any(|(known, _)| known == name);
@@ -98,27 +96,28 @@ fn crossref(fields: &[Field<'_>]) -> Option<String> {
     fields.iter().find(|(name, _)| name == "crossref").map(|(_, key)| key.trim().to_owned())
 }
 
-/// The entry of this key.
-fn find<'a>(ahead: &'a [u8], key: &str) -> Option<&'a [u8]> {
-    let places = memmem::find_iter(ahead, key.as_bytes()).take(MOST_PLACES);
-    places.into_iter().find_map(|at| {
-        let after = ahead[at + key.len()..].trim_ascii_start();
-        let before = ahead[..at].trim_ascii_end();
-        let opened = before.strip_suffix(b"{").or_else(|| before.strip_suffix(b"("))?.trim_ascii_end();
-        let kind = opened.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let start = (opened.len() - kind).checked_sub(1).filter(|&start| opened[start] == b'@')?;
-        if !after.starts_with(b",") {
+/// The entry of this key, in any case.
+fn find<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    memchr_iter(b'@', text).find_map(|start| {
+        let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
+        let kind = text[start + 1..].iter().take_while(named).count();
+        let opened = text[start + 1 + kind..].trim_ascii_start();
+        if kind == 0 || !opened.starts_with(b"{") && !opened.starts_with(b"(") {
             return None;
         }
-        let entry = &ahead[start..ahead.len().min(start + MOST_ENTRY)];
-        let brace = before.len() - 1 - start;
+        let (front, after) = opened[1..].trim_ascii_start().split_at_checked(key.len())?;
+        if !front.eq_ignore_ascii_case(key.as_bytes()) || !after.trim_ascii_start().starts_with(b",") {
+            return None;
+        }
+        let brace = text.len() - start - opened.len();
+        let entry = &text[start..text.len().min(start + MOST_ENTRY)];
         Some(&entry[..entry_end(entry, brace)?])
     })
 }
 
 /// Where an entry ends whose brace is at `brace`.
 fn entry_end(entry: &[u8], brace: usize) -> Option<usize> {
-    let (close, mut depth) = if entry[brace] == b'{' { (b'}', 0_usize) } else { (b')', 1) };
+    let (close, mut depth) = if *entry.get(brace)? == b'{' { (b'}', 0_usize) } else { (b')', 1) };
     for (at, byte) in entry.iter().enumerate().skip(brace) {
         match byte {
             b')' if close == b')' && depth == 1 && at > brace => return Some(at + 1),
@@ -143,7 +142,7 @@ mod tests {
     fn the_entry_of_a_key_is_found_whole() {
         let file = b"@book{pa, title={P {a}}}\n@proceedings ( p , title={(1) \"p\"}) @x{p,";
         assert_eq!(find(file, "pa"), Some(b"@book{pa, title={P {a}}}".as_slice()));
-        assert_eq!(find(file, "p"), Some(b"@proceedings ( p , title={(1) \"p\"})".as_slice()));
+        assert_eq!(find(file, "P"), Some(b"@proceedings ( p , title={(1) \"p\"})".as_slice()));
         assert_eq!(find(file, "title"), None);
         assert_eq!(find(b"@x{p, a = {", "p"), None);
     }

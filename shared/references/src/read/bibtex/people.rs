@@ -1,23 +1,30 @@
 //! The names of people in BibTeX files.
 
-use crate::read::{names, tidy};
+use memchr::memchr_iter;
+
+use crate::read::{latex, names, tidy};
 
 use super::plain;
 
 /// The names, separated by `and` in any case outside of braces.
 pub(super) fn of(text: &str) -> Vec<String> {
     let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
+    // Where braces don't match, nothing can be told by them.
+    let closed = count(text, b'{') == count(text, b'}');
     for word in text.split_inclusive(char::is_whitespace) {
-        if depth == 0 && tidy::trim(word).eq_ignore_ascii_case("and") {
+        if (depth == 0 || !closed) && tidy::trim(word).eq_ignore_ascii_case("and") {
             names.push(&text[start..at]);
             start = at + word.len();
         }
-        let count = |brace: u8| word.bytes().filter(|byte| *byte == brace).count();
-        depth = (depth + count(b'{')).saturating_sub(count(b'}'));
+        depth = (depth + count(word, b'{')).saturating_sub(count(word, b'}'));
         at += word.len();
     }
     names.push(&text[start..]);
     names.into_iter().filter_map(person).collect()
+}
+
+fn count(text: &str, brace: u8) -> usize {
+    memchr_iter(brace, text.as_bytes()).count()
 }
 
 /// `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
@@ -109,16 +116,31 @@ fn named_parts(parts: &[&str]) -> Option<Option<String>> {
 
 /// Splits before the first particle in lower case, or else before the last word.
 fn family_last(name: &str) -> Option<String> {
-    let words: Vec<String> = outside_braces(name, |c| c.is_whitespace() || c == '~')
-        .into_iter()
-        .filter_map(|word| tidy::line_of(plain(word)))
-        .collect();
+    let mut parts: Vec<&str> = outside_braces(name, |c| c.is_whitespace() || c == '~');
+    if name.contains('\\') {
+        parts = accents_joined(name, parts);
+    }
+    let words: Vec<String> = parts.into_iter().filter_map(|word| tidy::line_of(plain(word))).collect();
     let (last, before) = words.split_last()?;
     let particle =
         before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
     let at = particle.unwrap_or(before.len());
     let family = before[at..].iter().chain([last]).map(String::as_str).collect::<Vec<_>>().join(" ");
     names::joined(&family, &before[..at].join(" "))
+}
+
+/// The words of a name, in which the blank behind an accent such as `\\H` is none between words.
+fn accents_joined<'a>(name: &'a str, words: Vec<&'a str>) -> Vec<&'a str> {
+    let (mut joined, mut start, mut at) = (Vec::with_capacity(words.len()), 0, 0);
+    for word in words {
+        at += word.len();
+        if !latex::ends_in_accent(word) || at == name.len() {
+            joined.push(&name[start..at]);
+            start = at + name[at..].chars().next().map_or(0, char::len_utf8);
+        }
+        at += name[at..].chars().next().map_or(0, char::len_utf8);
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -140,6 +162,16 @@ mod tests {
         assert_eq!(of(r"{{The {WHO} Group}} and {Berg, Ltd}"), ["The WHO Group", "Berg, Ltd"]);
         assert_eq!(of("van Dyck, A and Plato"), ["van Dyck, A", "Plato"]);
         assert_eq!(of(r"{A}lan {T}uring"), ["Turing, Alan"]);
+    }
+
+    #[test]
+    fn a_blank_behind_an_accent_separates_no_words() {
+        assert_eq!(of(r"Ann\H o  Ro\v s~Poe and J. \O Roe"), ["Poe, Annő Roš", "Roe, J. Ø"]);
+    }
+
+    #[test]
+    fn names_are_told_apart_where_braces_do_not_match() {
+        assert_eq!(of("Jane Roe{ and John Poe"), ["Roe, Jane", "Poe, John"]);
     }
 
     #[test]
