@@ -3,11 +3,13 @@
 
     tools.py run sam -- deploy.py [--review] ENVIRONMENT [NAME=VALUE ...]
 
-`sam deploy --parameter-overrides` replaces the list of samconfig.toml as a whole; here it is added to. With
+`sam deploy --parameter-overrides` replaces the list of samconfig.toml as a whole; here it is added to, and
+named by the parameter Release, without which a change of parameters does not reach the HTTP API. With
 --review the change set is made and shown, and not executed. Nothing is asked: whoever wants to be asked uses
 `sam deploy` itself.
 """
 
+import hashlib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -33,12 +35,17 @@ def parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
+def release(parameters: Mapping[str, str]) -> str:
+    """A name for these parameters: another one whenever one of them changes."""
+    listed = "\n".join(f"{name}={value}" for name, value in sorted(parameters.items()))
+    return hashlib.sha256(listed.encode()).hexdigest()[:10]
+
+
 def command(environment: str, parameters: Mapping[str, str], *, is_review: bool) -> list[str]:
     asked = ["--no-execute-changeset"] if is_review else ["--no-confirm-changeset"]
     # What CloudFormation has is what is built, if nothing has changed: then there is nothing to do.
     always = ["sam", "deploy", "--config-env", environment, "--no-fail-on-empty-changeset", *asked]
-    given = [f"{name}={value}" for name, value in parameters.items()]
-    return [*always, "--parameter-overrides", *given] if given else always
+    return [*always, "--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         case [environment, *given]:
             config = tomllib.loads(CONFIG.read_text("utf-8"))
             parameters = overrides(config, environment) | dict(parameter(text) for text in given)
+            parameters = {"Release": release(parameters), **parameters}
             run = command(environment, parameters, is_review=is_review)
             commands.openly(run, {**os.environ, "SAM_CLI_TELEMETRY": "0"})
             return 0

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import deploy
 from scripts import commands
 from scripts.deployment.progress import say
 from scripts.errors import Failure
@@ -98,7 +99,8 @@ class Stack:
         return f"{self.name}-code"
 
     def overrides(self) -> list[str]:
-        return ["--parameter-overrides", *(f"{name}={value}" for name, value in self.parameters.items())]
+        named = {**self.parameters, "Release": deploy.release(self.parameters)}
+        return ["--parameter-overrides", *(f"{name}={value}" for name, value in named.items())]
 
     def update(self) -> None:
         """Deploys what is built, with the parameters as they are."""

@@ -42,5 +42,13 @@ class Deploying(unittest.TestCase):
         self.assertIn("MongoSecretArn=arn", given)
         self.assertEqual([one for one in given if one.startswith("SagaConcurrency")], ["SagaConcurrency=7"])
 
+    def test_other_parameters_are_another_release(self) -> None:
+        def release(*arguments: str) -> list[str]:
+            return [one for one in self.deployed("prod", *arguments) if one.startswith("Release=")]
+
+        self.assertEqual(release("A=1", "B=2"), release("B=2", "A=1"))
+        self.assertNotEqual(release("MongoSecretVersion=1"), release("MongoSecretVersion=2"))
+        self.assertEqual(release("Release=mine"), ["Release=mine"])
+
     def test_a_review_executes_nothing(self) -> None:
         self.assertIn("--no-execute-changeset", self.deployed("--review", "prod"))

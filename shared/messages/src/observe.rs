@@ -68,6 +68,8 @@ impl Measure {
     pub const STORAGE_CALLS: Self = Self("StorageCalls");
     /// How long an outbox entry that a sweep found had been due, in seconds.
     pub const OUTBOX_AGE: Self = Self("OutboxAge");
+    /// How often the message had been received that comes again and had been received most often, this time included.
+    pub const RETRIED_DELIVERIES: Self = Self("RetriedDeliveries");
     /// Outbox entries that were given up: they failed for too long, can never succeed, or cannot be read.
     pub const POISONED_ENTRIES: Self = Self("PoisonedEntries");
     /// Attempts at a partition that another worker had changed in between.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messages::{Measure, Observation, Observe};
+use messages::{Measure, Observation, Observe, Verdict};
 
 use crate::LogDecisions;
 use crate::metrics::Metrics;
@@ -39,6 +39,9 @@ impl Observe for Collect {
         let span = self.collector.as_ref().and_then(|_| Span::of(&observation));
         let mut pending = self.pending();
         pending.metrics.count(observation.verdict);
+        if let (Verdict::Retried, Some(attempt)) = (observation.verdict, observation.attempt) {
+            pending.metrics.add(Measure::RETRIED_DELIVERIES, attempt.into());
+        }
         pending.spans.extend(span);
         drop(pending);
         LogDecisions.observe(observation);

@@ -12,6 +12,9 @@ pub const NAMESPACE: &str = "SearchImport";
 /// By what it tells functions apart: the same name and value as in Lambda's own metrics.
 pub const DIMENSION: &str = "FunctionName";
 
+/// What is no count: the highest value of an invocation says it all.
+const HIGHEST: [Measure; 2] = [Measure::OUTBOX_AGE, Measure::RETRIED_DELIVERIES];
+
 /// Counts, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metrics(BTreeMap<&'static str, u64>);
@@ -35,10 +38,10 @@ impl Metrics {
         *self.0.entry(name_of(verdict)).or_default() += 1;
     }
 
-    /// Adds to a count; of ages the highest is kept.
+    /// Adds to a count; of ages and deliveries the highest is kept.
     pub fn add(&mut self, measure: Measure, value: u64) {
         let count = self.0.entry(measure.name()).or_default();
-        *count = if measure == Measure::OUTBOX_AGE { value.max(*count) } else { count.saturating_add(value) };
+        *count = if HIGHEST.contains(&measure) { value.max(*count) } else { count.saturating_add(value) };
     }
 
     /// The line that CloudWatch makes metrics of; none when nothing was counted.
@@ -89,6 +92,16 @@ mod tests {
         let defined: Vec<_> =
             directive["Metrics"].as_array().unwrap().iter().map(|metric| metric["Name"].clone()).collect();
         assert_eq!(defined, ["MessagesDuplicate", "Studies"]);
+    }
+
+    #[test]
+    fn of_deliveries_the_highest_counts() {
+        let mut metrics = Metrics::default();
+        for deliveries in [3, 9, 1] {
+            metrics.add(Measure::RETRIED_DELIVERIES, deliveries);
+        }
+        let line = metrics.line("saga", Timestamp::UNIX_EPOCH).unwrap();
+        assert!(line.contains("\"RetriedDeliveries\":9") && line.contains("\"Unit\":\"Count\""));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use dev::template::{Finding, Source, Template, check, environments};
 const TEMPLATE: &str = include_str!("../../../../template.yaml");
 const SAMCONFIG: &str = include_str!("../../../../samconfig.toml");
 const RUNBOOK: &str = include_str!("../../../../docs/runbook.md");
+const COSTS: &str = include_str!("../../../../docs/costs.md");
+const DEPLOY: &str = include_str!("../../../../docs/deploy.md");
 const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
 
 fn findings(text: &str, values: &[(&str, &str)]) -> Vec<Finding> {
@@ -84,9 +86,11 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
 
 #[test]
 fn every_alarm_has_its_place_in_the_runbook() {
-    let template = Template::new(&Source::read(TEMPLATE).unwrap(), &BTreeMap::new());
+    let values = BTreeMap::from([("EventBusName".to_owned(), "reviews".to_owned())]);
+    let template = Template::new(&Source::read(TEMPLATE).unwrap(), &values);
     let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
-    assert!(alarms.len() > 20, "{alarms:?}");
+    // One of them is there for the bus alone.
+    assert!(COSTS.contains(&format!("| {} alarms (0.10 each)", alarms.len() - 1)), "{}", alarms.len());
     let headings: String = RUNBOOK.lines().filter(|line| line.starts_with("### ")).collect();
     assert!(alarms.iter().all(|alarm| headings.contains(alarm)), "{alarms:?}");
 }
@@ -210,6 +214,7 @@ fn finds_what_no_alarm_looks_at() {
         finds(&alarm, &other, function, "no alarm looks at what it retries");
     }
     let alarms = [
+        ("MetricName: RetriedDeliveries", "MetricName: MessagesRetried", "NotifyUpload", "what it retries"),
         ("MetricName: 5xx", "MetricName: 4xx", "HttpApi", "answers of 5xx"),
         ("MetricName: DestinationDeliveryFailures", "MetricName: Errors", "NotifyUpload", "cannot deliver"),
         ("MetricName: UnreadFiles", "MetricName: Studies", "ReportFaults", "files that were never read"),
@@ -219,8 +224,39 @@ fn finds_what_no_alarm_looks_at() {
         finds(from, to, resource, what);
     }
     let topic = [("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms")];
+    let bus = [("EventBusName", "reviews")];
+    let waiting = "Value: !GetAtt EventsQueue.QueueName";
+    finds_with(&bus, waiting, "Value: events", "EventsQueue", "the age of its messages");
     let action = "      AlarmActions: !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]\n";
     finds_with(&topic, action, "", "EventsDeadAlarm", "tells nobody");
+}
+
+/// A busy queue invokes the function too, and would hide a schedule that is gone.
+#[test]
+fn finds_a_schedule_that_nobody_misses() {
+    for (metric, function) in [("OutboxAge", "DispatchOutbox"), ("OpenFailures", "ReportFaults")] {
+        let counted = format!(
+            "      MetricName: {metric}\n      Dimensions: [{{ Name: FunctionName, Value: !Ref {function} }}]\n      \
+             Statistic: SampleCount"
+        );
+        let lambdas = counted.replace("SampleCount", "Sum");
+        finds(&counted, &lambdas, function, "when its schedule does not start it");
+    }
+    finds("TreatMissingData: breaching", "TreatMissingData: missing", "ReportFaults", "its schedule");
+}
+
+#[test]
+fn finds_more_reserved_than_the_account_can_spare() {
+    let small = [("AccountConcurrency", "119")];
+    finds_with(&small, "Mode:", "Mode:", "AccountConcurrency", "of which 20 are reserved");
+    assert_eq!(findings(TEMPLATE, &[("AccountConcurrency", "120")]), []);
+}
+
+#[test]
+fn finds_an_environment_that_lambda_has_no_room_for() {
+    let address = format!("mongodb://{}", "a".repeat(2_000));
+    let long = [("MongoUri", &*address)];
+    finds_with(&long, "Mode:", "Mode:", "ReportFaults", "Lambda has room for 4096");
 }
 
 #[test]
@@ -266,6 +302,8 @@ fn a_new_version_of_the_api_can_be_taken_back() {
         "the alias of a function",
     );
     finds("AutoPublishAliasAllProperties: true", "Tags: {}", "StartUpload", "only its settings change");
+    finds("VersionDescription: !Ref Release", "Tags: {}", "StartUpload", "when only a parameter changes");
+    finds(" (${Release})", "", "StartUpload", "the same in every Release");
     finds(
         "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
         "Alarms: []",
@@ -313,7 +351,9 @@ fn what_would_be_refused_late_is_refused_by_a_rule() {
     let topic = ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms");
     let whole = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1"), ("MonthlyBudget", "5"), topic];
     assert_eq!(refused(&whole), [""; 0]);
-    let refusals: [(&[(&str, &str)], &str); 8] = [
+    let no_scopes = [jwt[0], jwt[1], jwt[2], ("ReadScopes", "")];
+    let refusals: [(&[(&str, &str)], &str); 9] = [
+        (&no_scopes, "lets every valid token in"),
         (&[("MongoUri", "mongodb://db.example")], "either MongoSecretArn or MongoUri"),
         (&jwt[..1], "give JwtIssuer and JwtAudience"),
         (&jwt[..2], "takes tokens that the issuer made for others"),
@@ -332,6 +372,21 @@ fn what_would_be_refused_late_is_refused_by_a_rule() {
     }
 }
 
+/// What somebody follows from an empty account names every role that has to become a user of the database.
+#[test]
+fn the_way_from_an_empty_account_names_every_role_with_a_database() {
+    let source = Source::read(TEMPLATE).unwrap();
+    let values = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let template = Template::new(&source, &values);
+    let inside = template.functions().filter(|function| !function.properties["VpcConfig"].is_null());
+    let roles: Vec<String> = inside.map(|function| format!("`{}RoleArn`", function.id)).collect();
+    assert_eq!(roles.len(), 5);
+    for role in roles {
+        assert!(DEPLOY.contains(&role), "docs/deploy.md does not name {role}");
+    }
+}
+
 /// Costs are told apart by the tag of the stack, which the budget filters by.
 #[test]
 fn every_environment_tags_its_stack() {
@@ -340,6 +395,16 @@ fn every_environment_tags_its_stack() {
         let name = config[environment]["global"]["parameters"]["stack_name"].as_str().unwrap();
         let tags = config[environment]["deploy"]["parameters"]["tags"].as_str().unwrap();
         assert!(tags.contains(&format!("stack={name}")), "{environment}: {tags}");
+    }
+}
+
+/// A stack whose first create has failed blocks its name until it is deleted.
+#[test]
+fn every_environment_deletes_what_was_never_there() {
+    let config: BTreeMap<String, toml::Value> = toml::from_str(SAMCONFIG).unwrap();
+    for environment in ["default", "dev", "prod"] {
+        let parameters = &config[environment]["deploy"]["parameters"];
+        assert_eq!(parameters["on_failure"].as_str(), Some("DELETE"), "{environment}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether somebody is told of what goes wrong.
 
+use messages::Measure;
 use serde_json::Value;
 
 use super::Finding;
@@ -29,18 +30,44 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 
 /// What fails by itself in a batch is no error of its function
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>): an outage of what a function uses shows
-/// in the messages that come again.
+/// in how often a message comes again. How many come again says little: three messages an hour, or a file that is read in many
+/// invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
-    let metric = ("SearchImport", "MessagesRetried");
+    let metric = ("SearchImport", Measure::RETRIED_DELIVERIES.name());
     unwatched(template, worked.map(|function| function.id), metric, "what it retries")
 }
 
-/// A queue whose function does not keep up grows old.
+/// A queue whose function or pipe does not keep up, or does not take anything, grows old.
 pub(crate) fn ages(template: &Template) -> Vec<Finding> {
     let sources = template.functions().flat_map(|function| function.sources(template));
+    let piped = template.of_type("AWS::Pipes::Pipe").filter_map(|(_, pipe)| referred(&pipe["Source"]));
     let metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage");
-    unwatched(template, sources.map(|source| source.queue.id), metric, "the age of its messages")
+    unwatched(template, sources.map(|source| source.queue.id).chain(piped), metric, "the age of its messages")
+}
+
+/// Work that a schedule starts leaves something to measure each time; where it leaves nothing, an alarm sounds. Lambda's own
+/// `Invocations` (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>) does not tell what invoked a
+/// function: a queue that is busy would hide a schedule that is gone.
+pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
+    let is_scheduled = |properties: &Value| {
+        let mut events = properties["Events"].as_object().into_iter().flat_map(|events| events.values());
+        events.any(|event| event["Type"] == "Schedule")
+    };
+    let is_missed = |function: &str| {
+        template.of_type("AWS::CloudWatch::Alarm").any(|(_, alarm)| {
+            let mut dimensions = alarm["Dimensions"].as_array().into_iter().flatten();
+            alarm["Namespace"] == "SearchImport"
+                && alarm["Statistic"] == "SampleCount"
+                && alarm["TreatMissingData"] == "breaching"
+                && dimensions.any(|dimension| referred(&dimension["Value"]) == Some(function))
+        })
+    };
+    let scheduled = template.functions().filter(|function| is_scheduled(function.properties));
+    let unmissed = scheduled.filter(|function| !is_missed(function.id));
+    unmissed
+        .map(|function| Finding::new(function.id, "no alarm sounds when its schedule does not start it"))
+        .collect()
 }
 
 /// An answer of 503 is a success of the function that gives it

@@ -9,6 +9,7 @@ use crate::template::view::{Function, number};
 
 /// The connections with which a process watches a server, beside its pool.
 const WATCHING: u64 = 2;
+const RESERVED: &str = "ReservedConcurrentExecutions";
 const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
 const LIMIT: &str = "MongoConnectionLimit";
 /// The most that runs at once in the account, of this stack and all else.
@@ -51,6 +52,22 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
     findings
 }
 
+/// What is reserved for functions leaves the account the concurrency that Lambda keeps for all others
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>); else it refuses to reserve it when the
+/// function is made.
+pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
+    const UNRESERVED: u64 = 100;
+    let Some(account) = template.parameters.get(ACCOUNT).and_then(number) else { return Vec::new() };
+    let each = template.functions().filter_map(|function| number(&function.properties[RESERVED]));
+    let reserved: u64 = each.sum();
+    if reserved == 0 || reserved + UNRESERVED <= account {
+        return Vec::new();
+    }
+    let what =
+        format!("is {account}, of which {reserved} are reserved; Lambda wants {UNRESERVED} to be left");
+    vec![Finding::new(ACCOUNT, what)]
+}
+
 fn has_database(function: &Function<'_>) -> bool {
     function.program().is_some_and(|program| program.services.contains(&Service::DATABASE))
 }
@@ -58,7 +75,7 @@ fn has_database(function: &Function<'_>) -> bool {
 /// How many times a function may run at once: as often as is reserved for it, else as its event sources invoke it; none
 /// when nothing limits that. A schedule invokes one at a time.
 fn concurrency(template: &Template, function: &Function<'_>) -> Option<u64> {
-    if let Some(reserved) = function.properties.get("ReservedConcurrentExecutions") {
+    if let Some(reserved) = function.properties.get(RESERVED) {
         return number(reserved);
     }
     let events = function.properties["Events"].as_object().into_iter().flat_map(|events| events.values());

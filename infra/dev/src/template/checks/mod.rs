@@ -62,13 +62,15 @@ const OF_BOTH: [Check; 18] = [
 ];
 
 /// What must hold of a template as it is written: a deployment does not tell all of it.
-const AS_WRITTEN: [Check; 15] = [
+const AS_WRITTEN: [Check; 18] = [
     alarms::retries,
     alarms::ages,
     alarms::answers,
     alarms::deliveries,
     alarms::unread,
+    alarms::schedules,
     alarms::told,
+    capacity::reserved,
     kept::data,
     kept::tables,
     kept::closed,
@@ -76,6 +78,7 @@ const AS_WRITTEN: [Check; 15] = [
     running::collectors,
     running::versions,
     running::headers,
+    settings::room,
     uploads::kept,
     uploads::senders,
 ];

@@ -48,13 +48,19 @@ pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
             if resource == "*" && BROAD.contains(&action.as_str()) {
                 continue;
             }
-            let explicit = below_a_prefix.filter(|prefix| prefix.contains(":s3:::")).unwrap_or(&resource);
+            let explicit =
+                below_a_prefix.filter(|prefix| is_in_a_bucket(template, prefix)).unwrap_or(&resource);
             if explicit.contains('*') {
                 findings.push(Finding::new(id, format!("allows {action} on {resource}")));
             }
         }
     }
     findings
+}
+
+fn is_in_a_bucket(template: &Template, prefix: &str) -> bool {
+    let mut buckets = template.of_type("AWS::S3::Bucket");
+    prefix.contains(":s3:::") || buckets.any(|(id, _)| prefix.starts_with(&format!("${{{id}.Arn}}")))
 }
 
 /// Each role allows the calls that its function makes, on what it makes them, and nothing else.
@@ -168,10 +174,14 @@ fn on_failure(function: &Function<'_>) -> Option<String> {
     referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
 }
 
-/// The bucket's ARN as the template has to write it: by name, because the bucket refers to the functions.
+/// The ARN of the bucket of the uploads as the template has to write it: by name, because the bucket refers to the functions.
 fn bucket(template: &Template) -> String {
-    let names = template.of_type("AWS::S3::Bucket").map(|(_, bucket)| text(&bucket["BucketName"]));
-    format!("arn:${{AWS::Partition}}:s3:::{}", names.last().unwrap_or_default())
+    let mut buckets = template.of_type("AWS::S3::Bucket").map(|(_, bucket)| bucket);
+    let uploads = buckets.find(|bucket| !bucket["NotificationConfiguration"].is_null());
+    format!(
+        "arn:${{AWS::Partition}}:s3:::{}",
+        uploads.map(|bucket| text(&bucket["BucketName"])).unwrap_or_default()
+    )
 }
 
 fn secret(template: &Template) -> Vec<Grant> {

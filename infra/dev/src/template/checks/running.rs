@@ -40,7 +40,14 @@ pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
         .collect()
 }
 
-/// Requests reach the version that an alias names, and every change makes a version, so that one can be taken back.
+/// Names what is deployed, its parameters included.
+const RELEASE: &str = "Release";
+
+/// Requests reach the version that an alias names, and every change makes a version, so that one can be taken back. SAM makes
+/// one when the template changes, and looks at no values of parameters
+/// (<https://github.com/aws/serverless-application-model/issues/3820>). With another description CloudFormation replaces it
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which Lambda refuses
+/// unless the function has changed too (<https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html>).
 pub(crate) fn versions(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, integration) in template.of_type("AWS::ApiGatewayV2::Integration") {
@@ -52,6 +59,19 @@ pub(crate) fn versions(template: &Template) -> Vec<Finding> {
         };
         if function.properties["AutoPublishAliasAllProperties"] != true {
             findings.push(Finding::new(function.id, "has no new version when only its settings change"));
+        }
+        let release = template.parameters.get(RELEASE).and_then(Value::as_str).unwrap_or(RELEASE);
+        let names = |property: &str| {
+            function.properties[property].as_str().is_some_and(|text| text.contains(release))
+        };
+        if !names("VersionDescription") {
+            findings.push(Finding::new(function.id, "has no new version when only a parameter changes"));
+        }
+        if !names("Description") {
+            findings.push(Finding::new(
+                function.id,
+                "is the same in every Release, so no version can be made of it",
+            ));
         }
         let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array();
         if alarms.is_none_or(Vec::is_empty) {

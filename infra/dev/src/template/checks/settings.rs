@@ -9,6 +9,7 @@ use functions::SYSTEM;
 use imports::Ports;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use saga::Service;
+use serde_json::Value;
 
 use super::Finding;
 use crate::template::Template;
@@ -72,6 +73,27 @@ fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     let queues = queues.iter().map(Queues::setting);
     let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
     general.chain(names(program.services)).chain(queues).chain(telemetry).collect()
+}
+
+/// A function's environment has the room that Lambda gives it, 4 KB
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), whatever its queues are called. What only AWS
+/// knows is taken for as long as it can be: the address of a queue of this stack, in the region with the longest name.
+pub(crate) fn room(template: &Template) -> Vec<Finding> {
+    const ROOM: usize = 4_096;
+    const LONGEST: usize =
+        "https://sqs.ap-southeast-1.amazonaws.com/123456789012/a-stack-of-26-characters-in-parse-unreadable"
+            .len();
+    let length = |value: &Value| value.as_str().map_or(LONGEST, |text| text.len().max(1));
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let variables = function.properties["Environment"]["Variables"].as_object().into_iter().flatten();
+        let taken: usize = variables.map(|(name, value)| name.len() + length(value)).sum();
+        if taken > ROOM {
+            let what = format!("has an environment of up to {taken} bytes, and Lambda has room for {ROOM}");
+            findings.push(Finding::new(function.id, what));
+        }
+    }
+    findings
 }
 
 /// No function refuses to start because of its settings.
