@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messages::{Measure, Observation, Observe, Verdict};
+use messages::{Measure, Observation, Observe};
 
 use crate::LogDecisions;
 use crate::metrics::Metrics;
@@ -38,10 +38,7 @@ impl Observe for Collect {
     fn observe(&self, observation: Observation) {
         let span = self.collector.as_ref().and_then(|_| Span::of(&observation));
         let mut pending = self.pending();
-        pending.metrics.count(observation.verdict);
-        if let (Verdict::Retried, Some(attempt)) = (observation.verdict, observation.attempt) {
-            pending.metrics.add(Measure::RETRIED_DELIVERIES, attempt.into());
-        }
+        pending.metrics.count(observation.verdict, observation.attempt);
         pending.spans.extend(span);
         drop(pending);
         LogDecisions.observe(observation);

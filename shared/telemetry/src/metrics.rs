@@ -33,9 +33,12 @@ pub fn name_of(verdict: Verdict) -> &'static str {
 }
 
 impl Metrics {
-    /// Counts a decision.
-    pub fn count(&mut self, verdict: Verdict) {
+    /// Counts a decision about a message, which had been received as often as `attempt` says.
+    pub fn count(&mut self, verdict: Verdict, attempt: Option<u32>) {
         *self.0.entry(name_of(verdict)).or_default() += 1;
+        if let (Verdict::Retried, Some(attempt)) = (verdict, attempt) {
+            self.add(Measure::RETRIED_DELIVERIES, attempt.into());
+        }
     }
 
     /// Adds to a count; of ages and deliveries the highest is kept.
@@ -80,8 +83,8 @@ mod tests {
     #[test]
     fn every_count_is_a_defined_metric_of_the_function() {
         let mut metrics = Metrics::default();
-        metrics.count(Verdict::Duplicate);
-        metrics.count(Verdict::Duplicate);
+        metrics.count(Verdict::Duplicate, Some(7));
+        metrics.count(Verdict::Duplicate, Some(7));
         metrics.add(STUDIES, 3);
         metrics.add(STUDIES, 4);
         let line = metrics.line("parse", Timestamp::UNIX_EPOCH).unwrap();
@@ -95,13 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn of_deliveries_the_highest_counts() {
+    fn of_what_comes_again_the_most_deliveries_count() {
         let mut metrics = Metrics::default();
-        for deliveries in [3, 9, 1] {
-            metrics.add(Measure::RETRIED_DELIVERIES, deliveries);
+        metrics.count(Verdict::Handled, Some(12));
+        for deliveries in [Some(3), Some(9), None, Some(1)] {
+            metrics.count(Verdict::Retried, deliveries);
         }
         let line = metrics.line("saga", Timestamp::UNIX_EPOCH).unwrap();
-        assert!(line.contains("\"RetriedDeliveries\":9") && line.contains("\"Unit\":\"Count\""));
+        assert!(line.contains("\"RetriedDeliveries\":9") && line.contains("\"MessagesRetried\":4"), "{line}");
     }
 
     #[test]
