@@ -14,8 +14,8 @@ use super::{
     REPAIRED,
     draft::Draft,
     entities,
-    field::{Field, Index, Rule},
-    latex, tidy,
+    field::{Field, Index, Named, Rule},
+    identifiers, latex, tidy,
 };
 
 /// BibTeX's fields and ours. The word after `@` is the type, under the name `@`.
@@ -61,8 +61,13 @@ pub(super) fn read<'a>(
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
     let has_fields = !entry.fields.is_empty();
+    let mut noted = None;
     for (name, value) in entry.fields {
-        take(&mut draft, &name, value);
+        noted = take(&mut draft, &name, value).or(noted);
+    }
+    // Behind all fields, because of several numbers the first one counts.
+    if let Some(pmid) = noted {
+        draft.take_decoded(Named::new(Field::Pmid, "note", 1), Cow::Owned(pmid));
     }
     for rest in entry.rest {
         draft.extra.push("text", rest);
@@ -95,8 +100,13 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
     }
 }
 
-fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) {
-    let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &plain(&text)) };
+/// Takes a field; returns the PMID that is noted in it.
+fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
+    let Some(named) = INDEX.find(name) else {
+        let text = plain(&text);
+        draft.extra.push(name, &text);
+        return if name == "note" { noted(&text) } else { None };
+    };
     match named.field {
         Field::Author | Field::Editor => draft.authors(named.field, people::of(&text)),
         Field::Keyword => {
@@ -115,6 +125,12 @@ fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) {
         }
         _ => draft.take_decoded(named, then(text, plain)),
     }
+    None
+}
+
+/// Zotero, which has no field for it, writes `PMID: 123` on a line of its own.
+fn noted(note: &str) -> Option<String> {
+    note.lines().filter(|line| line.trim_start().starts_with("PMID")).find_map(identifiers::pmid)
 }
 
 fn plain(text: &str) -> Cow<'_, str> {

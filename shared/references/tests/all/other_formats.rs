@@ -195,6 +195,28 @@ fn a_bibtex_entry_has_one_title_one_book_and_one_series() {
 }
 
 #[test]
+fn the_number_of_an_article_is_its_page_in_ris() {
+    let text = "TY  - JOUR\nTI  - A\nC7  - 105\nER  - \nTY  - EBOOK\nTI  - B\nC7  - PMC105\nER  - \n\
+        TY  - JOUR\nTI  - C\nC7  - 105\nSP  - 1\nEP  - 9\nER  - \n";
+    let found = references(text);
+    let pages = found.iter().map(|one| one.pages.as_deref()).collect::<Vec<_>>();
+    assert_eq!(pages, [Some("105"), None, Some("1-9")]);
+    assert_eq!((found[1].extra["C7"][0].as_str(), found[2].extra["C7"][0].as_str()), ("PMC105", "105"));
+}
+
+#[test]
+fn a_pmid_may_be_noted() {
+    let text = "@article{a, title={A}, note={{PMID:} 123\nPMCID: PMC4}}\n@article{b, title={B}, note={PMID: 5}, pmid={6}}\n\
+        @article{c, title={C}, note={See PMID 7}}";
+    let found = references(text);
+    let pmids = found.iter().map(|one| one.pmid.as_deref()).collect::<Vec<_>>();
+    assert_eq!(pmids[0], Some("123"));
+    assert_eq!(pmids[1], Some("6"));
+    assert_eq!(pmids[2], None);
+    assert_eq!(found[0].extra["note"], ["PMID: 123 PMCID: PMC4"]);
+}
+
+#[test]
 fn a_web_of_science_record_is_read_field_by_field() {
     let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Doe, J\n   van der Berg, A\nAF Doe, Jane\n   van der Berg, \
         Anna\nCA Study Grp\nTI A title\n   that goes on\nSO JOURNAL OF TESTS\nDT Article; Proceedings Paper\nDE one; two\n   \
