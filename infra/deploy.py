@@ -41,20 +41,25 @@ def release(parameters: Mapping[str, str]) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()[:10]
 
 
+def given(parameters: Mapping[str, str]) -> list[str]:
+    """The options that give `sam deploy` these parameters, with a Release unless they have one."""
+    named = {"Release": release(parameters), **parameters}
+    return ["--parameter-overrides", *(f"{name}={value}" for name, value in named.items())]
+
+
 def command(environment: str, parameters: Mapping[str, str], *, is_review: bool) -> list[str]:
     asked = ["--no-execute-changeset"] if is_review else ["--no-confirm-changeset"]
     # What CloudFormation has is what is built, if nothing has changed: then there is nothing to do.
     always = ["sam", "deploy", "--config-env", environment, "--no-fail-on-empty-changeset", *asked]
-    return [*always, "--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]
+    return [*always, *given(parameters)]
 
 
 def main(arguments: Sequence[str]) -> int:
     is_review = "--review" in arguments
     match [one for one in arguments if one != "--review"]:
-        case [environment, *given]:
+        case [environment, *added]:
             config = tomllib.loads(CONFIG.read_text("utf-8"))
-            parameters = overrides(config, environment) | dict(parameter(text) for text in given)
-            parameters = {"Release": release(parameters), **parameters}
+            parameters = overrides(config, environment) | dict(parameter(text) for text in added)
             run = command(environment, parameters, is_review=is_review)
             commands.openly(run, {**os.environ, "SAM_CLI_TELEMETRY": "0"})
             return 0

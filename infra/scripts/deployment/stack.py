@@ -99,8 +99,7 @@ class Stack:
         return f"{self.name}-code"
 
     def overrides(self) -> list[str]:
-        named = {**self.parameters, "Release": deploy.release(self.parameters)}
-        return ["--parameter-overrides", *(f"{name}={value}" for name, value in named.items())]
+        return deploy.given(self.parameters)
 
     def update(self) -> None:
         """Deploys what is built, with the parameters as they are."""

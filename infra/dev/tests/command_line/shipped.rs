@@ -11,10 +11,14 @@ const COSTS: &str = include_str!("../../../../docs/costs.md");
 const DEPLOY: &str = include_str!("../../../../docs/deploy.md");
 const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
 
+/// A template with these values of its parameters, and the defaults of the others.
+fn template(text: &str, values: &[(&str, &str)]) -> Template {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Template::new(&Source::read(text).unwrap(), &values.collect())
+}
+
 fn findings(text: &str, values: &[(&str, &str)]) -> Vec<Finding> {
-    let values: BTreeMap<String, String> =
-        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    check(&Template::new(&Source::read(text).unwrap(), &values))
+    check(&template(text, values))
 }
 
 /// The template with a text replaced that it must contain.
@@ -86,8 +90,7 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
 
 #[test]
 fn every_alarm_has_its_place_in_the_runbook() {
-    let values = BTreeMap::from([("EventBusName".to_owned(), "reviews".to_owned())]);
-    let template = Template::new(&Source::read(TEMPLATE).unwrap(), &values);
+    let template = template(TEMPLATE, &[("EventBusName", "reviews")]);
     let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
     // One of them is there for the bus alone.
     assert!(COSTS.contains(&format!("| {} alarms (0.10 each)", alarms.len() - 1)), "{}", alarms.len());
@@ -338,9 +341,7 @@ fn only_calls_that_know_no_narrower_resource_are_allowed_on_everything() {
 
 /// What the template's own rules say before anything is made.
 fn refused(values: &[(&str, &str)]) -> Vec<String> {
-    let address = [("MongoSecretArn", SECRET)];
-    let values = address.iter().chain(values).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Template::new(&Source::read(TEMPLATE).unwrap(), &values.collect()).refused
+    template(TEMPLATE, &[&[("MongoSecretArn", SECRET)], values].concat()).refused
 }
 
 #[test]
@@ -375,10 +376,7 @@ fn what_would_be_refused_late_is_refused_by_a_rule() {
 /// What somebody follows from an empty account names every role that has to become a user of the database.
 #[test]
 fn the_way_from_an_empty_account_names_every_role_with_a_database() {
-    let source = Source::read(TEMPLATE).unwrap();
-    let values = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")];
-    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let template = Template::new(&source, &values);
+    let template = template(TEMPLATE, &[("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")]);
     let inside = template.functions().filter(|function| !function.properties["VpcConfig"].is_null());
     let roles: Vec<String> = inside.map(|function| format!("`{}RoleArn`", function.id)).collect();
     assert_eq!(roles.len(), 5);
@@ -531,10 +529,7 @@ fn the_page_reaches_every_route_and_its_bucket_is_closed() {
 /// Nothing more is allowed to the deployed page than to the one that `serve` answers with, but for uploads and sign-in.
 #[test]
 fn the_deployed_page_is_held_to_the_policy_of_the_served_one() {
-    let source = Source::read(TEMPLATE).unwrap();
-    let values = [("Page", "true"), ("SignInUrl", "https://sign-in.example")];
-    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let template = Template::new(&source, &values);
+    let template = template(TEMPLATE, &[("Page", "true"), ("SignInUrl", "https://sign-in.example")]);
     let headers = &template.resources["PageHeaders"]["Properties"]["ResponseHeadersPolicyConfig"];
     let security = &headers["SecurityHeadersConfig"];
     let policy = security["ContentSecurityPolicy"]["ContentSecurityPolicy"].as_str().unwrap();

@@ -75,9 +75,14 @@ enum Sign {
     },
 }
 
-fn sign(tail: &[u8]) -> Sign {
+/// How many bytes of the text, at most so many, may be the word after `@`.
+pub(crate) fn word(text: &[u8], most: usize) -> usize {
     let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
-    let word = tail[1..].iter().take(MOST_KIND).take_while(named).count();
+    text.iter().take(most).take_while(named).count()
+}
+
+fn sign(tail: &[u8]) -> Sign {
+    let word = word(&tail[1..], MOST_KIND);
     let blanks =
         tail[1 + word..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_whitespace()).count();
     let brace = 1 + word + blanks;

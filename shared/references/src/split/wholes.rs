@@ -11,8 +11,8 @@ use memchr::memmem::Finder;
 /// Most bytes of entries that are kept. Proceedings have about 300 each; a checkpoint has room for as many definitions
 /// and more.
 const MOST_KEPT: usize = 64 * 1024;
-/// Longest entry that is kept.
-const MOST_ENTRY: usize = 16 * 1024;
+/// Longest entry that is taken over from.
+pub(crate) const MOST_ENTRY: usize = 16 * 1024;
 /// A book in a series of books may refer to that.
 pub(crate) const MOST_PARENTS: usize = 3;
 /// Kinds of which databases write nothing else, and that have no parts.

@@ -11,10 +11,13 @@ use super::{
     abbreviations::Abbreviations,
     entry::{self, Entry},
 };
-use crate::{encoding::decode, split::wholes::MOST_PARENTS};
-
-/// Longest entry that is taken over from.
-const MOST_ENTRY: usize = 16 * 1024;
+use crate::{
+    encoding::decode,
+    split::{
+        bibtex::word,
+        wholes::{MOST_ENTRY, MOST_PARENTS},
+    },
+};
 
 /// The part of the file behind an entry.
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +102,7 @@ fn crossref(fields: &[Field<'_>]) -> Option<String> {
 /// The entry of this key, in any case.
 fn find<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
     memchr_iter(b'@', text).find_map(|start| {
-        let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
-        let kind = text[start + 1..].iter().take_while(named).count();
+        let kind = word(&text[start + 1..], usize::MAX);
         let opened = text[start + 1 + kind..].trim_ascii_start();
         if kind == 0 || !opened.starts_with(b"{") && !opened.starts_with(b"(") {
             return None;
