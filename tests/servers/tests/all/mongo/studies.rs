@@ -2,8 +2,10 @@
 
 use backend::SystemHost;
 use futures::future::try_join3;
-use imports::{Fenced, FileId, ReadStudies, SearchId, TrackReading, WriteStudies};
-use mongodb::bson::doc;
+use imports::duplicates::Fields;
+use imports::{CompareStudies, Fenced, FileId, ReadStudies, SearchId, TrackReading, WriteStudies};
+use mongo::collections;
+use mongodb::bson::{Bson, doc};
 use testing::sample::{self, search as samples};
 
 use super::faults::unknown;
@@ -80,5 +82,30 @@ async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
     study.reference.r#abstract = Some("x".repeat(17 << 20));
     let error = scratch.mongo.store(&held, &[study], &[]).await.unwrap_err();
     assert!(!error.is_retryable(), "{}", error.chain());
+    scratch.end().await
+}
+
+/// More than are done in one call, and one that cannot be read.
+#[tokio::test]
+async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Tested {
+    let scratch = Scratch::new().await?;
+    let (search, file) = (sample::partition(HOST), samples::file(HOST));
+    let held = begin(&scratch, search, file).await?;
+    let studies: Vec<_> = (1..=1_001).map(|record| samples::study(search, file, record)).collect();
+    scratch.mongo.store(&held, &studies, &[]).await?;
+    scratch.mongo.finish(&samples::parsed(search, file, 0)).await?;
+    let last = studies.last().unwrap();
+    let keys: Vec<u64> = Fields::of(&last.reference).keys().into_iter().collect();
+    let sharing = async || scratch.mongo.sharing(last.project_id, &keys, 2_000).await;
+    let before = sharing().await?;
+    assert!(before.iter().any(|found| found.at.record == last.record), "{before:?}");
+
+    let stored = scratch.collection(collections::STUDY);
+    stored.update_many(doc! {}, doc! { "$unset": { "Keys": 1 } }).await?;
+    stored.update_one(doc! { "Record": 1_i64 }, doc! { "$set": { "Reference": Bson::Null } }).await?;
+    assert_eq!(sharing().await?, []);
+    assert_eq!(scratch.mongo.make_missing_keys().await?, 1_001);
+    assert_eq!(sharing().await?, before.into_iter().filter(|found| found.at.record > 1).collect::<Vec<_>>());
+    assert_eq!(scratch.mongo.make_missing_keys().await?, 0, "nothing is made twice, nor tried for ever");
     scratch.end().await
 }
