@@ -40,7 +40,8 @@ impl WriteStudies for Store {
             rows::insert_quarantined(db, &quarantined)?;
             Ok(true)
         };
-        let is_held = self.change(Call::StudiesStore, doing.clone(), work).await?;
+        // A power cut undoes it with the place that is reached next, or with the end; then the file is read again from before.
+        let is_held = self.change_in_passing(Call::StudiesStore, doing.clone(), work).await?;
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 

@@ -170,7 +170,8 @@ impl Marked {
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
     /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with
-    /// them.
+    /// them. A power cut may undo it, with all that came after it, until a place behind them is reached or the file is
+    /// finished.
     ///
     /// # Errors
     /// When the store does not answer; then they may be stored. Retryable when the file has another fence; then they are
