@@ -4,7 +4,8 @@
 //! were damaged are noticed and cost no other study.
 //!
 //! A single study repeats little of itself, and much of what every study says: the names of fields, and the words that
-//! abstracts are made of. Frames refer to those in a text that is in this program, the [`DICTIONARY`], and take a sixth less.
+//! abstracts are made of. Frames refer to those in a text that is in this program, the [`WORDS`], and to how often letters
+//! occur, the [`TABLES`], which each frame would have to count and say otherwise.
 
 use std::borrow::Cow;
 use std::io::{Error, ErrorKind};
@@ -13,21 +14,40 @@ use std::sync::LazyLock;
 use rusqlite::Row;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
-use zstd::zstd_safe::{CParameter, get_frame_content_size};
+use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size};
 
 use crate::fault::Fault;
 
 /// Quick rather than small: the next levels take half as long again for a fiftieth of the room.
 pub(crate) const LEVEL: i32 = 1;
 
-/// What frames refer to. Never changed: whatever was packed with it could not be read any more. A better one is a second one.
-const DICTIONARY: &[u8] = include_bytes!("dictionary.txt");
+/// What frames refer to. Never changed, like the tables: whatever was packed with it could not be read any more. A better one is
+/// one more.
+const WORDS: &[u8] = include_bytes!("dictionary.txt");
 
-/// The dictionary, made ready once for all who pack and unpack.
+/// What stands before the words in zstd's form of a dictionary: its number, and how often letters and lengths occur.
+const TABLES: &[u8] = include_bytes!("dictionary.tables");
+
+/// Both, made ready once for all who pack and unpack.
 static TO_PACK: LazyLock<EncoderDictionary<'static>> =
-    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
+    LazyLock::new(|| EncoderDictionary::copy(&with_tables(), LEVEL));
 static TO_UNPACK: LazyLock<DecoderDictionary<'static>> =
-    LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
+    LazyLock::new(|| DecoderDictionary::copy(&with_tables()));
+/// The words alone, which have no number.
+static TO_UNPACK_BEFORE: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(WORDS));
+
+fn with_tables() -> Vec<u8> {
+    [TABLES, WORDS].concat()
+}
+
+/// The number in the tables. Those below are kept for dictionaries that everybody knows, see
+/// <https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#dictionary-format>.
+const NUMBER: u32 = 32_768;
+
+fn is_with_tables(packed: &[u8]) -> bool {
+    get_dict_id_from_frame(packed).is_some_and(|number| number.get() == NUMBER)
+}
 
 /// The longest text that is packed. What is read may be somebody else's, so what it claims to be is bounded.
 const MOST_BYTES: usize = 64 << 20;
@@ -80,9 +100,13 @@ impl Packer {
     }
 }
 
-/// Reads texts, packed ones too. Those of releases that had no dictionary are read as well: they refer to nothing in it.
+/// Reads texts, packed ones too, with the dictionary of this release or that of the one before. Frames of releases without any
+/// refer to nothing in that.
 #[derive(Default)]
-pub(crate) struct Unpacker(Option<Decompressor<'static>>);
+pub(crate) struct Unpacker {
+    now: Option<Decompressor<'static>>,
+    before: Option<Decompressor<'static>>,
+}
 
 impl Unpacker {
     /// What a row says in a column, or packed in another.
@@ -99,9 +123,13 @@ impl Unpacker {
     }
 
     fn unpack(&mut self, packed: &[u8]) -> std::io::Result<String> {
-        let unpacker = match &mut self.0 {
+        let (unpacker, dictionary) = match is_with_tables(packed) {
+            true => (&mut self.now, &TO_UNPACK),
+            false => (&mut self.before, &TO_UNPACK_BEFORE),
+        };
+        let unpacker = match unpacker {
             Some(unpacker) => unpacker,
-            none => none.insert(Decompressor::with_prepared_dictionary(&TO_UNPACK)?),
+            none => none.insert(Decompressor::with_prepared_dictionary(dictionary)?),
         };
         let claimed = get_frame_content_size(packed).ok().flatten();
         let length =
@@ -118,21 +146,44 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"{"line":1,"reference":{"title":"A pilot study of usual care","authors":["Smith, John"],"year":2019}}"#;
-    /// As it was packed when there was this dictionary first.
-    const PACKED: &[u8] = &[
+    /// As it was packed with the words alone.
+    const BEFORE: &[u8] = &[
         40, 181, 47, 253, 36, 100, 245, 0, 0, 80, 65, 32, 111, 102, 111, 104, 110, 57, 125, 125, 5, 0, 75,
         230, 99, 242, 204, 10, 180, 202, 49, 102, 15, 14, 119, 204, 226, 57, 8, 12, 229, 185, 1,
+    ];
+    /// As it was packed when there were tables first.
+    const PACKED: &[u8] = &[
+        40, 181, 47, 253, 38, 0, 128, 100, 237, 0, 0, 80, 65, 32, 111, 102, 111, 104, 110, 57, 125, 125, 5,
+        252, 75, 86, 97, 158, 255, 182, 10, 198, 123, 112, 215, 152, 197, 255, 52, 58, 12, 229, 185, 1,
     ];
 
     #[test]
     fn what_was_packed_once_can_be_read_for_good() {
         let mut unpacker = Unpacker::default();
         assert_eq!(unpacker.unpack(PACKED).unwrap(), TEXT, "the dictionary is another one");
-        // What a release before has packed, and so another one without a dictionary, between two with it.
+        assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
+        let Said::Packed(now) = Packer::new().unwrap().pack(TEXT.to_owned()).unwrap() else { panic!() };
+        assert!(is_with_tables(&now) && now.len() <= PACKED.len(), "{now:?}");
+        // What a release before has packed without a dictionary, between two with one.
         let before = compressor().unwrap().compress(TEXT.as_bytes()).unwrap();
         assert!(before.len() > PACKED.len());
         assert_eq!(unpacker.unpack(&before).unwrap(), TEXT);
         assert_eq!(unpacker.unpack(PACKED).unwrap(), TEXT);
-        assert!(Decompressor::new().unwrap().decompress(PACKED, TEXT.len()).is_err());
+        for packed in [BEFORE, PACKED] {
+            assert!(Decompressor::new().unwrap().decompress(packed, TEXT.len()).is_err());
+        }
+    }
+
+    /// One of a later release, say.
+    #[test]
+    fn a_frame_with_an_unknown_dictionary_is_refused() {
+        let mut other = with_tables();
+        // Behind the four bytes by which zstd knows a dictionary.
+        other[4] ^= 1;
+        let other = EncoderDictionary::copy(&other, LEVEL);
+        let mut packer = Compressor::with_prepared_dictionary(&other).unwrap();
+        let packed = packer.compress(TEXT.as_bytes()).unwrap();
+        let error = Unpacker::default().unpack(&packed).unwrap_err();
+        assert!(error.to_string().contains("ictionary"), "{error}");
     }
 }

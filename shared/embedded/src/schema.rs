@@ -37,7 +37,7 @@ const WRITER_CACHE_KIB: i64 = 4 * 1024;
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -55,6 +55,7 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("keys.sql"),
     include_str!("packed.sql"),
     include_str!("dictionary.sql"),
+    include_str!("tables.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

@@ -75,7 +75,11 @@ fn said(mut rows: Value, had: &[String]) -> Value {
 }
 
 /// What packed studies refer to.
-const DICTIONARY: &[u8] = include_bytes!("../../src/dictionary.txt");
+fn dictionary() -> Vec<u8> {
+    let (tables, words) =
+        (include_bytes!("../../src/dictionary.tables"), include_bytes!("../../src/dictionary.txt"));
+    [&tables[..], words].concat()
+}
 
 /// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it is.
 fn rows(database: &Connection) -> rusqlite::Result<Value> {
@@ -87,8 +91,8 @@ fn rows(database: &Connection) -> rusqlite::Result<Value> {
             let columns = names.iter().map(|name| Ok((name.clone(), value(row.get_ref(&**name)?))));
             let mut columns = columns.collect::<rusqlite::Result<Map<String, Value>>>()?;
             if let Ok(ValueRef::Blob(packed)) = row.get_ref("packed") {
-                let text =
-                    zstd::stream::Decoder::with_dictionary(packed, DICTIONARY).and_then(io::read_to_string);
+                let text = zstd::stream::Decoder::with_dictionary(packed, &dictionary())
+                    .and_then(io::read_to_string);
                 columns.insert("study".to_owned(), value(ValueRef::Text(text.unwrap().as_bytes())));
                 columns.insert("packed".to_owned(), Value::Null);
             }

@@ -1,0 +1,2 @@
+-- Studies are packed with tables beside the dictionary from now on, which releases before do not have: they refuse the folder
+-- by its version. What they have packed is read as it is.
