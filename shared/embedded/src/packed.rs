@@ -18,7 +18,8 @@ use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size
 
 use crate::fault::Fault;
 
-/// Quick rather than small: the next levels take half as long again for a fiftieth of the room.
+/// Quick rather than small: for pieces of files the next levels take half as long again for a fiftieth of the room, and for
+/// studies more of both, since the tables were made for this one.
 pub(crate) const LEVEL: i32 = 1;
 
 /// What frames refer to. Never changed, like the tables: whatever was packed with it could not be read any more. A better one is
@@ -45,6 +46,7 @@ fn with_tables() -> Vec<u8> {
 /// <https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#dictionary-format>.
 const NUMBER: u32 = 32_768;
 
+/// Whether a frame was packed with the words and the tables.
 fn is_with_tables(packed: &[u8]) -> bool {
     get_dict_id_from_frame(packed).is_some_and(|number| number.get() == NUMBER)
 }
@@ -123,9 +125,10 @@ impl Unpacker {
     }
 
     fn unpack(&mut self, packed: &[u8]) -> std::io::Result<String> {
-        let (unpacker, dictionary) = match is_with_tables(packed) {
-            true => (&mut self.now, &TO_UNPACK),
-            false => (&mut self.before, &TO_UNPACK_BEFORE),
+        let (unpacker, dictionary) = if is_with_tables(packed) {
+            (&mut self.now, &TO_UNPACK)
+        } else {
+            (&mut self.before, &TO_UNPACK_BEFORE)
         };
         let unpacker = match unpacker {
             Some(unpacker) => unpacker,
