@@ -154,6 +154,10 @@ impl ReadStudies for Store {
 /// Lets some studies of a file be found by their keys, those after a record, or lists the file once all of them are. The
 /// last record that was taken in, if there may be more.
 fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
+    if is_listed(db, file)? {
+        // Whoever goes on marking duplicates finishes the file once more, and no more studies of it can have come.
+        return Ok(None);
+    }
     let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;
     if next.is_none() {
         let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
@@ -164,4 +168,43 @@ fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<
         db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(file)?])?;
     }
     Ok(next)
+}
+
+/// Whether a file was read to its end.
+fn is_listed(db: &Connection, file: &ParsedFile) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM parsed_file WHERE search_id = ?1 AND file_id = ?2)";
+    let file = params![file.search_id.to_string(), file.file_id.to_string()];
+    db.prepare_cached(sql)?.query_row(file, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use testing::sample::search;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn a_file_that_is_listed_is_not_taken_in_again() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db, 0).unwrap();
+        let (search, file) = (SearchId::from_uuid(Uuid::from_u128(1)), FileId::from_uuid(Uuid::from_u128(2)));
+        let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, ?2, 'p')";
+        db.execute(sql, params![search.to_string(), file.to_string()]).unwrap();
+        let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, 1, '', ?1)";
+        db.execute(sql, [7_i64.to_le_bytes()]).unwrap();
+        let parsed = search::parsed(search, file, 0);
+        let keys = |db: &Connection| {
+            db.query_row("SELECT count(*) FROM study_key", [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+
+        assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
+        assert_eq!(keys(&db), 1);
+
+        // Nothing looks for them a second time, so they stay away.
+        db.execute("DELETE FROM study_key", []).unwrap();
+        assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
+        assert_eq!(keys(&db), 0);
+    }
 }
