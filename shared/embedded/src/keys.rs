@@ -217,18 +217,24 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::schema;
 
-    #[test]
-    fn all_keys_of_a_file_are_inserted_in_as_many_parts_as_it_takes() {
+    /// A database with a file of a project, whose number is 1, and no studies.
+    pub(crate) fn with_a_file() -> (Connection, SearchId, FileId) {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db, 0).unwrap();
         let (search, file) =
             (SearchId::from_uuid(uuid::Uuid::from_u128(1)), FileId::from_uuid(uuid::Uuid::from_u128(2)));
         let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, ?2, 'p')";
         db.execute(sql, params![search.to_string(), file.to_string()]).unwrap();
+        (db, search, file)
+    }
+
+    #[test]
+    fn all_keys_of_a_file_are_inserted_in_as_many_parts_as_it_takes() {
+        let (db, search, file) = with_a_file();
         let expected: Vec<(i64, i64)> =
             (0..10).flat_map(|record| [(-record, record), (record % 3, record)]).collect();
         for record in 0..10_i64 {

@@ -163,7 +163,7 @@ fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<
         let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
                 SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
                     AND place ->> '$.refused' IS NOT NULL
-            ) ON CONFLICT DO NOTHING";
+            )";
         let (search, file_id) = (file.search_id.to_string(), file.file_id.to_string());
         db.prepare_cached(sql)?.execute(params![search, file_id, file.position, json(file)?])?;
     }
@@ -180,18 +180,13 @@ fn is_listed(db: &Connection, file: &ParsedFile) -> rusqlite::Result<bool> {
 #[cfg(test)]
 mod tests {
     use testing::sample::search;
-    use uuid::Uuid;
 
     use super::*;
-    use crate::schema;
+    use crate::keys::tests::with_a_file;
 
     #[test]
     fn a_file_that_is_listed_is_not_taken_in_again() {
-        let mut db = Connection::open_in_memory().unwrap();
-        schema::migrate(&mut db, 0).unwrap();
-        let (search, file) = (SearchId::from_uuid(Uuid::from_u128(1)), FileId::from_uuid(Uuid::from_u128(2)));
-        let sql = "INSERT INTO source (search_id, file_id, project_id) VALUES (?1, ?2, 'p')";
-        db.execute(sql, params![search.to_string(), file.to_string()]).unwrap();
+        let (db, search, file) = with_a_file();
         let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, 1, '', ?1)";
         db.execute(sql, [7_i64.to_le_bytes()]).unwrap();
         let parsed = search::parsed(search, file, 0);
