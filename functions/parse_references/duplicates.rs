@@ -76,8 +76,8 @@ impl Duplicates {
         comparing.file(file, after, Change::Grown, is_over).await
     }
 
-    /// Marks the studies anew that are alike those of a file which is not there any more, while these are still stored.
-    /// Returns whether the time was enough.
+    /// Marks the studies anew that are alike those of a file which is not there any more, from after a record on, while
+    /// these are still stored. Returns up to which record the time was enough, if it was not enough for all.
     ///
     /// # Errors
     /// As [`Duplicates::grown`].
@@ -85,10 +85,10 @@ impl Duplicates {
         &self,
         project: ProjectId,
         file: (SearchId, FileId),
+        after: u64,
         is_over: impl Fn() -> bool,
-    ) -> Result<bool, StoreError> {
-        let mut comparing = self.comparing(project, Some(file)).await?;
-        Ok(comparing.file(file, 0, Change::Other, is_over).await?.is_none())
+    ) -> Result<Option<u64>, StoreError> {
+        self.comparing(project, Some(file)).await?.file(file, after, Change::Other, is_over).await
     }
 
     /// Marks the studies anew of which somebody has said something.

@@ -204,7 +204,7 @@ impl ParseReferences {
                 let end = (counts.clone(), *compared);
                 return self.complete(message, command, held, end, reporter, time).await;
             }
-            Some(Place::Refused { reason, reply }) => return refused(command, reason.clone(), *reply),
+            Some(Place::Refused { reason, reply, .. }) => return refused(command, reason.clone(), *reply),
             Some(Place::Within(_)) | None => {}
         }
         if *begun >= MOST_CRASHES {
@@ -250,7 +250,7 @@ impl ParseReferences {
         reason: String,
         reply: usize,
     ) -> Result<Done, HandlerError> {
-        let then = Place::Refused { reason: reason.clone(), reply };
+        let then = Place::refused(reason.clone(), reply);
         *held = self.studies.discard(held, Some(&then)).await?;
         refused(command, reason, reply)
     }

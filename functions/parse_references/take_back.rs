@@ -20,18 +20,25 @@ impl ParseReferences {
         command: &TakeBackFiles,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        let refused = Place::Refused { reason: CANCELLED.to_owned(), reply: TAKEN_BACK };
+        let taken_back =
+            |compared| Place::Refused { reason: CANCELLED.to_owned(), reply: TAKEN_BACK, compared };
         for file in &command.files {
             if time.is_over() {
                 return Ok(Done::again("the time is nearly over; not all files are taken back"));
             }
+            let after = match self.reading.place(search, *file).await? {
+                Some(Place::Refused { compared, .. }) => compared,
+                Some(Place::End { .. } | Place::Within(_)) | None => 0,
+            };
             // First nobody finds its studies any more, then nothing names them, and then they go.
-            self.studies.withdraw(search, *file, &refused).await?;
+            self.studies.withdraw(search, *file, &taken_back(after)).await?;
             let is_over = || time.is_over();
-            if !self.duplicates.shrunk(command.project_id, (search, *file), is_over).await? {
+            let of = (search, *file);
+            if let Some(after) = self.duplicates.shrunk(command.project_id, of, after, is_over).await? {
+                self.studies.withdraw(search, *file, &taken_back(after)).await?;
                 return Ok(Done::again("the time is nearly over; not all files are taken back"));
             }
-            self.studies.remove(search, *file, &refused).await?;
+            self.studies.remove(search, *file, &taken_back(0)).await?;
         }
         if !command.forget {
             return Ok(Done::because(format!("took back {} files", command.files.len())));

@@ -1,16 +1,23 @@
 //! Searches that are cancelled while they are read, and searches that are deleted: nothing of them is left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use embedded::{Call, Phase};
 use functions::start_upload::{Caller, Deletion, Withdrawal};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
-use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies};
-use messages::Disposition;
+use imports::{
+    CompareStudies, FindObjects, JobState, Mark, ProjectId, ReadObject, ReadStudies, Relative, Revision,
+};
+use jiff::SignedDuration;
+use messages::{Disposition, Host, ReceiveMessages, Received, StoreError};
 use outbox::{ReadViews, WriteViews};
+use testing::ManualHost;
 
+use crate::parsing::{commands, guarded, parser};
 use crate::sessions::settle;
-use crate::world::{self, CrashAt, TWO_RECORDS, World};
+use crate::world::{self, CrashAt, TWO_RECORDS, World, body, deliveries};
 
 /// The reader is in the middle of the second batch.
 #[tokio::test]
@@ -130,4 +137,82 @@ async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
             assert_eq!(world.jobs().job(announced.search_id).await.unwrap(), None);
         }
     }
+}
+
+/// Comparing studies, for which each look takes a second.
+struct Slow {
+    inner: Arc<dyn CompareStudies>,
+    host: Arc<ManualHost>,
+}
+
+#[async_trait]
+impl CompareStudies for Slow {
+    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
+        self.inner.revise(project).await
+    }
+
+    async fn sharing(
+        &self,
+        project: ProjectId,
+        keys: &[u64],
+        limit: usize,
+    ) -> Result<Vec<Relative>, StoreError> {
+        self.host.advance(Duration::from_secs(1));
+        self.inner.sharing(project, keys, limit).await
+    }
+
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
+        self.inner.mark(revision, marks).await
+    }
+}
+
+/// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
+#[tokio::test]
+async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several() {
+    let world = World::new();
+    let mut slow = parser(&world);
+    slow.duplicates.compare =
+        Arc::new(Slow { inner: Arc::clone(&slow.duplicates.compare), host: Arc::clone(&world.host) });
+    let slow = guarded(&world, slow);
+    let turn = async |batch: &[Received]| {
+        let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
+        let answers = slow.consume(&deliveries(batch), Some(deadline)).await;
+        assert_eq!(answers, [Disposition::Acknowledge]);
+        world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
+        world.take(&PARSE).await
+    };
+    let file: String =
+        (0..1_000).map(|n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n")).collect();
+    let (announced, parse) = commands(&world, &[("a.ris", &file)]).await;
+    let search = announced.search_id;
+    let reading_on = turn(&parse).await;
+    assert_eq!(body(&reading_on[0]).name, "StartParsing", "some of its studies are marked");
+    world.host.advance(Duration::from_secs(1));
+    let (other, parse) = commands(&world, &[("b.ris", &file)]).await;
+    world.deliver(&PARSE, &parse).await;
+    let repeated = async || {
+        let studies = world.studies(other.search_id).await;
+        studies.iter().filter(|study| study.duplicate.is_some_and(|of| of.search_id == search)).count()
+    };
+    assert_eq!(repeated().await, 1_000);
+    let stall = CrashAt::new(Call::ReadingBegin, Phase::Before, 1);
+    let functions = world.crashing(&stall);
+    let (mut batch, mut named) = (Vec::new(), Vec::new());
+    stall
+        .stall(world::call(&functions, &PARSE, &reading_on), async {
+            let asked = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+            assert_eq!(asked, Withdrawal::Accepted);
+            world.deliver_all(&[&CONTROL, &SAGA]).await;
+            batch = turn(&world.take(&PARSE).await).await;
+            named.push(repeated().await);
+        })
+        .await;
+    while !batch.is_empty() {
+        assert_eq!(body(&batch[0]).name, "TakeBackFiles");
+        assert!(named.len() < 10, "it goes on where it was: {named:?}");
+        batch = turn(&batch).await;
+        named.push(repeated().await);
+    }
+    assert_eq!(named, [750, 500, 250, 0, 0]);
+    assert_eq!(world.studies(search).await, []);
 }

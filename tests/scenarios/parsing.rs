@@ -83,12 +83,12 @@ impl ReportProgress for Counting {
     }
 }
 
-fn parser(world: &World) -> ParseReferences {
+pub(crate) fn parser(world: &World) -> ParseReferences {
     ParseReferences::over(&world.backend.ports).unwrap()
 }
 
 /// What stands behind the queue of parse commands, with another parser.
-fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
+pub(crate) fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
     world.backend.ports.engine.guard(parse_references::NAME, parser).unwrap()
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consume
 }
 
 /// A search whose parse commands are there.
-async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Received>) {
+pub(crate) async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Received>) {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let announced = world.announce(&names).await;
     for (index, (_, content)) in files.iter().enumerate() {
@@ -367,6 +367,10 @@ impl TrackReading for Unconfirmed {
 
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
         self.inner.reach(file, place).await
+    }
+
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+        self.inner.place(search, file).await
     }
 
     async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {

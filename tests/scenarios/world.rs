@@ -310,8 +310,9 @@ impl Intercept for CrashAt {
         }
         let fatal = {
             let mut left = self.left.lock().unwrap();
+            let is_there = *left == 1;
             *left = left.saturating_sub(1);
-            *left == 0
+            is_there
         };
         if fatal {
             self.crashed.notify_one();

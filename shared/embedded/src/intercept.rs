@@ -102,6 +102,8 @@ pub enum Call {
     ReadingBegin,
     /// [`imports::TrackReading::reach`].
     ReadingReach,
+    /// [`imports::TrackReading::place`].
+    ReadingPlace,
     /// [`imports::TrackReading::pause`].
     ReadingPause,
     /// [`imports::WriteStudies::store`].

@@ -18,10 +18,12 @@ const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
-const REMOVE: &str =
-    "INSERT INTO reading (search_id, file_id, begun, place, fence, clearing) VALUES (?1, ?2, 0, ?3, 1, 1)
-    ON CONFLICT (search_id, file_id) DO UPDATE SET fence = fence + 1, place = excluded.place, clearing = 1
-    RETURNING fence";
+// Whoever removes a file that was refused before goes on under its fence.
+const WITHDRAW: &str =
+    "INSERT INTO reading (search_id, file_id, begun, place, fence, clearing) VALUES (?1, ?2, 0, ?3, 1, 0)
+    ON CONFLICT (search_id, file_id) DO UPDATE
+    SET fence = fence + (place ->> '$.refused' IS NULL), place = excluded.place";
+const REMOVE: &str = "UPDATE reading SET clearing = 1 WHERE search_id = ?1 AND file_id = ?2 RETURNING fence";
 const CLEARED: &str = "UPDATE reading SET clearing = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 
 #[async_trait]
@@ -64,6 +66,12 @@ impl TrackReading for Store {
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+        let doing = format!("looking how far file {file} of search {search} is read");
+        let work = move |db: &Connection| Ok(stored(db, search, file)?.and_then(|found| found.reading.place));
+        self.look(Call::ReadingPlace, doing, work).await
+    }
+
     async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let doing = format!("ending an attempt at file {file} of search {search}");
         self.change(Call::ReadingPause, doing, move |db| forget_attempts(db, search, file)).await
@@ -98,18 +106,33 @@ pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Res
     Ok(is_raised.then_some(Fenced { fence: file.fence + 1, ..*file }))
 }
 
-/// Raises a file's fence whatever is known of it, and refuses it.
+/// Refuses a file whatever is known of it, raises its fence unless it was refused before, and forgets that it was read. What is
+/// stored of it stays: others may name it.
+pub(crate) fn withdraw(
+    db: &Connection,
+    search: SearchId,
+    file: FileId,
+    refused: &Place,
+) -> Result<(), Fault> {
+    let key = params![search.to_string(), file.to_string(), json(refused)?];
+    db.prepare_cached(WITHDRAW)?.execute(key)?;
+    let reported = "DELETE FROM progress WHERE search_id = ?1 AND file_id = ?2";
+    db.prepare_cached(reported)?.execute(params![search.to_string(), file.to_string()])?;
+    let read = "DELETE FROM parsed_file WHERE search_id = ?1 AND file_id = ?2";
+    db.prepare_cached(read)?.execute(params![search.to_string(), file.to_string()])?;
+    Ok(())
+}
+
+/// Withdraws a file, and has what is stored of it removed.
 pub(crate) fn remove(
     db: &Connection,
     search: SearchId,
     file: FileId,
     refused: &Place,
 ) -> Result<Fenced, Fault> {
-    let key = params![search.to_string(), file.to_string(), json(refused)?];
+    withdraw(db, search, file, refused)?;
+    let key = params![search.to_string(), file.to_string()];
     let fence: i64 = db.prepare_cached(REMOVE)?.query_row(key, |row| row.get(0))?;
-    let reported = "DELETE FROM progress WHERE search_id = ?1 AND file_id = ?2";
-    db.prepare_cached(reported)?.execute(params![search.to_string(), file.to_string()])?;
-    forget(db, search, file)?;
     Ok(Fenced { search_id: search, file_id: file, fence: uint(fence) })
 }
 
@@ -127,13 +150,6 @@ fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     let key = params![search_id.to_string(), file_id.to_string(), int(fence)];
     db.prepare_cached(CLEARED)?.execute(key)?;
     Ok(false)
-}
-
-/// Forgets that a file was read to its end.
-fn forget(db: &Connection, search: SearchId, file: FileId) -> Result<(), Fault> {
-    let forget = "DELETE FROM parsed_file WHERE search_id = ?1 AND file_id = ?2";
-    db.prepare_cached(forget)?.execute(params![search.to_string(), file.to_string()])?;
-    Ok(())
 }
 
 /// What is stored of the attempts at a file.

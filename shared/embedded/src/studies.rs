@@ -80,8 +80,8 @@ impl WriteStudies for Store {
     async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
         let refused = refused.clone();
-        let raise = move |db: &Connection| reading::remove(db, search, file, &refused).map(|_| ());
-        self.change(Call::StudiesWithdraw, doing, raise).await
+        let work = move |db: &Connection| reading::withdraw(db, search, file, &refused);
+        self.change(Call::StudiesWithdraw, doing, work).await
     }
 }
 

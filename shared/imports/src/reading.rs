@@ -76,6 +76,10 @@ pub enum Place {
         reason: String,
         /// Which of the command's replies says so.
         reply: usize,
+        /// Up to which record those alike its studies were compared anew, of a file that was read to its end and is taken
+        /// back; from 0.
+        #[serde(default)]
+        compared: u64,
     },
 }
 
@@ -88,6 +92,11 @@ impl Place {
     /// The end, when its studies were compared up to this record.
     pub fn compared(counts: Counts, compared: u64) -> Self {
         Self::End { counts, compared, unmarked: Unmarked }
+    }
+
+    /// A refusal, before any study was compared anew.
+    pub fn refused(reason: impl Into<String>, reply: usize) -> Self {
+        Self::Refused { reason: reason.into(), reply, compared: 0 }
     }
 }
 
@@ -135,6 +144,12 @@ pub trait TrackReading: Send + Sync {
     /// # Errors
     /// When the store does not answer; retryable when the file has another fence.
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError>;
+
+    /// The place of a file that was remembered last; none for its beginning.
+    ///
+    /// # Errors
+    /// As [`TrackReading::begin`].
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError>;
 
     /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more. Also for one of which
     /// nobody knows whether it was noted when it began; where nothing is known of a file, this changes nothing.

@@ -208,7 +208,8 @@ pub trait WriteStudies: Send + Sync {
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
     /// Lets a file be one that was never read to its end: it is no longer among those that [`ReadStudies::parsed`] lists,
-    /// and what is stored of it is there until [`WriteStudies::remove`], which is to follow.
+    /// whoever begins to read it finds it refused, and what is stored of it is there until [`WriteStudies::remove`], which is
+    /// to follow.
     ///
     /// # Errors
     /// When the store does not answer. It may be repeated.

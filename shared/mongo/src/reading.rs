@@ -78,6 +78,18 @@ impl TrackReading for Mongo {
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+        let look = async {
+            let attempts = self.collection(collections::READING);
+            let Some(stored) = attempts.find_one(by_id(search, file)).await? else { return Ok(None) };
+            let reading = decode(&stored).map_err(|why| {
+                Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
+            })?;
+            Ok(reading.place)
+        };
+        self.call(format!("looking how far file {file} of search {search} is read"), look).await
+    }
+
     async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let work = async { set(self, by_id(search, file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
         self.call(format!("ending an attempt at file {file} of search {search}"), work).await
@@ -172,7 +184,7 @@ pub(crate) async fn take_back(
     Ok(raised)
 }
 
-/// Raises a file's fence whatever is known of it, refuses it, and removes what is stored of it.
+/// Refuses a file as [`withdraw`] does, and removes what is stored of it.
 pub(crate) async fn remove(
     mongo: &Mongo,
     search: SearchId,
@@ -180,26 +192,43 @@ pub(crate) async fn remove(
     refused: &Place,
     doing: &str,
 ) -> Result<(), StoreError> {
-    let raised = withdraw(mongo, search, file, refused, doing).await?;
-    clear(mongo, &raised, doing).await
+    let held = refuse(mongo, (search, file), refused, doc! { CLEARING: true }, doing).await?;
+    clear(mongo, &held, doing).await
 }
 
-/// Raises a file's fence whatever is known of it, refuses it, and forgets that it was read.
+/// Refuses a file whatever is known of it, raises its fence unless it was refused before, and forgets that it was read. What is
+/// stored of it stays: others may name it.
 pub(crate) async fn withdraw(
     mongo: &Mongo,
     search: SearchId,
     file: FileId,
     refused: &Place,
     doing: &str,
+) -> Result<(), StoreError> {
+    refuse(mongo, (search, file), refused, doc! {}, doing).await.map(|_| ())
+}
+
+/// Whoever removes a file that was refused before goes on under its fence.
+async fn refuse(
+    mongo: &Mongo,
+    (search, file): (SearchId, FileId),
+    refused: &Place,
+    mut fields: Document,
+    doing: &str,
 ) -> Result<Fenced, StoreError> {
-    let raise = async {
-        let update = doc! {
-            "$inc": { FENCE: 1_i64 },
-            "$set": { CLEARING: true, PLACE: to_bson(refused)? },
-            "$setOnInsert": { BEGUN: 0_i64 },
-            "$currentDate": { TOUCHED_AT: true },
-        };
+    let refuse = async {
+        let is_first = doc! { "$eq": [{ "$type": format!("${REFUSED}") }, "missing"] };
+        let fence = doc! { "$ifNull": [format!("${FENCE}"), int(0_u32)] };
+        let more = doc! { "$cond": [is_first, int(1_u32), int(0_u32)] };
+        fields.extend(doc! {
+            FENCE: { "$add": [fence, more] },
+            // What it says is no expression.
+            PLACE: { "$literal": to_bson(refused)? },
+            BEGUN: { "$ifNull": [format!("${BEGUN}"), int(0_u32)] },
+            TOUCHED_AT: "$$NOW",
+        });
         let attempts = mongo.collection(collections::READING);
+        let update = vec![doc! { "$set": fields }];
         let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
         let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
@@ -207,7 +236,7 @@ pub(crate) async fn withdraw(
         mongo.collection(collections::FILE).delete_one(by_id(search, file)).await?;
         count_field(&stored, FENCE).map_err(Fault::Answer)
     };
-    let fence = mongo.call(doing.to_owned(), raise).await?;
+    let fence = mongo.call(doing.to_owned(), refuse).await?;
     Ok(Fenced { search_id: search, file_id: file, fence })
 }
 

@@ -163,7 +163,7 @@ impl WriteStudies for Mongo {
 
     async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
-        reading::withdraw(self, search, file, refused, &doing).await.map(|_| ())
+        reading::withdraw(self, search, file, refused, &doing).await
     }
 }
 

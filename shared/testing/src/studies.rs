@@ -388,7 +388,7 @@ fn key_of(doi: &str) -> u64 {
     keys[0]
 }
 
-/// What is stored of it stays until it is removed, and it is never read again.
+/// What is stored of it stays until it is removed, whoever begins to read it; and it is never read again.
 ///
 /// # Errors
 /// When a port fails.
@@ -398,18 +398,29 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
     let held = ports.begin_with(search, file, &studies).await?;
     let parsed = search::parsed(search, file, 0);
     ports.write.finish(&parsed).await?;
+    assert_eq!(ports.track.place(search, file).await?, None);
     let refused = search::refused();
+    // Whoever removes it while somebody else withdraws it again removes all of it.
+    let fence = held.fence + 1;
     for _ in 0..2 {
         ports.write.withdraw(search, file, &refused).await?;
-        assert_eq!(ports.read.parsed(search).await?, []);
+        is_refused(ports, (search, file), fence).await?;
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, studies);
     }
     overtaken(&ports.write.store(&held, &studies, &[]).await);
     ports.write.finish(&parsed).await?;
-    assert_eq!(ports.read.parsed(search).await?, []);
     ports.write.remove(search, file, &refused).await?;
+    is_refused(ports, (search, file), fence).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
-    assert_eq!(ports.track.begin(search, file, READER).await?.place, Some(refused));
+    Ok(())
+}
+
+/// A file is not listed, and whoever begins to read it finds it refused, under this fence.
+async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> Checked {
+    assert_eq!(ports.track.place(search, file).await?, Some(search::refused()));
+    let reading = ports.track.begin(search, file, READER).await?;
+    assert_eq!((reading.place, reading.fence), (Some(search::refused()), fence));
+    assert_eq!(ports.read.parsed(search).await?, []);
     Ok(())
 }
 
@@ -574,7 +585,7 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
 pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    let refused = Place::Refused { reason: "no \"title\"".to_owned(), reply: 2 };
+    let refused = Place::refused("no \"title\"", 2);
     let after = ports.write.discard(&held, Some(&refused)).await?;
     overtaken(&ports.write.discard(&after, None).await);
     ports.track.reach(&after, &Place::Within(serde_json::json!({ "byte": 3 }))).await?;
@@ -591,7 +602,7 @@ pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
 /// # Errors
 /// When a port fails.
 pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Checked {
-    let refused = Place::Refused { reason: "cancelled".to_owned(), reply: 3 };
+    let refused = Place::refused("cancelled", 3);
     for how_far in 0..3 {
         let (search, file) = (sample::partition(ports.host), search::file(ports.host));
         let held = read_so_far(ports, (search, file), how_far).await?;

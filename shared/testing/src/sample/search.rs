@@ -75,7 +75,7 @@ pub fn end(compared: u64) -> Place {
 
 /// What becomes of a file that is refused.
 pub fn refused() -> Place {
-    Place::Refused { reason: "no title".to_owned(), reply: 2 }
+    Place::refused("no title", 2)
 }
 
 /// A file that was read to its end.

@@ -235,8 +235,8 @@ impl Outside {
     pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: Place) {
         let new = || (Reading::default(), references::READER_VERSION);
         let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
-        reading.fence += 1;
-        reading.place = Some(refused);
+        let before = reading.place.replace(refused);
+        reading.fence += u64::from(!matches!(before, Some(Place::Refused { .. })));
         self.files.remove(&(search, file));
     }
 
@@ -247,10 +247,14 @@ impl Outside {
         self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
     }
 
+    /// The place of a file that was remembered last.
+    pub(super) fn place(&self, search: SearchId, file: FileId) -> Option<Place> {
+        self.readings.get(&(search, file)).and_then(|(reading, _)| reading.place.clone())
+    }
+
     /// Whether a file was refused, or taken back for good.
     pub(super) fn is_refused(&self, search: SearchId, file: FileId) -> bool {
-        let reading = self.readings.get(&(search, file));
-        reading.is_some_and(|(reading, _)| matches!(reading.place, Some(Place::Refused { .. })))
+        matches!(self.place(search, file), Some(Place::Refused { .. }))
     }
 
     /// Stores studies, of which those that are there stay as they are.

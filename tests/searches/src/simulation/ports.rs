@@ -58,8 +58,11 @@ const STUDIES_WITHDRAW: Call = Call::own(12, "studies.withdraw").late().rare();
 /// Counting a change of what the project holds.
 const STUDIES_REVISE: Call = Call::own(13, "studies.revise");
 
+/// Looking how far a file is read.
+const READING_PLACE: Call = Call::own(14, "reading.place").rare();
+
 /// All of them.
-pub(super) static CALLS: [Call; 14] = [
+pub(super) static CALLS: [Call; 15] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -74,6 +77,7 @@ pub(super) static CALLS: [Call; 14] = [
     STUDIES_REMOVE,
     STUDIES_WITHDRAW,
     STUDIES_REVISE,
+    READING_PLACE,
 ];
 
 /// A place is remembered without what was read before it being stored.
@@ -271,6 +275,11 @@ impl TrackReading for Own {
             Ok(())
         };
         self.0.call(READING_REACH, reach).await?
+    }
+
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+        let place = move |scene: &mut Scene<'_, Outside>| scene.place(search, file);
+        self.0.call(READING_PLACE, place).await
     }
 
     async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
