@@ -172,7 +172,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
             None if name == "alternatives" => self.alternatives = length,
             None => {}
             Some(math) => {
-                let text = math.start(name, attributes, depth);
+                let text = math.start(name, attributes, depth, length);
                 self.append(Cow::Owned(text));
             }
         }
@@ -182,11 +182,12 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
     fn formula_ended(&mut self) {
         let depth = self.around.len();
         let Some(math) = &mut self.math else { return };
-        let text = math.end(depth);
+        if let Some(value) = &mut self.value {
+            math.end(depth, &mut value.text);
+        }
         if depth <= math.depth {
             self.math = None;
         }
-        self.append(Cow::Owned(text));
     }
 
     /// Whether the text is only white space between the elements of a formula.

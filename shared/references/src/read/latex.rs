@@ -298,7 +298,7 @@ pub(super) fn ends_in_accent(text: &str) -> bool {
 }
 
 /// A letter with a mark on it; none when it is no letter.
-fn accented(base: char, mark: char) -> Option<String> {
+pub(super) fn accented(base: char, mark: char) -> Option<String> {
     let base = match base {
         'ı' => 'i',
         'ȷ' => 'j',

@@ -63,8 +63,10 @@ impl Wholes {
     }
 
     fn find(&self, wanted: &[u8]) -> Option<&[u8]> {
-        let is_wanted = |entry: &&Vec<u8>| key(entry).is_some_and(|key| key.eq_ignore_ascii_case(wanted));
-        self.entries.iter().rev().find(is_wanted).map(Vec::as_slice)
+        let is_key = |entry: &&Vec<u8>| key(entry).is_some_and(|key| key.eq_ignore_ascii_case(wanted));
+        let is_other = |entry: &&Vec<u8>| place_of_alias(entry, wanted).is_some();
+        let latest = || self.entries.iter().rev();
+        latest().find(is_key).or_else(|| latest().find(is_other)).map(Vec::as_slice)
     }
 
     /// All entries, for a checkpoint.
@@ -103,6 +105,30 @@ fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
     ROSS.iter().flat_map(move |ross| ross.find_iter(entry).filter_map(named))
 }
 
+/// Where a field `ids`, the other keys of an entry, has this one among them.
+pub(crate) fn place_of_alias(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    static IDS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("ids"), Finder::new("IDS")]);
+    let names = |start: &usize| {
+        let is_name = start.checked_sub(1).is_none_or(|before| !text[before].is_ascii_alphanumeric());
+        let keys = value(&text[start + b"ids".len()..]).filter(|_| is_name);
+        let mut keys = keys.into_iter().flat_map(|keys| keys.split(|byte| *byte == b','));
+        keys.any(|key| key.trim_ascii().eq_ignore_ascii_case(wanted))
+    };
+    IDS.iter().find_map(|ids| ids.find_iter(text).find(names))
+}
+
+/// The value of a field behind its name, without its braces or quotes; none inside it are looked for.
+fn value(field: &[u8]) -> Option<&[u8]> {
+    let value = field.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let quoted = value.strip_prefix(b"{").or_else(|| value.strip_prefix(b"\""));
+    let is_end = |byte: &u8| match quoted {
+        Some(_) => matches!(byte, b'}' | b'"'),
+        None => matches!(byte, b'}' | b',' | b')' | b'\n'),
+    };
+    let value = quoted.unwrap_or(value);
+    Some(value[..value.iter().position(is_end)?].trim_ascii())
+}
+
 /// Whether an entry may refer to another one.
 pub(super) fn may_refer(entry: &[u8]) -> bool {
     places(entry).next().is_some()
@@ -110,13 +136,7 @@ pub(super) fn may_refer(entry: &[u8]) -> bool {
 
 /// The key that an entry refers to.
 fn crossref(entry: &[u8]) -> Option<&[u8]> {
-    places(entry).find_map(|start| {
-        let value =
-            entry[start + b"crossref".len()..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
-        let value = value.strip_prefix(b"{").or_else(|| value.strip_prefix(b"\"")).unwrap_or(value);
-        let end = value.iter().position(|byte| matches!(byte, b'}' | b'"' | b',' | b')' | b'\n'))?;
-        Some(value[..end].trim_ascii()).filter(|key| !key.is_empty())
-    })
+    places(entry).find_map(|start| value(&entry[start + b"crossref".len()..])).filter(|key| !key.is_empty())
 }
 
 #[cfg(test)]
@@ -126,7 +146,9 @@ mod tests {
     #[test]
     fn an_entry_has_those_it_refers_to_whatever_the_case() {
         let mut kept = Wholes::default();
-        for entry in ["@book{s, title={S}}", "@Proceedings( p , CrossRef = \"S\" )", "@article{p, title={A}}"]
+        let acids = "@book{u, title={Of acids}, ids = {r, P\n, T}}";
+        for entry in
+            [acids, "@book{s, title={S}}", "@Proceedings( p , CrossRef = \"S\" )", "@article{p, title={A}}"]
         {
             kept.keep(entry.as_bytes());
         }
@@ -135,6 +157,8 @@ mod tests {
         assert_eq!(found("@a{x, note={my crossref}, CROSSREF = {P}}"), both);
         assert_eq!(found("@a{x, crossref = q}"), "");
         assert_eq!(found("@a{x, title={The Rosser effect}}"), "");
+        assert_eq!(found("@a{x, crossref = t}"), format!("{acids}\n"));
+        assert_eq!(found("@a{x, crossref = P}"), both, "an entry's own key comes first");
         assert_eq!(Wholes::again(kept.all()).of(b"@a{x, crossref=p, y=1}"), both.as_bytes());
     }
 

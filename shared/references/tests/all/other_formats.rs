@@ -147,7 +147,13 @@ fn an_entry_takes_over_what_the_one_behind_it_says_of_both() {
     let text = "@inproceedings{a, author={Roe, J}, title={A}, pages={1-2}, crossref={p}}\n@inproceedings{b, title={B}, \
         year=1999, crossref={p}}\n@proceedings{p, title={Proc}, subtitle={X}, year=2001, editor={Ed, I}, pages={1-500}}\n\
         @misc{c, author={Poe, E}, crossref={p}}";
-    let found = references(text);
+    let by_alias = text.replace("{p,", "{q, ids = {o, P},");
+    for text in [text, &by_alias] {
+        takes_over(&references(text));
+    }
+}
+
+fn takes_over(found: &[references::Reference]) {
     assert_eq!((found[0].journal.as_deref(), found[0].year), (Some("Proc: X"), Some(2001)));
     assert_eq!((found[0].authors[0].as_str(), found[0].pages.as_deref()), ("Roe, J", Some("1-2")));
     assert_eq!((found[1].journal.as_deref(), found[1].year), (Some("Proc: X"), Some(1999)));
@@ -157,8 +163,7 @@ fn an_entry_takes_over_what_the_one_behind_it_says_of_both() {
 
 #[test]
 fn an_entry_takes_over_from_one_before_it_wherever_reading_went_on() {
-    let text =
-        "@book{B, title={Whole}, year=2001}\n@article{a, title={A}}\n@inbook{c, title={C}, crossref={b}}\n";
+    let text = "@book{A, ids={B}, title={Whole}, year=2001}\n@article{a, title={A}}\n@inbook{c, title={C}, crossref={b}}\n";
     let file = [text.as_bytes(), &[b'\n'; 70_000], text.as_bytes()].concat();
     let years = |outcomes: Vec<Outcome>| {
         let year = |outcome| match outcome {

@@ -1,7 +1,7 @@
 //! What random files are made of.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 115] = [
+pub(crate) const PIECES: [&str; 116] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -90,6 +90,7 @@ pub(crate) const PIECES: [&str; 115] = [
     "}]",
     "@string(d = b # {e})",
     "crossref = {a}, ",
+    "ids = {b, a}, ",
     "@book{A, title = {A}, ",
     "@comment{",
     "\n@misc{a}",

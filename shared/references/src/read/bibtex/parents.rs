@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memrchr_iter};
 
 use super::{
     abbreviations::Abbreviations,
@@ -15,7 +15,7 @@ use crate::{
     encoding::decode,
     split::{
         bibtex::word,
-        wholes::{MOST_ENTRY, MOST_PARENTS},
+        wholes::{MOST_ENTRY, MOST_PARENTS, place_of_alias},
     },
 };
 
@@ -62,7 +62,10 @@ pub(super) fn inherited<'a>(
     let mut key = crossref(&entry.fields);
     for _ in 0..MOST_PARENTS {
         let Some(wanted) = key.filter(|key| !key.is_empty()) else { break };
-        let Some(text) = find(ahead.bytes, &wanted).or_else(|| find(ahead.before, &wanted)) else { break };
+        let places = [ahead.bytes, ahead.before];
+        let by_key = places.into_iter().find_map(|text| find(text, &wanted));
+        let by_alias = || places.into_iter().find_map(|text| find_by_alias(text, &wanted));
+        let Some(text) = by_key.or_else(by_alias) else { break };
         let Ok((text, _)) = decode(text, ahead.legacy) else { break };
         let Some(parent) = entry::parse(&text, abbreviations, |_| false) else { break };
         let own = |name: &str| entry.fields.iter().chain(&found).any(|(known, _)| known == name);
@@ -74,7 +77,7 @@ pub(super) fn inherited<'a>(
         let mut more = Vec::new();
         for (name, value) in &parent.fields {
             let name = match name.as_ref() {
-                "crossref" => continue,
+                "crossref" | "ids" => continue,
                 name if untitled && !own(name) => name,
                 "title" if !booked && !has(&parent, "booktitle") => "booktitle",
                 "subtitle" if !booked && !has(&parent, "booktitle") => "booksubtitle",
@@ -102,19 +105,37 @@ fn crossref(fields: &[Field<'_>]) -> Option<String> {
 /// The entry of this key, in any case.
 fn find<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
     memchr_iter(b'@', text).find_map(|start| {
-        let kind = word(&text[start + 1..], usize::MAX);
-        let opened = text[start + 1 + kind..].trim_ascii_start();
-        if kind == 0 || !opened.starts_with(b"{") && !opened.starts_with(b"(") {
-            return None;
-        }
-        let (front, after) = opened[1..].trim_ascii_start().split_at_checked(key.len())?;
+        let brace = brace(text, start)?;
+        let (front, after) = text[brace + 1..].trim_ascii_start().split_at_checked(key.len())?;
         if !front.eq_ignore_ascii_case(key.as_bytes()) || !after.trim_ascii_start().starts_with(b",") {
             return None;
         }
-        let brace = text.len() - start - opened.len();
-        let entry = &text[start..text.len().min(start + MOST_ENTRY)];
-        Some(&entry[..entry_end(entry, brace)?])
+        whole(text, start, brace)
     })
+}
+
+/// The entry that has this key among its other keys, in any case.
+fn find_by_alias<'a>(text: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    let place = place_of_alias(text, key.as_bytes())?;
+    let first = place.saturating_sub(MOST_ENTRY);
+    memrchr_iter(b'@', &text[first..place]).find_map(|start| {
+        let start = first + start;
+        whole(text, start, brace(text, start)?).filter(|entry| start + entry.len() > place)
+    })
+}
+
+/// Where the brace of an entry is whose sign is at `start`.
+fn brace(text: &[u8], start: usize) -> Option<usize> {
+    let rest = &text[start + 1..];
+    let kind = word(rest, usize::MAX);
+    let opened = rest[kind..].trim_ascii_start();
+    (kind > 0 && matches!(opened.first(), Some(b'{' | b'('))).then(|| text.len() - opened.len())
+}
+
+/// The entry between its sign and where it ends.
+fn whole(text: &[u8], start: usize, brace: usize) -> Option<&[u8]> {
+    let entry = &text[start..text.len().min(start + MOST_ENTRY)];
+    Some(&entry[..entry_end(entry, brace - start)?])
 }
 
 /// Where an entry ends whose brace is at `brace`.
@@ -147,5 +168,8 @@ mod tests {
         assert_eq!(find(file, "P"), Some(b"@proceedings ( p , title={(1) \"p\"})".as_slice()));
         assert_eq!(find(file, "title"), None);
         assert_eq!(find(b"@x{p, a = {", "p"), None);
+        let file = b"@book{a, note = {b@c}, ids = {d, e}}\n@article{f, title={ids={g}}} @x{h, ids = {i";
+        assert_eq!(find_by_alias(file, "E"), Some(b"@book{a, note = {b@c}, ids = {d, e}}".as_slice()));
+        assert_eq!(find_by_alias(file, "i"), None);
     }
 }
