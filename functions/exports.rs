@@ -9,7 +9,7 @@ use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
 
-use crate::start_upload::http::{RecordPlace, study_lines};
+use crate::start_upload::http::study_line;
 
 /// How many studies are read at a time, and how many bytes of them; a study more may be added to that.
 const READ_STUDIES: usize = 500;
@@ -96,13 +96,7 @@ pub(crate) struct Export(State);
 
 enum State {
     /// Lines as the API has them.
-    Lines {
-        studies: Arc<dyn ReadStudies>,
-        search: SearchId,
-        which: Which,
-        files: Vec<ParsedFile>,
-        after: RecordPlace,
-    },
+    Lines(Studies),
     Written {
         studies: Studies,
         sources: BTreeMap<FileId, Source>,
@@ -120,31 +114,32 @@ impl Export {
         wanted: &Wanted,
         sources: BTreeMap<FileId, Source>,
     ) -> Self {
-        let which = wanted.studies;
+        let studies = Studies::of(studies, search, files, wanted.studies);
         Self(match wanted.format {
-            Format::Jsonl => State::Lines { studies, search, which, files, after: RecordPlace::default() },
-            format => State::Written {
-                studies: Studies::of(studies, search, files, which),
-                sources,
-                writer: Writer::new(format),
-            },
+            Format::Jsonl => State::Lines(studies),
+            format => State::Written { studies, sources, writer: Writer::new(format) },
         })
     }
 
-    /// What comes next, some 256 KB or what one reading of the store gives; none at the end.
+    /// What comes next, what one reading of the store gives; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         match std::mem::replace(&mut self.0, State::Ended) {
             State::Ended => Ok(None),
-            State::Lines { studies, search, which, files, after } => {
-                let (lines, next) = study_lines(&*studies, search, &files, which, after).await?;
-                if let Some(after) = next {
-                    self.0 = State::Lines { studies, search, which, files, after };
+            // An empty piece would say that nothing follows.
+            State::Lines(mut studies) => {
+                let mut out = Vec::new();
+                while out.is_empty() {
+                    let Some((file, some)) = studies.next().await? else { return Ok(None) };
+                    for study in some {
+                        out.extend_from_slice(study_line(&file, study)?.get().as_bytes());
+                        out.push(b'\n');
+                    }
                 }
-                Ok(Some(lines))
+                self.0 = State::Lines(studies);
+                Ok(Some(out))
             }
             State::Written { mut studies, sources, mut writer } => {
                 let (mut out, unknown) = (Vec::new(), Source::default());
-                // An empty piece would say that nothing follows.
                 while out.is_empty() {
                     let Some((file, some)) = studies.next().await? else {
                         writer.finish(&mut out).map_err(unwritten)?;

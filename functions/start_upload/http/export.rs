@@ -9,28 +9,25 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use imports::{ExportLink, ParsedFile, ReadStudies, SearchId, Which};
+use imports::{ExportLink, ParsedFile, Study, Which};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use writers::Format;
 
 use super::asked::{AskedExport, AskedSearch};
-use super::paging::RecordPlace;
 use super::problem::{Problem, Refused};
 use super::results::{Asked, files, read};
-use super::shelves::Studies;
 use super::study::StudyView;
-use super::walk::{self, Most};
+use super::walk;
 use super::{Answer, Answers, Api};
 use crate::exports::{Export, Wanted};
 use crate::start_upload::{Exported, export_file};
 
 /// The most of an export that is sent as a whole, in bytes.
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
-/// What is made of an export at a time.
-const EXPORT_PIECE: Most = Most { items: 500, bytes: 256 * 1024 };
 /// When to look again for an export that is being made.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -247,20 +244,7 @@ pub(super) async fn show_export(
     }
 }
 
-/// The lines of the studies after a place, and where they end if anything may follow.
-pub(crate) async fn study_lines(
-    stored: &dyn ReadStudies,
-    search: SearchId,
-    files: &[ParsedFile],
-    which: Which,
-    after: RecordPlace,
-) -> Result<(Vec<u8>, Option<RecordPlace>), StoreError> {
-    let shelf = Studies { stored, search, marked: which.marked(), text: None, unbounded: true };
-    let (items, next) = walk::page(&shelf, files, Some(after), EXPORT_PIECE).await?;
-    let mut lines = Vec::new();
-    for item in items {
-        lines.extend_from_slice(item.get().as_bytes());
-        lines.push(b'\n');
-    }
-    Ok((lines, next))
+/// A study as a line of an export.
+pub(crate) fn study_line(file: &ParsedFile, study: Study) -> Result<Box<RawValue>, StoreError> {
+    walk::shown(&StudyView::of(file.position, study).within(&file.parts))
 }

@@ -34,16 +34,17 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Extensions, StatusCode};
 use axum::middleware::map_request;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
+use pastey::paste;
 use saga::Failures;
-use utoipa::OpenApi;
+use utoipa::openapi::{HttpMethod, OpenApi as OpenApiDocument};
+use utoipa::{OpenApi, Path};
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use utoipa_axum::{PathItemExt, routes};
 
 use self::asked::Person;
-pub(crate) use self::export::study_lines;
-pub(crate) use self::paging::RecordPlace;
+pub(crate) use self::export::study_line;
 use self::problem::Problem;
 use self::searches::{cancel_search, show_search};
 pub use self::sources::FlowView;
@@ -128,8 +129,8 @@ where
         }
         std::future::ready(request)
     };
-    let (router, description) = operations().split_for_parts();
-    let (description, failures) = (finished(description), function.failures.clone());
+    let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
+    let failures = function.failures.clone();
     let router = match answers {
         Answers::Streamed => router.route(METRICS, get(health::show_metrics)),
         // CloudWatch has its own.
@@ -138,7 +139,7 @@ where
     router
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
         .with_state(Arc::new(Api { failures, function, answers, streams: AtomicUsize::new(0), trials }))
-        .route("/openapi.json", get(async move || Json(description)))
+        .route("/openapi.json", get(async || Json(description())))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported here")
@@ -148,65 +149,85 @@ where
 }
 
 /// What the API says of itself. `docs/openapi.json` is a copy of it.
-pub fn description() -> utoipa::openapi::OpenApi {
-    finished(operations().split_for_parts().1)
-}
-
-fn operations() -> OpenApiRouter<Arc<Api>> {
-    OpenApiRouter::with_openapi(Description::openapi())
-        .routes(routes!(searches::create_search, searches::list_searches))
-        .routes(routes!(searches::show_search, searches::delete_search))
-        .routes(routes!(searches::cancel_search))
-        .routes(routes!(changes::list_changes))
-        .routes(routes!(repair::repair_search))
-        .routes(routes!(sources::say_sources))
-        .routes(routes!(sources::show_flow))
-        .merge(of_results())
-        .merge(of_operators())
-}
-
-fn of_results() -> OpenApiRouter<Arc<Api>> {
-    OpenApiRouter::new()
-        .routes(routes!(results::list_studies))
-        .routes(routes!(results::show_study))
-        .routes(routes!(results::list_unread))
-        .routes(routes!(results::show_unread))
-        .routes(routes!(duplicates::list_duplicates))
-        .routes(routes!(duplicates::list_all_duplicates))
-        .routes(routes!(duplicates::decide, duplicates::list_decisions))
-        .routes(routes!(export::export_studies))
-        .routes(routes!(export::make_export))
-        .routes(routes!(export::show_export))
-        .routes(routes!(history::list_history))
-        .routes(routes!(live::follow_project))
-        .routes(routes!(live::follow_search))
-        .routes(routes!(config::show_config))
-        .routes(routes!(states::show_states))
-        .routes(routes!(health::show_health))
-}
-
-fn of_operators() -> OpenApiRouter<Arc<Api>> {
-    OpenApiRouter::new()
-        .routes(routes!(health::show_report))
-        .routes(routes!(overview::list_all_searches))
-        .routes(routes!(overview::list_effects))
-        .routes(routes!(history::list_any_history))
-        .routes(routes!(admin::list_failures))
-        .routes(routes!(admin::list_failure_groups))
-        .routes(routes!(admin::show_failure, admin::delete_failure))
-        .routes(routes!(admin::archive_failure))
-        .routes(routes!(admin::retry_failures))
-        .routes(routes!(admin::list_operations))
-        .routes(routes!(admin::show_operation))
-        .routes(routes!(admin::stop_operation))
-        .routes(routes!(admin::list_acts))
-        .routes(routes!(restored::settle_restored))
-        .routes(routes!(trial::try_to_fail))
-}
-
-fn finished(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+pub fn description() -> OpenApiDocument {
+    let router = OpenApiRouter::with_openapi(Description::openapi());
+    let described = OPERATIONS.iter().fold(router, |router, operations| (operations.describe)(router));
+    let mut description = described.into_openapi();
     // None is given yet, and an empty one is not valid.
     description.info.license = None;
     aliases::describe(&mut description);
     description
 }
+
+/// The operations of a path. Describing all of them takes as long as everything else that a function does when it starts, so it is
+/// done for whoever asks.
+struct Operations {
+    serve: fn(Router<Arc<Api>>) -> Router<Arc<Api>>,
+    describe: fn(OpenApiRouter<Arc<Api>>) -> OpenApiRouter<Arc<Api>>,
+}
+
+/// The operations that these handlers are. Each handler's path and methods are those of its `#[utoipa::path]`.
+macro_rules! operations {
+    ($module:ident::$handler:ident $(, $others:ident::$other:ident)*) => {
+        paste! {
+            Operations {
+                serve: |router| {
+                    let routes = MethodRouter::new();
+                    let routes = on(routes, &$module::[<__path_ $handler>]::methods(), &$module::$handler);
+                    $(let routes = on(routes, &$others::[<__path_ $other>]::methods(), &$others::$other);)*
+                    router.route(&$module::[<__path_ $handler>]::path(), routes)
+                },
+                describe: |router| router.routes(routes!($module::$handler $(, $others::$other)*)),
+            }
+        }
+    };
+}
+
+fn on<H, T>(routes: MethodRouter<Arc<Api>>, methods: &[HttpMethod], handler: &H) -> MethodRouter<Arc<Api>>
+where
+    H: axum::handler::Handler<T, Arc<Api>>,
+    T: 'static,
+{
+    methods.iter().fold(routes, |routes, method| routes.on(method.to_method_filter(), handler.clone()))
+}
+
+const OPERATIONS: &[Operations] = &[
+    operations!(searches::create_search, searches::list_searches),
+    operations!(searches::show_search, searches::delete_search),
+    operations!(searches::cancel_search),
+    operations!(changes::list_changes),
+    operations!(repair::repair_search),
+    operations!(sources::say_sources),
+    operations!(sources::show_flow),
+    operations!(results::list_studies),
+    operations!(results::show_study),
+    operations!(results::list_unread),
+    operations!(results::show_unread),
+    operations!(duplicates::list_duplicates),
+    operations!(duplicates::list_all_duplicates),
+    operations!(duplicates::decide, duplicates::list_decisions),
+    operations!(export::export_studies),
+    operations!(export::make_export),
+    operations!(export::show_export),
+    operations!(history::list_history),
+    operations!(live::follow_project),
+    operations!(live::follow_search),
+    operations!(config::show_config),
+    operations!(states::show_states),
+    operations!(health::show_health),
+    operations!(health::show_report),
+    operations!(overview::list_all_searches),
+    operations!(overview::list_effects),
+    operations!(history::list_any_history),
+    operations!(admin::list_failures),
+    operations!(admin::list_failure_groups),
+    operations!(admin::show_failure, admin::delete_failure),
+    operations!(admin::archive_failure),
+    operations!(admin::retry_failures),
+    operations!(admin::list_operations),
+    operations!(admin::show_operation),
+    operations!(admin::stop_operation),
+    operations!(admin::list_acts),
+    operations!(restored::settle_restored),
+    operations!(trial::try_to_fail),
+];

@@ -106,8 +106,7 @@ pub(super) async fn list_studies(
     };
     let text = paging::text(query.text.as_deref())?;
     let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
-    let shelf =
-        Studies { stored: &*api.function.studies, search: asked.search, marked, text, unbounded: false };
+    let shelf = Studies { stored: &*api.function.studies, search: asked.search, marked, text };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }

@@ -16,8 +16,6 @@ pub(super) struct Studies<'a> {
     /// Only those that are taken for duplicates, or only the others; all of them otherwise.
     pub(super) marked: Option<bool>,
     pub(super) text: Option<Text>,
-    /// Whether there is room for everything that a study may say.
-    pub(super) unbounded: bool,
 }
 
 impl Studies<'_> {
@@ -56,7 +54,7 @@ impl Shelf for Studies<'_> {
             return Ok(None);
         }
         let view = StudyView::of(file.position, study).within(&file.parts);
-        shown(&if self.unbounded { view } else { view.bounded()? }).map(Some)
+        shown(&view.bounded()?).map(Some)
     }
 }
 
