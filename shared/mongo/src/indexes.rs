@@ -24,6 +24,10 @@ pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 /// The index of records that have a poisoned entry.
 pub(crate) const POISONED: &str = "outbox_poisoned";
 
+/// How long what is known of the attempts at a file stays at least, from the last of them on: several days of comparing its
+/// studies, and of waiting for another attempt.
+const READING_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 /// Every index, for a retention of ended sagas and one of settled sessions.
 pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
     // The server takes no more than 31 bits.
@@ -93,7 +97,7 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             collections::READING,
             "ttl_TouchedAt",
             doc! { reading::TOUCHED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds(sagas) },
+            doc! { "expireAfterSeconds": seconds(sagas.max(READING_KEPT)) },
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
@@ -225,6 +229,14 @@ mod tests {
         let index = ttl();
         assert_eq!((index.collection, index.name), ("pmSearchImportJobState", "ttl_CompletedAt_7d"));
         assert_eq!(index.key, doc! { "CompletedAt": 1 });
+        assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
+    }
+
+    /// A place that expired while its file was being compared would have the file read from its beginning again.
+    #[test]
+    fn what_is_known_of_reading_outlives_any_retention_of_ended_searches() {
+        let minute = SignedDuration::from_mins(1);
+        let index = wanted(minute, minute).into_iter().find(|index| index.name == "ttl_TouchedAt").unwrap();
         assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     }
 
