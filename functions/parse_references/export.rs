@@ -25,9 +25,11 @@ impl ParseReferences {
         command: &MakeExport,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        let Some(files) = self.files_of(search, command).await? else { return gone() };
         let MakeExport { project_id: project, export_id: export, format, studies, .. } = *command;
         let key = ExportKey { project, search, export, format };
+        let Some(files) = self.files_of(search, command).await? else {
+            return self.remove_export(&key).await;
+        };
         let over = || StoreError::unavailable(format!("exporting search {search}"), TimeIsOver);
         let (wanted, sources) = (Wanted { format, studies }, command.sources.clone());
         let pieces = Export::of(Arc::clone(&self.stored), search, files, &wanted, sources).pieces();
@@ -35,10 +37,15 @@ impl ParseReferences {
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;
         // The search may have been deleted meanwhile, with what was exported of it before.
         if self.files_of(search, command).await?.is_none() {
-            self.bucket.remove(&key.to_string()).await?;
-            return gone();
+            return self.remove_export(&key).await;
         }
         Ok(Done::because(format!("exported {} files into {bytes} bytes", command.files.len())))
+    }
+
+    /// An attempt before this one may have stored it, and not have looked again.
+    async fn remove_export(&self, key: &ExportKey) -> Result<Done, HandlerError> {
+        self.bucket.remove(&key.to_string()).await?;
+        Ok(Done::because("the search does not have the files of the export any more"))
     }
 
     /// The files of an export, as long as all of them are there.
@@ -51,8 +58,4 @@ impl ParseReferences {
         files.retain(|file| command.files.contains(&file.file_id));
         Ok((files.len() == command.files.len()).then_some(files))
     }
-}
-
-fn gone() -> Result<Done, HandlerError> {
-    Ok(Done::because("the search does not have the files of the export any more"))
 }

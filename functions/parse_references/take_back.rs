@@ -1,16 +1,16 @@
-//! Taking back what is stored of a search: it was cancelled while its files were being read, or is to be forgotten.
+//! Taking back what is stored of files: their search was cancelled while they were being read, or ended without them, or is to be
+//! forgotten.
 
 use dedup::{Done, HandlerError};
 use imports::messages::TakeBackFiles;
-use imports::saga::CANCELLED;
 use imports::{ExportKey, ObjectKey, Place, SearchId};
 use outbox::View;
 
 use super::ParseReferences;
 use super::file::Time;
 
-/// The reply of an attempt that finds its file taken back. Its search has ended, so nobody listens.
-const TAKEN_BACK: usize = 3;
+/// The reply of an attempt that finds its file taken back, and what it says. Its search goes on without it, so nobody listens.
+const TAKEN_BACK: (usize, &str) = (3, "what was stored of it was taken back");
 
 impl ParseReferences {
     /// Takes back everything that is stored of these files. It may be done any number of times.
@@ -20,8 +20,8 @@ impl ParseReferences {
         command: &TakeBackFiles,
         time: &Time<'_>,
     ) -> Result<Done, HandlerError> {
-        let taken_back =
-            |compared| Place::Refused { reason: CANCELLED.to_owned(), reply: TAKEN_BACK, compared };
+        let (reply, reason) = TAKEN_BACK;
+        let taken_back = |compared| Place::Refused { reason: reason.to_owned(), reply, compared };
         for file in &command.files {
             if time.is_over() {
                 return Ok(Done::again("the time is nearly over; not all files are taken back"));

@@ -6,8 +6,8 @@
 //! ([`saga::failures`]).
 //!
 //! It touches no studies. The command may have succeeded after all, and only its acknowledgements were lost: then the
-//! saga knows the file as read, this report meets a used token, and the studies must stay. What a broken-off parse has
-//! stored belongs to a file that is not known as read, and is not shown.
+//! saga knows the file as read, this report meets a used token, and the studies must stay. Where the saga goes on without the
+//! file, it has what is stored of it taken back.
 
 use std::sync::Arc;
 
@@ -64,14 +64,15 @@ impl ReportFaults {
     /// Writes down that a command was given up; `closed` says why nothing is left to do about it, if nothing is.
     async fn record(&self, asked: &Asked<ParseCommand>, closed: Option<&str>) -> Result<(), HandlerError> {
         let body = asked.message.encode()?;
-        let sighting = Sighting {
+        let mut sighting = Sighting {
             origin: Origin::DeadLetter { queue: PARSE_DEAD, source: PARSE },
             body,
             reason: "the parser never succeeded with it".to_owned(),
-            // The saga is told once, so there is one sighting.
-            mark: asked.message.id.to_string(),
+            mark: String::new(),
             closed: closed.map(str::to_owned),
         };
+        // A copy of the command is the same one until it has been put back and given up again.
+        sighting.mark = self.failures.retried(sighting.id()).await?.to_string();
         Ok(self.failures.record(&[sighting]).await?)
     }
 }

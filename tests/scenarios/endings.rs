@@ -9,9 +9,10 @@ use functions::start_upload::{Caller, Deletion, Withdrawal};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{
     CompareStudies, FindObjects, JobState, Mark, ProjectId, ReadObject, ReadStudies, Relative, Revision,
+    SearchId,
 };
 use jiff::SignedDuration;
-use messages::{Disposition, Host, ReceiveMessages, Received, StoreError};
+use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
 use outbox::{ReadViews, WriteViews};
 use testing::ManualHost;
 
@@ -166,35 +167,60 @@ impl CompareStudies for Slow {
     }
 }
 
+/// A parser for which a second is enough for some of the studies of a file.
+struct Turns<'a> {
+    world: &'a World,
+    parser: Arc<dyn Consumer>,
+}
+
+impl<'a> Turns<'a> {
+    fn new(world: &'a World) -> Self {
+        let mut slow = parser(world);
+        slow.duplicates.compare =
+            Arc::new(Slow { inner: Arc::clone(&slow.duplicates.compare), host: Arc::clone(&world.host) });
+        Self { world, parser: guarded(world, slow) }
+    }
+
+    /// Has a command handled for a second; returns those that are there then.
+    async fn take(&self, batch: &[Received]) -> Vec<Received> {
+        let deadline = self.world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
+        let answers = self.parser.consume(&deliveries(batch), Some(deadline)).await;
+        assert_eq!(answers, [Disposition::Acknowledge]);
+        self.world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
+        self.world.take(&PARSE).await
+    }
+
+    /// A search whose file is read, and some of whose studies are marked; and the command that goes on with it.
+    async fn begin(&self, file: &str) -> (SearchId, Vec<Received>) {
+        let (announced, parse) = commands(self.world, &[("a.ris", file)]).await;
+        let reading_on = self.take(&parse).await;
+        assert_eq!(body(&reading_on[0]).name, "StartParsing", "some of its studies are marked");
+        assert_eq!(self.world.store().parsed(announced.search_id).await.unwrap().len(), 1);
+        self.world.host.advance(Duration::from_secs(1));
+        (announced.search_id, reading_on)
+    }
+
+    /// How many studies of a search repeat one of the other.
+    async fn repeated(&self, search: SearchId, other: SearchId) -> usize {
+        let studies = self.world.studies(search).await;
+        studies.iter().filter(|study| study.duplicate.is_some_and(|of| of.search_id == other)).count()
+    }
+}
+
+fn a_thousand_studies() -> String {
+    (0..1_000).map(|n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n")).collect()
+}
+
 /// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
 #[tokio::test]
 async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several() {
     let world = World::new();
-    let mut slow = parser(&world);
-    slow.duplicates.compare =
-        Arc::new(Slow { inner: Arc::clone(&slow.duplicates.compare), host: Arc::clone(&world.host) });
-    let slow = guarded(&world, slow);
-    let turn = async |batch: &[Received]| {
-        let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
-        let answers = slow.consume(&deliveries(batch), Some(deadline)).await;
-        assert_eq!(answers, [Disposition::Acknowledge]);
-        world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
-        world.take(&PARSE).await
-    };
-    let file: String =
-        (0..1_000).map(|n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n")).collect();
-    let (announced, parse) = commands(&world, &[("a.ris", &file)]).await;
-    let search = announced.search_id;
-    let reading_on = turn(&parse).await;
-    assert_eq!(body(&reading_on[0]).name, "StartParsing", "some of its studies are marked");
-    world.host.advance(Duration::from_secs(1));
+    let turns = Turns::new(&world);
+    let file = a_thousand_studies();
+    let (search, reading_on) = turns.begin(&file).await;
     let (other, parse) = commands(&world, &[("b.ris", &file)]).await;
     world.deliver(&PARSE, &parse).await;
-    let repeated = async || {
-        let studies = world.studies(other.search_id).await;
-        studies.iter().filter(|study| study.duplicate.is_some_and(|of| of.search_id == search)).count()
-    };
-    assert_eq!(repeated().await, 1_000);
+    assert_eq!(turns.repeated(other.search_id, search).await, 1_000);
     let stall = CrashAt::new(Call::ReadingBegin, Phase::Before, 1);
     let functions = world.crashing(&stall);
     let (mut batch, mut named) = (Vec::new(), Vec::new());
@@ -203,16 +229,41 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
             let asked = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
             assert_eq!(asked, Withdrawal::Accepted);
             world.deliver_all(&[&CONTROL, &SAGA]).await;
-            batch = turn(&world.take(&PARSE).await).await;
-            named.push(repeated().await);
+            batch = turns.take(&world.take(&PARSE).await).await;
+            named.push(turns.repeated(other.search_id, search).await);
         })
         .await;
     while !batch.is_empty() {
         assert_eq!(body(&batch[0]).name, "TakeBackFiles");
         assert!(named.len() < 10, "it goes on where it was: {named:?}");
-        batch = turn(&batch).await;
-        named.push(repeated().await);
+        batch = turns.take(&batch).await;
+        named.push(turns.repeated(other.search_id, search).await);
     }
     assert_eq!(named, [750, 500, 250, 0, 0]);
     assert_eq!(world.studies(search).await, []);
+}
+
+/// Nobody is shown its studies, so none may repeat them: whoever reads the file again would have nothing but duplicates.
+#[tokio::test]
+async fn a_file_that_its_search_ended_without_is_taken_back() {
+    let dead = || Disposition::DeadLetter { reason: "it was received too often".to_owned() };
+    for (how, answer) in [("never ends", Disposition::Acknowledge), ("is given up", dead())] {
+        let world = World::new();
+        let (turns, file) = (Turns::new(&world), a_thousand_studies());
+        let (search, reading_on) = turns.begin(&file).await;
+        world.store().answer(&PARSE, &reading_on[0].receipt, &answer).await.unwrap();
+        world.run().await;
+        world.pass(Duration::from_secs(24 * 3_600)).await;
+        world.run().await;
+        assert_eq!(world.job(search).await.state, JobState::Error, "{how}");
+        assert_eq!(world.studies(search).await, [], "{how}");
+        assert_eq!(world.store().parsed(search).await.unwrap(), [], "{how}");
+        let (again, parse) = commands(&world, &[("a.ris", &file)]).await;
+        world.deliver(&PARSE, &parse).await;
+        // A copy of the command that comes late.
+        world::call(&world.functions, &PARSE, &reading_on).await;
+        world.run().await;
+        assert_eq!(world.job(again.search_id).await.studies(), 1_000, "{how}");
+        assert_eq!(turns.repeated(again.search_id, search).await, 0, "{how}");
+    }
 }

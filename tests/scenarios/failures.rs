@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dedup::{Admission, CheckTokens, Claim, Requirement};
 use embedded::{Call, Phase};
+use functions::start_upload::{Caller, Deletion};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
@@ -11,7 +12,7 @@ use messages::{AttemptId, Disposition, Host, Message, Queue, ReceiveMessages, Se
 use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
 use uuid::Uuid;
 
-use crate::world::{CrashAt, TWO_RECORDS, World};
+use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -153,6 +154,34 @@ async fn a_command_of_which_the_saga_was_told_is_closed_and_cannot_be_retried() 
     assert!(refused.to_string().contains("repair"), "{refused}");
     assert!(world.take(&PARSE).await.is_empty() && world.take(&PARSE_DEAD).await.is_empty());
     assert_eq!(world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap(), []);
+}
+
+/// Nobody else tells the search of it, so what is lost here is lost: studies of a deleted search would stay.
+#[tokio::test]
+async fn a_command_that_is_given_up_again_is_open_again() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    world.pass(SECOND).await;
+    let asked = world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await;
+    assert_eq!(asked.unwrap(), Deletion::Accepted);
+    for times in 1..=3 {
+        let command = world.take(&PARSE).await.remove(0);
+        let gone = Disposition::DeadLetter { reason: "no luck".to_owned() };
+        world.store().answer(&PARSE, &command.receipt, &gone).await.unwrap();
+        let reported = world.take(&PARSE_DEAD).await;
+        // A copy of the dead letter comes, too.
+        world.functions.behind(&PARSE_DEAD).consume(&deliveries(&reported), None).await;
+        world.deliver(&PARSE_DEAD, &reported).await;
+        let open = of(&world, Standing::Open).await.remove(0);
+        assert_eq!((open.message.as_str(), open.seen), ("TakeBackFiles", times));
+        world.functions.failures.retry(all(), "Ann").await.unwrap();
+        run_to_the_end(&world).await;
+    }
+    world.run().await;
+    assert_eq!(of(&world, Standing::Open).await, []);
+    assert_eq!(world.jobs().job(announced.search_id).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -482,10 +511,15 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     assert_eq!(of(&world, Standing::Retried).await.len(), 1);
 }
 
-/// One that can be read and one that cannot.
 #[tokio::test]
 async fn a_deleted_failure_takes_its_effect_with_it() {
-    let world = World::new();
+    for archived in 0..=2 {
+        effects_go_with_their_failures(archived).await;
+    }
+}
+
+/// The database, with an effect of each of two searches poisoned, of which one cannot be read.
+async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
@@ -496,6 +530,13 @@ async fn a_deleted_failure_takes_its_effect_with_it() {
     }
     let damage = "UPDATE outbox SET kind = 'webhook' WHERE owner_id = ?1 AND poisoned = 1";
     assert_eq!(database.execute(damage, [searches[1].to_string()]).unwrap(), 1);
+    database
+}
+
+/// So many of the two were archived before.
+async fn effects_go_with_their_failures(archived: usize) {
+    let world = World::new();
+    let database = with_two_poisoned(&world).await;
     gather(&world).await;
     let left = || {
         let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
@@ -504,7 +545,15 @@ async fn a_deleted_failure_takes_its_effect_with_it() {
     let found = of(&world, Standing::Open).await;
     assert_eq!((found.len(), left()), (2, 2));
     let failures = &world.functions.failures;
-    failures.archive(&[found[0].id], "looked at", "Ann").await.unwrap();
+    for failure in &found[..archived] {
+        failures.archive(&[failure.id], "looked at", "Ann").await.unwrap();
+    }
+    gather(&world).await;
+    assert_eq!(
+        of(&world, Standing::Open).await.len(),
+        2 - archived,
+        "nobody is shown again what was archived"
+    );
     for (failure, left_then) in found.iter().zip([1, 0]) {
         failures.delete(&[failure.id], "not needed", "Ann").await.unwrap();
         assert_eq!(left(), left_then);

@@ -112,7 +112,7 @@ impl World {
     }
 
     /// The functions with a crash at one step.
-    pub(crate) fn crashing(&self, crash: &Arc<CrashAt>) -> Functions {
+    pub(crate) fn crashing<I: Intercept + 'static>(&self, crash: &Arc<I>) -> Functions {
         let store = Arc::new(self.store.with_intercept(crash.clone()));
         let Backend { ports, config } = self.backend.clone();
         Functions::over(&backend::embedded(&store, ports.engine.host, ports.engine.observer, config).ports)

@@ -196,9 +196,13 @@ fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) ->
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// What cannot be read is pointed at by the number of its row.
+/// What cannot be read is pointed at by the number of its row. Numbers are given out again, so what has this one now may be
+/// another entry.
 fn treat(db: &Connection, of: &'static str, place: &str, treatment: &Treatment) -> Result<(), Fault> {
     let seq: i64 = parse("number of an outbox entry", place)?;
+    if !is_unreadable(db, of, seq)? {
+        return Ok(());
+    }
     match treatment {
         Treatment::Poison(why) => db
             .prepare_cached("UPDATE outbox SET poisoned = 1, error = ?3, ready_at = NULL WHERE owner = ?1 AND seq = ?2")?
@@ -213,6 +217,13 @@ fn treat(db: &Connection, of: &'static str, place: &str, treatment: &Treatment) 
         }
     };
     Ok(())
+}
+
+fn is_unreadable(db: &Connection, of: &'static str, seq: i64) -> Result<bool, Fault> {
+    let mut statement = db.prepare_cached("SELECT * FROM outbox WHERE owner = ?1 AND seq = ?2")?;
+    let mut rows = statement.query(params![of, seq])?;
+    let Some(row) = rows.next()? else { return Ok(false) };
+    Ok(owner(of, &row.get::<_, String>("owner_id")?).is_err() || stored(row)?.is_err())
 }
 
 /// Settles entries whose claim is still the one each settlement names.

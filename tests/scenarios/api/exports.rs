@@ -1,8 +1,12 @@
 //! Exports that are made as objects of their own, where an answer has no room for them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
+use embedded::{Call, Intercept, Phase};
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
 use imports::queues::PARSE;
@@ -18,7 +22,7 @@ use uuid::Uuid;
 use writers::Format;
 
 use super::{api, ask, get, path_of, post, refusal, stored};
-use crate::world::{World, deliveries};
+use crate::world::{self, CrashAt, World, deliveries};
 
 /// The API as a Lambda function answers it.
 fn on_lambda(world: &World) -> Router {
@@ -139,6 +143,66 @@ async fn exports_go_with_their_search() {
         }
         assert_eq!(kept(&world, search).await, 0);
     }
+}
+
+/// How often studies are read.
+#[derive(Default)]
+struct Reads(AtomicUsize);
+
+#[async_trait]
+impl Intercept for Reads {
+    async fn step(&self, call: Call, phase: Phase) {
+        if (call, phase) == (Call::StudiesRead, Phase::Before) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_export_reads_each_study_once() {
+    for format in ["jsonl", "ris"] {
+        let world = World::new();
+        let search = stored(&world, study, 2_500).await;
+        let path = format!("{}/exports", path_of(search));
+        post(&on_lambda(&world), &path, &json!({ "format": format })).await;
+        let (commands, reads) = (world.take(&PARSE).await, Arc::new(Reads::default()));
+        world::call(&world.crashing(&reads), &PARSE, &commands).await;
+        assert_eq!(reads.0.load(Ordering::SeqCst), 6, "500 at a time, and the end: {format}");
+        assert_eq!(kept(&world, search).await, 1);
+    }
+}
+
+/// Two points, one after the other.
+struct Both([Arc<CrashAt>; 2]);
+
+#[async_trait]
+impl Intercept for Both {
+    async fn step(&self, call: Call, phase: Phase) {
+        for point in &self.0 {
+            point.step(call, phase).await;
+        }
+    }
+}
+
+/// The search is deleted while the export is about to be stored; and whoever has stored it dies before it looks again.
+#[tokio::test]
+async fn an_export_goes_with_its_search_though_nobody_looks_after_storing_it() {
+    let world = World::new();
+    let search = stored(&world, study, 10).await;
+    asked(&on_lambda(&world), search).await;
+    let commands = world.take(&PARSE).await;
+    let points = [Phase::Before, Phase::After].map(|phase| CrashAt::new(Call::ExportsKeep, phase, 1));
+    let [before, after] = points.clone();
+    let functions = world.crashing(&Arc::new(Both(points)));
+    let deleted = async {
+        world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+        let deletion = world.take(&PARSE).await;
+        world.deliver(&PARSE, &deletion).await;
+    };
+    after.kill(before.stall(world::call(&functions, &PARSE, &commands), deleted)).await;
+    assert_eq!(kept(&world, search).await, 1);
+    world.deliver(&PARSE, &commands).await;
+    assert_eq!(kept(&world, search).await, 0);
 }
 
 #[tokio::test]

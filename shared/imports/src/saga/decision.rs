@@ -1,12 +1,14 @@
 //! What a transition answers, and how a search ends.
 
+use std::collections::BTreeSet;
+
 use saga::Advance;
 
 use super::event::Moment;
 use super::state::{Ended, Import, State};
-use crate::Outcome;
 use crate::ids::TIMEOUT;
 use crate::messages::{ImportEvent, ParseCommand, SearchImportEnded, TakeBackFiles};
+use crate::{FileId, Outcome, ProjectId};
 
 /// What becomes of an event of a search.
 pub type Decision = saga::Decision<State>;
@@ -31,17 +33,24 @@ pub const CANCELLED: &str = "cancelled while its files were being read";
 /// Ends a search whose files are being read, and has what is stored of them taken back. A reader that is at work meets the
 /// file's fence with its next batch.
 pub(super) fn cancel(moment: &Moment<'_>, mut import: Import) -> Decision {
-    let command = TakeBackFiles {
-        project_id: import.project_id,
-        files: import.files.keys().copied().collect(),
-        forget: false,
-    };
+    let files = import.files.keys().copied().collect();
     for file in import.files.values_mut() {
         file.outcome = Some(Outcome::Failed { reason: CANCELLED.to_owned() });
     }
+    let project_id = import.project_id;
     let next = State::Error(Ended { import, at: moment.now, reason: Some(CANCELLED.to_owned()) });
     let why = format!("search failed: {CANCELLED}");
-    end(moment, next, ImportEvent::SearchImportFailed, why).send(&ParseCommand::TakeBackFiles(command)).into()
+    taking_back(end(moment, next, ImportEvent::SearchImportFailed, why).into(), project_id, files)
+}
+
+/// Has what is stored of files taken back that the search ends, or goes on, without. They may be read to their end, or about to
+/// be: nobody is shown their studies, and none may be there for others to repeat.
+pub(super) fn taking_back(decision: Decision, project_id: ProjectId, files: BTreeSet<FileId>) -> Decision {
+    let command = TakeBackFiles { project_id, files, forget: false };
+    match decision {
+        Decision::Advance(advance) => advance.send(&ParseCommand::TakeBackFiles(command)).into(),
+        unchanged @ (Decision::Ignore { .. } | Decision::Reject { .. }) => unchanged,
+    }
 }
 
 /// Shows readers the end, cancels what is running, and tells the world.

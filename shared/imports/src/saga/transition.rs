@@ -1,7 +1,7 @@
 //! The function itself: one arm for every pair of state and event, no catch-all.
 
 use super::collect::{self, announced};
-use super::decision::{Decision, cancel, complete, fail};
+use super::decision::{Decision, cancel, complete, fail, taking_back};
 use super::event::Moment;
 use super::state::{Import, State};
 use crate::messages::SearchEvent;
@@ -55,7 +55,8 @@ pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
             record(moment, import, reply.file_id, Outcome::Failed { reason: reply.reason.clone() })
         }
         (Parsing(import), StartParsingFaulted(reply)) => {
-            record(moment, import, reply.file_id, Outcome::Failed { reason: reply.reason.clone() })
+            let recorded = record(moment, import, reply.file_id, Outcome::Failed { reason: reply.reason.clone() });
+            taking_back(recorded, import.project_id, [reply.file_id].into())
         }
         (Parsing(_), UploadTimeout(_)) => Decision::ignore("all files have arrived; already Parsing"),
         (Parsing(import), UploadsFound(found)) => collect::found_late(import, found),
@@ -109,13 +110,16 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
     }
     // The timeout that fired has nothing left to cancel.
     let import = Import { timeout: None, ..import.clone() };
-    let silent = import.files.iter().filter(|(_, file)| file.outcome.is_none());
-    let names = silent.map(|(id, file)| file.name.clone().unwrap_or_else(|| id.to_string()));
+    let silent = || import.files.iter().filter(|(_, file)| file.outcome.is_none());
+    let files = silent().map(|(id, _)| *id).collect();
+    let names = silent().map(|(id, file)| file.name.clone().unwrap_or_else(|| id.to_string()));
     let mut names: Vec<String> = names.collect();
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    fail(moment, import, format!("not read in time: {}{more}", names.join(", ")))
+    let project_id = import.project_id;
+    let ended = fail(moment, import, format!("not read in time: {}{more}", names.join(", ")));
+    taking_back(ended, project_id, files)
 }
 
 /// Ends a search of which nothing has been read. The document stays like that of any search that has ended, so an

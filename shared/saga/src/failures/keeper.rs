@@ -132,6 +132,15 @@ impl Failures {
         Ok(())
     }
 
+    /// How often this was put back to work. It marks sightings of what does not say so itself.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn retried(&self, failure: FailureId) -> Result<u32, StoreError> {
+        let known = self.store.failures(&[failure]).await?;
+        Ok(known.into_iter().flatten().next().map_or(0, |known| known.retried))
+    }
+
     /// Returns those whose failure somebody else has changed at the same moment.
     async fn record_each<'a>(&self, sightings: &[&'a Sighting]) -> Result<Vec<&'a Sighting>, StoreError> {
         let now = self.now();
@@ -218,10 +227,10 @@ impl Failures {
         let known = self.store.failures(&[sighting.id()]).await?.into_iter().next().flatten();
         if let Some(known) = known {
             sighting.mark = match known.state {
-                State::Open | State::Retrying { .. } => known.marks.last().cloned().unwrap_or_default(),
-                State::Retried { .. } | State::Closed { .. } | State::Archived { .. } => {
-                    known.seen.to_string()
+                State::Open | State::Retrying { .. } | State::Archived { .. } => {
+                    known.marks.last().cloned().unwrap_or_default()
                 }
+                State::Retried { .. } | State::Closed { .. } => known.seen.to_string(),
             };
         }
         Ok(sighting)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use imports::saga::{CANCELLED, Import, State};
-use imports::{FileId, ImportEvent, ParseCommand, SearchEvent, SearchImport};
+use imports::{FileId, ImportEvent, Outcome, ParseCommand, SearchEvent, SearchImport};
 use messages::MessageId;
 use simulation::Change;
 use simulation::access::short;
@@ -31,10 +31,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     {
         files.extend(import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id));
     }
-    let taken_back = cancelled.map(|import| import.files.keys().copied().collect()).unwrap_or_default();
-    if added.taken_back != taken_back {
-        return Err(format!("{} files are taken back, not {}", added.taken_back.len(), taken_back.len()));
-    }
+    taken_back(change, &added, cancelled)?;
     if added.parse != files {
         return Err(format!("{} parse commands for {} files", added.parse.len(), files.len()));
     }
@@ -61,6 +58,35 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
         return Err(format!("{} views are written over {loaded:?}", change.views.len()));
     }
     timeouts(change, &added)
+}
+
+/// Whether those files are taken back that a search ends without; and others that it goes on without.
+fn taken_back(
+    change: &Change<'_, SearchImport>,
+    added: &Added,
+    cancelled: Option<&Import>,
+) -> Result<(), String> {
+    let outcome = |state: &State, id: &FileId| import(state)?.files.get(id)?.outcome.clone();
+    let is_over = change.before.is_some_and(|state| state.completed_at().is_some());
+    let without = match (cancelled, change.after) {
+        (Some(import), _) => import.files.keys().copied().collect(),
+        (None, State::Error(ended))
+            if !is_over && ended.reason.as_deref().is_some_and(|why| why.starts_with("not read")) =>
+        {
+            let silent = ended.import.files.iter().filter(|(_, file)| file.outcome.is_none());
+            silent.map(|(id, _)| *id).collect()
+        }
+        _ => BTreeSet::new(),
+    };
+    let mut others = added.taken_back.difference(&without);
+    let has_failed = |id: &FileId| {
+        let before = change.before.and_then(|state| outcome(state, id));
+        before.is_none() && matches!(outcome(change.after, id), Some(Outcome::Failed { .. }))
+    };
+    if added.taken_back.is_superset(&without) && others.all(has_failed) {
+        return Ok(());
+    }
+    Err(format!("{:?} are taken back, and {without:?} are to be", added.taken_back))
 }
 
 fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {

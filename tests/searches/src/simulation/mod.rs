@@ -168,9 +168,9 @@ impl Workload for Searches {
         let messages = 1 + 2 * files + 3 * waits + usize::from(truth.withdrawn);
         // The timeout, the look for uploads of each time that it waits, and the commands.
         let awaited = 1 + waits + files;
-        // A view for each message, the commands, the timeout and the end.
+        // A view for each message, the commands, the timeout and the end; what is taken back.
         // The announcement, the uploads and the withdrawal, however often each is asked for.
-        Bounds { messages, awaited, outbox: messages + awaited + 1, granted: files + 2 }
+        Bounds { messages, awaited, outbox: messages + awaited + 2 + files, granted: files + 2 }
     }
 
     fn succeeded(&self, state: &State) -> bool {
@@ -247,7 +247,10 @@ impl Workload for Searches {
                 scene.looks_outlasted.insert(message.partition);
             }
             Ok(ParseCommand::TakeBackFiles(command)) => {
-                scene.given_up.extend(command.files.into_iter().map(|file| (message.partition, file)));
+                let files = command.files.into_iter().map(|file| (message.partition, file));
+                let files: Vec<_> = files.collect();
+                scene.given_up.extend(&files);
+                scene.left.extend(files);
             }
             Ok(
                 ParseCommand::LookForUploads(_)

@@ -149,6 +149,8 @@ pub struct Outside {
     pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
     /// Files whose parse command was given up.
     pub given_up: BTreeSet<(SearchId, FileId)>,
+    /// Files of which nobody has taken back what is stored: the command was given up.
+    pub left: BTreeSet<(SearchId, FileId)>,
     /// Those of them that a service outlasted which was away for longer than queues promise.
     pub outlasted: BTreeSet<(SearchId, FileId)>,
     /// Searches with a look for uploads of which the same holds.

@@ -217,7 +217,7 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
 /// A search that ended cancelled was withdrawn by its client, and nothing of it is stored.
 fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
     // What could not be taken back waits for an operator.
-    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search && !rest.given_up.contains(file));
+    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search && !rest.left.contains(file));
     let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
     if !truth.withdrawn || studies > 0 {
         let asked = truth.withdrawn;
@@ -241,11 +241,13 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
     Ok(())
 }
 
-/// Nothing is left of a file that was refused, however late another copy of its command was.
+/// Nothing is left of a file that was refused, or that the search ended without, however late another copy of its command was.
 fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> Checked {
-    let Some(Outcome::Failed { .. }) = outcome else { return Ok(()) };
+    if let Some(Outcome::Completed(_)) = outcome {
+        return Ok(());
+    }
     let left = rest.studies.get(&(search, file)).map_or(0, BTreeMap::len);
-    if left > 0 && !rest.given_up.contains(&(search, file)) {
+    if left > 0 && !rest.left.contains(&(search, file)) {
         let file = short(&file);
         let detail =
             format!("file {file} of search {search} was refused, but {left} of its studies are stored");
@@ -256,8 +258,8 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 
 /// Whatever the order in which files were read and taken back, the studies have the marks that all of them together give.
 fn duplicates(rest: &AtRest<'_>) -> Checked {
-    // A command that was given up may have got no further than to what others compare with.
-    if !rest.given_up.is_empty() {
+    // Studies that nobody has taken back may be what others are compared with.
+    if !rest.left.is_empty() {
         return Ok(());
     }
     let is_there =
