@@ -121,34 +121,29 @@ impl Export {
         })
     }
 
-    /// What comes next, what one reading of the store gives; none at the end.
+    /// What comes next, what one reading of the store gives; none at the end. It may be empty although more follows.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         match std::mem::replace(&mut self.0, State::Ended) {
             State::Ended => Ok(None),
-            // An empty piece would say that nothing follows.
             State::Lines(mut studies) => {
+                let Some((file, some)) = studies.next().await? else { return Ok(None) };
                 let mut out = Vec::new();
-                while out.is_empty() {
-                    let Some((file, some)) = studies.next().await? else { return Ok(None) };
-                    for study in some {
-                        out.extend_from_slice(study_line(&file, study)?.get().as_bytes());
-                        out.push(b'\n');
-                    }
+                for study in some {
+                    out.extend_from_slice(study_line(&file, study)?.get().as_bytes());
+                    out.push(b'\n');
                 }
                 self.0 = State::Lines(studies);
                 Ok(Some(out))
             }
             State::Written { mut studies, sources, mut writer } => {
                 let (mut out, unknown) = (Vec::new(), Source::default());
-                while out.is_empty() {
-                    let Some((file, some)) = studies.next().await? else {
-                        writer.finish(&mut out).map_err(unwritten)?;
-                        return Ok(Some(out));
-                    };
-                    let source = sources.get(&file.file_id).unwrap_or(&unknown);
-                    for study in &some {
-                        writer.push(&entry(&file, source, study), &mut out).map_err(unwritten)?;
-                    }
+                let Some((file, some)) = studies.next().await? else {
+                    writer.finish(&mut out).map_err(unwritten)?;
+                    return Ok(Some(out));
+                };
+                let source = sources.get(&file.file_id).unwrap_or(&unknown);
+                for study in &some {
+                    writer.push(&entry(&file, source, study), &mut out).map_err(unwritten)?;
                 }
                 self.0 = State::Written { studies, sources, writer };
                 Ok(Some(out))

@@ -92,7 +92,10 @@ impl StartUpload {
         let mut repairs = known.repairs;
         repairs.deleted.insert(search_id);
         session.write(repair::key(original), repair::written(&repairs)?);
-        session.write(sources::key(search_id), Value::Object(Map::new()));
+        // What was said of its files stands for those that repair them.
+        for search_id in repairs.forgotten() {
+            session.write(sources::key(search_id), Value::Object(Map::new()));
+        }
         session.send(&ParseCommand::TakeBackFiles(TakeBackFiles {
             project_id: job.project_id,
             files: job.files.iter().map(|file| file.file_id).collect(),

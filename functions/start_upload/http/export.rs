@@ -1,5 +1,6 @@
 //! All studies of a search at once: in the answer, or as an object that is made for whoever asks.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
+use futures::stream::TryStreamExt;
 use imports::{ExportLink, ParsedFile, Study, Which};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,8 @@ use crate::start_upload::{Exported, export_file};
 
 /// The most of an export that is sent as a whole, in bytes.
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
+/// How often studies are read for it, 500 at a time at most: there may be few among many that are asked for.
+const WHOLE_EXPORT_READS: usize = 40;
 /// When to look again for an export that is being made.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -120,7 +124,8 @@ fn name(studies: Which) -> &'static str {
 
 /// The studies of the files that were read to their end, a line of JSON each, or in the format of another program.
 ///
-/// Where answers are not streamed (see `/config.json`), more than 5 MB are refused: then have an export made.
+/// Where answers are not streamed (see `/config.json`), more than 5 MB, or what would be chosen from more than 20,000 studies, are
+/// refused: then have an export made.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/export",
@@ -148,13 +153,16 @@ pub(super) async fn export_studies(
     let studies = Arc::clone(&api.function.studies);
     let mut export = Export::of(studies, asked.search, files, &wanted, sources);
     let body = match api.answers {
-        Answers::Streamed => Body::from_stream(export.pieces()),
+        // An empty piece would say that nothing follows.
+        Answers::Streamed => Body::from_stream(export.pieces().try_filter(|piece| ready(!piece.is_empty()))),
         Answers::Whole => {
-            let mut whole = Vec::new();
+            let (mut whole, mut reads) = (Vec::new(), 0);
             while let Some(piece) = export.next().await? {
                 whole.extend(piece);
-                if whole.len() > WHOLE_EXPORT_BYTES {
-                    let detail = "the export is larger than 5 MB; POST to …/exports has it made";
+                reads += 1;
+                if whole.len() > WHOLE_EXPORT_BYTES || reads > WHOLE_EXPORT_READS {
+                    let detail = "the export, or what it is chosen from, is larger than an answer may be; POST to …/exports \
+                                  has it made";
                     return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
                 }
             }

@@ -90,6 +90,13 @@ impl Repairs {
         Self::chain(file, |last| self.files.iter().find(|repaired| repaired.by == last).map(|found| found.of))
     }
 
+    /// The deleted searches of whose files nothing is said any more: none that stands for one of them is there.
+    pub fn forgotten(&self) -> BTreeSet<SearchId> {
+        let standing = self.files.iter().filter(|repaired| !self.deleted.contains(&repaired.by.search_id));
+        let origins = standing.flat_map(|repaired| self.origins(repaired.by)).map(|file| file.search_id);
+        &self.deleted - &origins.collect()
+    }
+
     fn chain(file: FileOf, before: impl Fn(FileOf) -> Option<FileOf>) -> Vec<FileOf> {
         let mut files = vec![file];
         while let Some(earlier) = files.last().and_then(|last| before(*last))

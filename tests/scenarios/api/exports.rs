@@ -291,6 +291,34 @@ async fn an_export_says_its_sources_and_its_keys() {
 }
 
 /// Studies that repeat an earlier one are left out, or are all that there is; made and streamed alike.
+/// Marks these studies of a file as repetitions of its first.
+async fn mark(world: &World, (search_id, file_id): (SearchId, FileId), records: impl Iterator<Item = u64>) {
+    let (tier, reason) = (Tier::Certain, Reason::DoiTitle);
+    let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
+    let mark = |record| Mark { at: StudyAt { search_id, file_id, record }, duplicate: Some(duplicate) };
+    let marks: Vec<Mark> = records.map(mark).collect();
+    for marks in marks.chunks(1_000) {
+        world.store().mark(1, marks).await.unwrap();
+    }
+}
+
+/// Last year's search once more: an answer has room for what is new in it, but not the time to look for it.
+#[tokio::test]
+async fn few_studies_among_many_are_no_answer_but_an_export() {
+    let world = World::new();
+    let search = stored(&world, study, 20_500).await;
+    let (on_lambda, path) = (on_lambda(&world), path_of(search));
+    let file = get(&api(&world), &path).await["files"][0]["file_id"].as_str().unwrap().parse().unwrap();
+    mark(&world, (search, FileId::from_uuid(file)), 2..=20_500).await;
+    let (status, why) = refusal(&on_lambda, &format!("{path}/export?studies=unique")).await;
+    assert_eq!((status, why.contains("POST")), (413, true), "{why}");
+    let body = json!({ "studies": "unique" });
+    let (_, headers, _) = post(&on_lambda, &format!("{path}/exports"), &body).await;
+    world.run().await;
+    let made = downloaded(&get(&on_lambda, headers["location"].to_str().unwrap()).await);
+    assert_eq!(made.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
 #[tokio::test]
 async fn an_export_has_the_studies_that_are_asked_for() {
     let world = World::new();
@@ -298,17 +326,7 @@ async fn an_export_has_the_studies_that_are_asked_for() {
     let (on_lambda, streaming, path) = (on_lambda(&world), api(&world), path_of(search));
     let file = get(&streaming, &path).await["files"][0]["file_id"].as_str().unwrap().parse().unwrap();
     let file_id = FileId::from_uuid(file);
-    let marks: Vec<Mark> = (2..=1_200)
-        .step_by(3)
-        .map(|record| {
-            let reason = Reason::DoiTitle;
-            let tier = Tier::Certain;
-            let duplicate = Duplicate { search_id: search, file_id, position: 0, record: 1, tier, reason };
-            let at = StudyAt { search_id: search, file_id, record };
-            Mark { at, duplicate: Some(duplicate) }
-        })
-        .collect();
-    world.store().mark(1, &marks).await.unwrap();
+    mark(&world, (search, file_id), (2..=1_200).step_by(3)).await;
     for (format, studies, expected) in [
         ("jsonl", "all", 1_200),
         ("jsonl", "unique", 800),

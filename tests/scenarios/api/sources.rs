@@ -1,6 +1,7 @@
 //! Where the records of files come from, and what a review reports of them.
 
 use axum::Router;
+use functions::start_upload::{Caller, Deletion};
 use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -136,27 +137,28 @@ async fn what_a_review_reports_accounts_for_every_record() {
     assert_eq!(refusal(&api, "/projects/x/prisma").await.0, 400);
 }
 
+/// Has the unreadable record of a search's only file mended; returns the search that does it.
+async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
+    let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
+    let replacement = json!({ "name": "mended.ris", "size_bytes": 100 });
+    let asked = json!({ "files": [{ "file_id": id, "replacement": replacement, "records": [3] }] });
+    let before = get(api, &prisma()).await;
+    let (status, _, repair) = post(api, &format!("{path}/repair"), &asked).await;
+    assert_eq!(status.as_u16(), 201, "{repair}");
+    assert_eq!(get(api, &prisma()).await["total"]["unread"], before["total"]["unread"], "it is not read yet");
+    let form = serde_json::from_value(repair["files"][0]["upload"].clone()).unwrap();
+    world.upload_with(&form, 1, mended).await;
+    world.run().await;
+    SearchId::from_uuid(repair["search_id"].as_str().unwrap().parse().unwrap())
+}
+
 /// A record that was mended was identified once, where its file was found.
 #[tokio::test]
 async fn a_mended_record_counts_once_and_where_it_was_found() {
     let (world, announced, path) = imported().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
     assert_eq!(say(&api, &path, &json!({ &id: { "database": "MEDLINE" } })).await.0, 204);
-    let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
-    let replacement = json!({ "name": "mended.ris", "size_bytes": 100 });
-    let asked = json!({ "files": [{ "file_id": id, "replacement": replacement, "records": [3] }] });
-    let before = get(&api, &prisma()).await;
-    let (status, _, repair) = post(&api, &format!("{path}/repair"), &asked).await;
-    assert_eq!(status.as_u16(), 201, "{repair}");
-    assert_eq!(
-        get(&api, &prisma()).await["total"]["unread"],
-        before["total"]["unread"],
-        "it is not read yet"
-    );
-    let search = SearchId::from_uuid(repair["search_id"].as_str().unwrap().parse().unwrap());
-    let form = serde_json::from_value(repair["files"][0]["upload"].clone()).unwrap();
-    world.upload_with(&form, 1, mended).await;
-    world.run().await;
+    let search = mend(&world, &api, &path, &id).await;
     let flow = get(&api, &prisma()).await;
     closes(&flow);
     assert_eq!((&flow["total"]["records"], &flow["total"]["unread"]), (&json!(5), &json!(0)), "{flow}");
@@ -166,6 +168,31 @@ async fn a_mended_record_counts_once_and_where_it_was_found() {
     assert_eq!(sources(&api, &path_of(search)).await[0][0], "MEDLINE");
 }
 
+/// It is the file that was found there, and now stands for the deleted one alone.
+#[tokio::test]
+async fn what_was_said_of_a_deleted_search_stands_for_its_repair_and_goes_with_that() {
+    let (world, announced, path) = imported().await;
+    let (api, id) = (api(&world), announced.files[0].file_id.to_string());
+    assert_eq!(say(&api, &path, &json!({ &id: { "database": "MEDLINE" } })).await.0, 204);
+    let search = mend(&world, &api, &path, &id).await;
+    for (deleted, told) in [(announced.search_id, 1), (search, 0)] {
+        let answer = world.functions.start_upload.delete(&Caller::Everywhere, deleted).await.unwrap();
+        assert_eq!(answer, Deletion::Accepted);
+        world.run().await;
+        assert_eq!(records_of_medline(&world), told);
+        if told == 1 {
+            assert_eq!(sources(&api, &path_of(search)).await[0][0], "MEDLINE");
+        }
+    }
+}
+
+/// How many records say so.
+fn records_of_medline(world: &World) -> i64 {
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    let kept = "SELECT count(*) FROM record WHERE body LIKE '%MEDLINE%'";
+    database.query_row(kept, [], |row| row.get(0)).unwrap()
+}
+
 /// What was said of a search goes with it.
 #[tokio::test]
 async fn a_deleted_search_is_not_reported() {
@@ -173,12 +200,9 @@ async fn a_deleted_search_is_not_reported() {
     let api = api(&world);
     let id = announced.files[0].file_id.to_string();
     assert_eq!(say(&api, &path, &json!({ id: { "database": "MEDLINE" } })).await.0, 204);
-    let everywhere = functions::start_upload::Caller::Everywhere;
-    world.functions.start_upload.delete(&everywhere, announced.search_id).await.unwrap();
+    world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await.unwrap();
     world.run().await;
     let flow = get(&api, &prisma()).await;
     assert_eq!((&flow["total"]["records"], &flow["sources"]), (&json!(0), &json!([])));
-    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
-    let kept = "SELECT count(*) FROM record WHERE body LIKE '%MEDLINE%'";
-    assert_eq!(database.query_row(kept, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    assert_eq!(records_of_medline(&world), 0);
 }

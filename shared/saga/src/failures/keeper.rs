@@ -80,7 +80,7 @@ impl Failures {
                 Err(error) => failed = Some(error),
             }
         }
-        self.gather_effects().await?;
+        self.gather_effects(deadline).await?;
         self.reopen_abandoned().await?;
         let open = self.store.groups(&Selection::of(Standing::Open)).await?;
         // Also when there are none, so that an alarm has something to look at.
@@ -172,49 +172,69 @@ impl Failures {
         Ok(changing.into_iter().zip(made).filter(|(_, made)| !made).map(|(sighting, _)| sighting).collect())
     }
 
-    /// Writes poisoned effects down, and closes the failures of those that are not poisoned any more.
-    async fn gather_effects(&self) -> Result<(), StoreError> {
+    /// Writes poisoned effects down, a page at a time, and closes the failures of those that are not poisoned any more. When
+    /// the time is over before that, none is closed: the next time sees more, as it finds what is written down already.
+    async fn gather_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         // First what is known, then what is there: so what is known and not there was put back in between.
         let known = self.open_effects().await?;
-        let found = self.all_poisoned().await?;
-        let ids: BTreeSet<FailureId> = found.iter().map(Sighting::id).collect();
-        self.record(&found).await?;
-        let now = self.now();
-        let gone = known.into_iter().filter(|failure| !ids.contains(&failure.id)).map(|failure| {
-            let why = "it was put back to work or deleted in its outbox".to_owned();
-            failure.into_state(State::Closed { why }, now)
-        });
-        self.write(gone.collect()).await.map(drop)
+        let mut there = BTreeSet::new();
+        for of_sessions in [false, true] {
+            let mut after = None;
+            while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
+                let sightings = self.sightings(page, of_sessions).await?;
+                there.extend(sightings.iter().map(Sighting::id));
+                self.record(&sightings).await?;
+                if self.reporter.host.is_past(deadline) {
+                    return Ok(());
+                }
+                after = Some(last);
+            }
+        }
+        let gone: Vec<FailureId> = known.keys().filter(|id| !there.contains(id)).copied().collect();
+        for gone in gone.chunks(PAGE) {
+            let (now, failures) = (self.now(), self.store.failures(gone).await?);
+            // What has changed meanwhile was seen again.
+            let unchanged = |failure: &Failure| known.get(&failure.id) == Some(&failure.revision);
+            let closed = failures.into_iter().flatten().filter(unchanged).map(|failure| {
+                let why = "it was put back to work or deleted in its outbox".to_owned();
+                failure.into_state(State::Closed { why }, now)
+            });
+            self.write(closed.collect()).await?;
+        }
+        Ok(())
     }
 
-    async fn open_effects(&self) -> Result<Vec<Failure>, StoreError> {
+    /// The open failures of effects, each with its revision.
+    async fn open_effects(&self) -> Result<BTreeMap<FailureId, u64>, StoreError> {
         let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(Standing::Open) };
-        let mut found = Vec::new();
+        let (mut found, mut after) = (BTreeMap::new(), None);
         loop {
-            let after = found.last().map(Failure::place);
             let page = self.store.select(&selection, after, PAGE).await?;
             let is_last = page.len() < PAGE;
-            found.extend(page);
+            after = page.last().map(Failure::place);
+            found.extend(page.into_iter().map(|failure| (failure.id, failure.revision)));
             if is_last {
                 return Ok(found);
             }
         }
     }
 
-    /// What is poisoned, as sightings.
-    async fn all_poisoned(&self) -> Result<Vec<Sighting>, StoreError> {
+    /// Poisoned entries, as sightings.
+    async fn sightings(
+        &self,
+        entries: Vec<(Option<Owner>, Stored)>,
+        of_sessions: bool,
+    ) -> Result<Vec<Sighting>, StoreError> {
         let mut sightings = Vec::new();
-        for of_sessions in [false, true] {
-            for (owner, stored) in poisoned(self.outbox(of_sessions)).await? {
-                match (owner, stored) {
-                    (Some(owner), Ok(entry)) => sightings.push(effect(owner, entry)),
-                    (_, Err(unreadable)) => {
-                        let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
-                        sightings.push(self.unreadable(origin, unreadable.why).await?);
-                    }
-                    // What can be read is in a record whose id can be.
-                    (None, Ok(_)) => {}
+        for (owner, stored) in entries {
+            match (owner, stored) {
+                (Some(owner), Ok(entry)) => sightings.push(effect(owner, entry)),
+                (_, Err(unreadable)) => {
+                    let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
+                    sightings.push(self.unreadable(origin, unreadable.why).await?);
                 }
+                // What can be read is in a record whose id can be.
+                (None, Ok(_)) => {}
             }
         }
         Ok(sightings)
@@ -240,10 +260,14 @@ impl Failures {
     pub(super) async fn poisoned(&self) -> Result<BTreeMap<(Owner, MessageId), Entry>, StoreError> {
         let mut found = BTreeMap::new();
         for of_sessions in [false, true] {
-            for (owner, stored) in poisoned(self.outbox(of_sessions)).await? {
-                if let (Some(owner), Ok(entry)) = (owner, stored) {
-                    found.insert((owner, entry.id), entry);
+            let mut after = None;
+            while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
+                for (owner, stored) in page {
+                    if let (Some(owner), Ok(entry)) = (owner, stored) {
+                        found.insert((owner, entry.id), entry);
+                    }
                 }
+                after = Some(last);
             }
         }
         Ok(found)
@@ -259,19 +283,19 @@ impl Failures {
     }
 }
 
-/// Every poisoned entry of an outbox.
-async fn poisoned(outbox: &dyn InspectOutbox) -> Result<Vec<(Option<Owner>, Stored)>, StoreError> {
-    let (mut found, mut after): (Vec<(Option<Owner>, Stored)>, Option<String>) = (Vec::new(), None);
-    loop {
-        let page = outbox.poisoned(after.as_deref(), PAGE).await?;
-        let Some(last) = page.last() else { return Ok(found) };
-        after = Some(last.id.clone());
-        for record in page {
-            let owner = record.owner;
-            let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
-            found.extend(record.entries.into_iter().filter(is_poisoned).map(|stored| (owner, stored)));
-        }
-    }
+/// Poisoned entries, and after what the next ones are.
+type Page = (Vec<(Option<Owner>, Stored)>, String);
+
+/// The poisoned entries of some records of an outbox; none at the end.
+async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {
+    let page = outbox.poisoned(after, PAGE).await?;
+    let Some(last) = page.last().map(|record| record.id.clone()) else { return Ok(None) };
+    let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
+    let entries = page.into_iter().flat_map(|record| {
+        let owner = record.owner;
+        record.entries.into_iter().filter(is_poisoned).map(move |stored| (owner, stored))
+    });
+    Ok(Some((entries.collect(), last)))
 }
 
 fn dead_letter(received: &Received, dead: &Queue, source: &Queue) -> Sighting {
