@@ -1,6 +1,5 @@
 //! Making an export of a search's studies, for whoever cannot be sent all of them in one answer.
 
-use std::future::ready;
 use std::sync::Arc;
 
 use dedup::{Done, HandlerError};
@@ -35,7 +34,6 @@ impl ParseReferences {
         let (wanted, sources) = (Wanted { format, studies }, command.sources.clone());
         let pieces = Export::of(Arc::clone(&self.stored), search, files, &wanted, sources).pieces();
         let pieces = pieces.and_then(|piece| async { if time.is_over() { Err(over()) } else { Ok(piece) } });
-        let pieces = pieces.try_filter(|piece| ready(!piece.is_empty()));
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;
         // The search may have been deleted meanwhile, with what was exported of it before.
         if self.files_of(search, command).await?.is_none() {

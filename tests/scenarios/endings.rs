@@ -3,22 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use embedded::{Call, Phase};
 use functions::start_upload::{Caller, Deletion, Withdrawal};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
-use imports::{
-    CompareStudies, FindObjects, JobState, Mark, ProjectId, ReadObject, ReadStudies, Relative, Revision,
-    SearchId,
-};
+use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies, SearchId};
 use jiff::SignedDuration;
-use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
+use messages::{Disposition, Host, ReceiveMessages, Received};
 use outbox::{ReadViews, WriteViews};
-use testing::ManualHost;
 
-use crate::parsing::{commands, guarded, parser};
+use crate::parsing::commands;
 use crate::sessions::settle;
-use crate::world::{self, CrashAt, TWO_RECORDS, World, body, deliveries};
+use crate::world::{self, CrashAt, Functions, Slow, TWO_RECORDS, World, body, deliveries};
 
 /// The reader is in the middle of the second batch.
 #[tokio::test]
@@ -140,51 +135,24 @@ async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
     }
 }
 
-/// Comparing studies, for which each look takes a second.
-struct Slow {
-    inner: Arc<dyn CompareStudies>,
-    host: Arc<ManualHost>,
-}
-
-#[async_trait]
-impl CompareStudies for Slow {
-    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
-        self.inner.revise(project).await
-    }
-
-    async fn sharing(
-        &self,
-        project: ProjectId,
-        keys: &[u64],
-        limit: usize,
-    ) -> Result<Vec<Relative>, StoreError> {
-        self.host.advance(Duration::from_secs(1));
-        self.inner.sharing(project, keys, limit).await
-    }
-
-    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
-        self.inner.mark(revision, marks).await
-    }
-}
-
-/// A parser for which a second is enough for some of the studies of a file.
+/// Functions for which a second is enough for some of the studies of a file.
 struct Turns<'a> {
     world: &'a World,
-    parser: Arc<dyn Consumer>,
+    functions: Functions,
 }
 
 impl<'a> Turns<'a> {
     fn new(world: &'a World) -> Self {
-        let mut slow = parser(world);
-        slow.duplicates.compare =
-            Arc::new(Slow { inner: Arc::clone(&slow.duplicates.compare), host: Arc::clone(&world.host) });
-        Self { world, parser: guarded(world, slow) }
+        Self {
+            world,
+            functions: world.crashing(&Arc::new(Slow(Call::StudiesSharing, Arc::clone(&world.host)))),
+        }
     }
 
     /// Has a command handled for a second; returns those that are there then.
     async fn take(&self, batch: &[Received]) -> Vec<Received> {
         let deadline = self.world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
-        let answers = self.parser.consume(&deliveries(batch), Some(deadline)).await;
+        let answers = self.functions.behind(&PARSE).consume(&deliveries(batch), Some(deadline)).await;
         assert_eq!(answers, [Disposition::Acknowledge]);
         self.world.store().answer(&PARSE, &batch[0].receipt, &answers[0]).await.unwrap();
         self.world.take(&PARSE).await

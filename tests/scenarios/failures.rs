@@ -3,19 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use dedup::{Admission, CheckTokens, Claim, Requirement};
-use embedded::{Call, Intercept, Phase};
+use embedded::{Call, Phase};
 use functions::start_upload::{Caller, Deletion};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
 use messages::{AttemptId, Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
 use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
-use testing::ManualHost;
 use uuid::Uuid;
 
-use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
+use crate::world::{CrashAt, Slow, TWO_RECORDS, World, deliveries};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -514,18 +512,6 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     assert_eq!(of(&world, Standing::Retried).await.len(), 1);
 }
 
-/// Writing failures down, each time for a second.
-struct Slow(Arc<ManualHost>);
-
-#[async_trait]
-impl Intercept for Slow {
-    async fn step(&self, call: Call, phase: Phase) {
-        if (call, phase) == (Call::FailuresChange, Phase::After) {
-            self.0.advance(SECOND);
-        }
-    }
-}
-
 /// After a day on which a queue could not be sent to there are as many as there were searches.
 #[tokio::test]
 async fn many_poisoned_effects_are_written_down_in_as_many_invocations_as_it_takes() {
@@ -537,7 +523,7 @@ async fn many_poisoned_effects_are_written_down_in_as_many_invocations_as_it_tak
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     let poison = "UPDATE outbox SET poisoned = 1, ready_at = NULL WHERE kind NOT LIKE '%job%'";
     assert_eq!(database.execute(poison, []).unwrap(), 450);
-    let slow = world.crashing(&Arc::new(Slow(Arc::clone(&world.host))));
+    let slow = world.crashing(&Arc::new(Slow(Call::FailuresChange, Arc::clone(&world.host))));
     for open in [200, 400, 450] {
         let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
         slow.failures.gather(Some(deadline)).await.unwrap();

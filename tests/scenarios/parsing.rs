@@ -83,12 +83,12 @@ impl ReportProgress for Counting {
     }
 }
 
-pub(crate) fn parser(world: &World) -> ParseReferences {
+fn parser(world: &World) -> ParseReferences {
     ParseReferences::over(&world.backend.ports).unwrap()
 }
 
 /// What stands behind the queue of parse commands, with another parser.
-pub(crate) fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
+fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
     world.backend.ports.engine.guard(parse_references::NAME, parser).unwrap()
 }
 

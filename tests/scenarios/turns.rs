@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use embedded::{Call, Intercept, Phase, Settings, Store};
+use embedded::{Call, Settings, Store};
 use functions::SYSTEM;
 use imports::queues::{QUEUES, SAGA, UPLOADS};
 use imports::{Job, SearchId};
@@ -15,22 +15,7 @@ use testing::ManualHost;
 use uuid::Uuid;
 
 use crate::parsing::many_records;
-use crate::world::{TWO_RECORDS, World};
-
-/// What a call that stores records takes, by the clock.
-const STORING: Duration = Duration::from_secs(1);
-
-/// Moves the clock whenever records are stored.
-struct Storing(Arc<ManualHost>);
-
-#[async_trait]
-impl Intercept for Storing {
-    async fn step(&self, call: Call, phase: Phase) {
-        if (call, phase) == (Call::StudiesStore, Phase::Before) {
-            self.0.advance(STORING);
-        }
-    }
-}
+use crate::world::{SLOW, Slow, TWO_RECORDS, World};
 
 /// A search of one file that is uploaded, and whose parse command waits.
 async fn waiting(world: &World, file: &str) -> SearchId {
@@ -70,7 +55,7 @@ impl Host for Standing {
 async fn run(world: &World, searches: &[SearchId]) -> Vec<Job> {
     let host: Arc<dyn Host> = Arc::new(Standing(Arc::clone(&world.host)));
     let store = Store::open(world.store.dir(), Arc::clone(&host), Settings::new(&QUEUES)).unwrap();
-    let store = Arc::new(store.with_intercept(Arc::new(Storing(Arc::clone(&world.host)))));
+    let store = Arc::new(store.with_intercept(Arc::new(Slow(Call::StudiesStore, Arc::clone(&world.host)))));
     let ports = backend::embedded(&store, host, store.clone(), world.backend.config.clone()).ports;
     let jobs = ports.jobs().unwrap();
     let again = ports.clone();
@@ -79,7 +64,7 @@ async fn run(world: &World, searches: &[SearchId]) -> Vec<Job> {
         lock: Arc::new(Store::lock(store.dir()).unwrap()),
         ports: Arc::new(move |_: &Arc<Store>| again.clone()),
     };
-    let runner = Runner::new(&SYSTEM, ports, Some(home), Trial::default()).with_turns_of(2 * STORING);
+    let runner = Runner::new(&SYSTEM, ports, Some(home), Trial::default()).with_turns_of(2 * SLOW);
     let ended = async {
         let mut signal = store.message_signal();
         loop {

@@ -111,7 +111,7 @@ impl World {
         self.store.load(&[search], self.host.now()).await.unwrap().remove(0).unwrap()
     }
 
-    /// The functions with a crash at one step.
+    /// The functions with a crash, or something else, at some steps.
     pub(crate) fn crashing<I: Intercept + 'static>(&self, crash: &Arc<I>) -> Functions {
         let store = Arc::new(self.store.with_intercept(crash.clone()));
         let Backend { ports, config } = self.backend.clone();
@@ -264,6 +264,21 @@ pub(crate) fn deliveries(batch: &[Received]) -> Vec<Delivery> {
 /// What a received message says.
 pub(crate) fn body(received: &Received) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
+}
+
+/// What a slow call takes.
+pub(crate) const SLOW: Duration = Duration::from_secs(1);
+
+/// A call of the store that takes [`SLOW`] by the clock of the world.
+pub(crate) struct Slow(pub(crate) Call, pub(crate) Arc<ManualHost>);
+
+#[async_trait]
+impl Intercept for Slow {
+    async fn step(&self, call: Call, phase: Phase) {
+        if (call, phase) == (self.0, Phase::Before) {
+            self.1.advance(SLOW);
+        }
+    }
 }
 
 /// A crash before or after the `nth` call of one name: the caller gets no further, unless somebody wakes it.

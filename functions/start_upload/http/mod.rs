@@ -159,8 +159,7 @@ pub fn description() -> OpenApiDocument {
     description
 }
 
-/// The operations of a path. Describing all of them takes as long as everything else that a function does when it starts, so it is
-/// done for whoever asks.
+/// The operations of a path. Describing all of them is work that a start can do without, so it is done for whoever asks.
 struct Operations {
     serve: fn(Router<Arc<Api>>) -> Router<Arc<Api>>,
     describe: fn(OpenApiRouter<Arc<Api>>) -> OpenApiRouter<Arc<Api>>,

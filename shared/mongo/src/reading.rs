@@ -50,10 +50,7 @@ impl TrackReading for Mongo {
                 .return_document(ReturnDocument::After)
                 .await?;
             let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
-            let reading = decode(&stored).map_err(|why| {
-                Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
-            })?;
-            Ok((reading, stored.contains_key(CLEARING)))
+            Ok((decode(&stored)?, stored.contains_key(CLEARING)))
         };
         let (reading, is_clearing) = self.call(doing.clone(), work).await?;
         if is_clearing {
@@ -82,10 +79,7 @@ impl TrackReading for Mongo {
         let look = async {
             let attempts = self.collection(collections::READING);
             let Some(stored) = attempts.find_one(by_id(search, file)).await? else { return Ok(None) };
-            let reading = decode(&stored).map_err(|why| {
-                Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
-            })?;
-            Ok(reading.place)
+            Ok(decode(&stored)?.place)
         };
         self.call(format!("looking how far file {file} of search {search} is read"), look).await
     }
@@ -305,9 +299,14 @@ async fn remove_some(
     Ok(ids.len())
 }
 
-fn decode(stored: &Document) -> Result<Reading, String> {
-    // This attempt is counted, and is not one before it.
-    let begun = count_field::<u32>(stored, BEGUN)?.saturating_sub(1);
-    let place = stored.get(PLACE).cloned().map(from_bson::<Place>).transpose()?;
-    Ok(Reading { begun, place, fence: count_field(stored, FENCE)? })
+fn decode(stored: &Document) -> Result<Reading, Fault> {
+    let read = || {
+        // This attempt is counted, and is not one before it.
+        let begun = count_field::<u32>(stored, BEGUN)?.saturating_sub(1);
+        let place = stored.get(PLACE).cloned().map(from_bson::<Place>).transpose()?;
+        Ok(Reading { begun, place, fence: count_field(stored, FENCE)? })
+    };
+    read().map_err(|why: String| {
+        Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
+    })
 }

@@ -1,7 +1,7 @@
 //! Where the records of files come from, and what a review reports of them.
 
 use axum::Router;
-use functions::start_upload::{Caller, Deletion};
+use functions::start_upload::{Announced, Caller, Deletion};
 use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -137,6 +137,14 @@ async fn what_a_review_reports_accounts_for_every_record() {
     assert_eq!(refusal(&api, "/projects/x/prisma").await.0, 400);
 }
 
+/// An imported search of whose first file somebody has said that it is MEDLINE's; and its path.
+async fn of_medline() -> (World, Announced, String) {
+    let (world, announced, path) = imported().await;
+    let id = announced.files[0].file_id.to_string();
+    assert_eq!(say(&api(&world), &path, &json!({ id: { "database": "MEDLINE" } })).await.0, 204);
+    (world, announced, path)
+}
+
 /// Has the unreadable record of a search's only file mended; returns the search that does it.
 async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
     let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
@@ -155,9 +163,8 @@ async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
 /// A record that was mended was identified once, where its file was found.
 #[tokio::test]
 async fn a_mended_record_counts_once_and_where_it_was_found() {
-    let (world, announced, path) = imported().await;
+    let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
-    assert_eq!(say(&api, &path, &json!({ &id: { "database": "MEDLINE" } })).await.0, 204);
     let search = mend(&world, &api, &path, &id).await;
     let flow = get(&api, &prisma()).await;
     closes(&flow);
@@ -171,9 +178,8 @@ async fn a_mended_record_counts_once_and_where_it_was_found() {
 /// It is the file that was found there, and now stands for the deleted one alone.
 #[tokio::test]
 async fn what_was_said_of_a_deleted_search_stands_for_its_repair_and_goes_with_that() {
-    let (world, announced, path) = imported().await;
+    let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
-    assert_eq!(say(&api, &path, &json!({ &id: { "database": "MEDLINE" } })).await.0, 204);
     let search = mend(&world, &api, &path, &id).await;
     for (deleted, told) in [(announced.search_id, 1), (search, 0)] {
         let answer = world.functions.start_upload.delete(&Caller::Everywhere, deleted).await.unwrap();
@@ -196,10 +202,8 @@ fn records_of_medline(world: &World) -> i64 {
 /// What was said of a search goes with it.
 #[tokio::test]
 async fn a_deleted_search_is_not_reported() {
-    let (world, announced, path) = imported().await;
+    let (world, announced, _) = of_medline().await;
     let api = api(&world);
-    let id = announced.files[0].file_id.to_string();
-    assert_eq!(say(&api, &path, &json!({ id: { "database": "MEDLINE" } })).await.0, 204);
     world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await.unwrap();
     world.run().await;
     let flow = get(&api, &prisma()).await;

@@ -137,8 +137,11 @@ impl Failures {
     /// # Errors
     /// When the store does not answer.
     pub async fn retried(&self, failure: FailureId) -> Result<u32, StoreError> {
-        let known = self.store.failures(&[failure]).await?;
-        Ok(known.into_iter().flatten().next().map_or(0, |known| known.retried))
+        Ok(self.known(failure).await?.map_or(0, |known| known.retried))
+    }
+
+    async fn known(&self, failure: FailureId) -> Result<Option<Failure>, StoreError> {
+        Ok(self.store.failures(&[failure]).await?.into_iter().next().flatten())
     }
 
     /// Returns those whose failure somebody else has changed at the same moment.
@@ -244,8 +247,7 @@ impl Failures {
     async fn unreadable(&self, origin: Origin, reason: String) -> Result<Sighting, StoreError> {
         let mut sighting =
             Sighting { origin, body: String::new(), reason, mark: "0".to_owned(), closed: None };
-        let known = self.store.failures(&[sighting.id()]).await?.into_iter().next().flatten();
-        if let Some(known) = known {
+        if let Some(known) = self.known(sighting.id()).await? {
             sighting.mark = match known.state {
                 State::Open | State::Retrying { .. } | State::Archived { .. } => {
                     known.marks.last().cloned().unwrap_or_default()

@@ -247,10 +247,10 @@ impl Workload for Searches {
                 scene.looks_outlasted.insert(message.partition);
             }
             Ok(ParseCommand::TakeBackFiles(command)) => {
-                let files = command.files.into_iter().map(|file| (message.partition, file));
-                let files: Vec<_> = files.collect();
-                scene.given_up.extend(&files);
-                scene.left.extend(files);
+                for file in command.files {
+                    scene.given_up.insert((message.partition, file));
+                    scene.left.insert((message.partition, file));
+                }
             }
             Ok(
                 ParseCommand::LookForUploads(_)
