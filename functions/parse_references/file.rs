@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use futures::future::FutureExt;
 use futures::poll;
+use futures::stream::StreamExt;
 use imports::messages::StartParsing;
 use imports::{ContentsError, Fenced, PartBytes, Place, Progress, Quarantined, SearchId};
 use jiff::Timestamp;
@@ -195,7 +196,7 @@ impl ParseReferences {
             self.store(pending, self.batch).await?;
             let over = time.is_over();
             if over || pending.is_due(reporter) {
-                pending.stored().await?;
+                pending.stored_but(0).await?;
                 self.reach(pending, reader.checkpoint()).await?;
                 self.report(pending, place, reporter).await;
             }
@@ -229,17 +230,17 @@ impl ParseReferences {
         reader.unwrap_or_else(|| Reader::new(limits)).with_threads(self.threads)
     }
 
-    /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file. The last batch
+    /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file. The last batches
     /// may still be under way afterwards, so that the next records are read meanwhile.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
         while pending.outcomes.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
             let (studies, quarantined) = pending.next_batch(self.batch);
-            pending.stored().await?;
+            pending.stored_but(self.studies.at_once().saturating_sub(1)).await?;
             let (store, held) = (Arc::clone(&self.studies), pending.held);
-            let mut storing = async move { store.store(&held, &studies, &quarantined).await }.boxed();
-            match poll!(&mut storing) {
-                Poll::Ready(stored) => stored?,
-                Poll::Pending => pending.storing = Some(storing),
+            pending.storing.push_back(async move { store.store(&held, studies, quarantined).await }.boxed());
+            // Begins it, and does not wait.
+            while let Poll::Ready(Some(stored)) = poll!(pending.storing.next()) {
+                stored?;
             }
         }
         Ok(())
@@ -248,7 +249,7 @@ impl ParseReferences {
     /// Stores everything that is pending.
     async fn store_all(&self, pending: &mut Pending<'_>) -> Result<(), StoreError> {
         self.store(pending, 1).await?;
-        pending.stored().await
+        pending.stored_but(0).await
     }
 
     /// Remembers a place, if it is one, once everything before it is stored.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use futures::future::BoxFuture;
+use futures::stream::{FuturesOrdered, StreamExt};
 use imports::messages::StartParsing;
 use imports::{Fenced, Quarantined, SearchId, Study};
 use jiff::{SignedDuration, Timestamp};
@@ -25,8 +26,8 @@ pub(super) struct Pending<'a> {
     pub(super) command: &'a StartParsing,
     pub(super) held: Fenced,
     pub(super) outcomes: VecDeque<Outcome>,
-    /// The batch before these, while it is being stored.
-    pub(super) storing: Option<BoxFuture<'static, Result<(), StoreError>>>,
+    /// The batches before these, while they are being stored.
+    pub(super) storing: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
     /// How many bytes of the file those are.
     pub(super) bytes: u64,
     /// The records of the file so far, and how many of them could not be read.
@@ -64,7 +65,7 @@ impl<'a> Pending<'a> {
             command,
             held,
             outcomes: VecDeque::new(),
-            storing: None,
+            storing: FuturesOrdered::new(),
             bytes: 0,
             records,
             unreadable,
@@ -77,12 +78,14 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Waits until everything that was begun to be stored is.
-    pub(super) async fn stored(&mut self) -> Result<(), StoreError> {
-        match self.storing.take() {
-            Some(storing) => storing.await,
-            None => Ok(()),
+    /// Waits until so many batches at most are still being stored.
+    pub(super) async fn stored_but(&mut self, most: usize) -> Result<(), StoreError> {
+        while self.storing.len() > most
+            && let Some(stored) = self.storing.next().await
+        {
+            stored?;
         }
+        Ok(())
     }
 
     /// Goes on with another part.

@@ -35,11 +35,15 @@ pub(crate) struct Recording {
 
 #[async_trait]
 impl WriteStudies for Recording {
+    fn at_once(&self) -> usize {
+        self.store.at_once()
+    }
+
     async fn store(
         &self,
         file: &Fenced,
-        studies: &[Study],
-        quarantined: &[Quarantined],
+        studies: Vec<Study>,
+        quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let mut records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         records.extend(quarantined.iter().map(|quarantined| quarantined.record.number));
@@ -292,7 +296,7 @@ async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
     let of_before = Fenced { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
     let shifted = testing::sample::search::study(search_id, file_id, 3);
-    let refused = world.store().store(&of_before, &[shifted], &[]).await.unwrap_err();
+    let refused = world.store().store(&of_before, vec![shifted], vec![]).await.unwrap_err();
     assert!(refused.is_retryable(), "{}", refused.chain());
     assert!(world.store().discard(&of_before, None).await.is_err());
     world.run().await;
@@ -309,7 +313,7 @@ async fn a_copy_of_a_command_whose_file_was_refused_stores_nothing_more() {
     let slower = Fenced { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
     let late = testing::sample::search::study(search_id, file_id, 2);
-    assert!(world.store().store(&slower, &[late], &[]).await.is_err());
+    assert!(world.store().store(&slower, vec![late], vec![]).await.is_err());
     let stored = world.store().studies(search_id, file_id, 0, 10).await.unwrap();
     assert_eq!(stored, []);
 }

@@ -80,7 +80,7 @@ async fn imported(store: &Store) -> SearchId {
     let (reason, excerpt) = ("no title".to_owned(), "secret".to_owned());
     let record = Quarantine { number: 2, line: 2, bytes: 0..1, reason, excerpt };
     let unread = Quarantined { search_id, file_id, record };
-    store.store(&Fenced { search_id, file_id, fence }, &[study], &[unread]).await.unwrap();
+    store.store(&Fenced { search_id, file_id, fence }, vec![study], vec![unread]).await.unwrap();
     let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
     let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };
     let name = "secret.ris".to_owned();

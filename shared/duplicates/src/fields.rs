@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::place;
-use crate::text::{fold, words};
+use crate::text::{fold, start, words};
 use crate::title::{Title, numbers};
 
 /// How fields are read. It grows when the same record gives others: what is stored of an earlier version is then made
@@ -119,7 +119,9 @@ impl Fields {
     /// Those of a record.
     #[must_use]
     pub fn of(reference: &Reference) -> Self {
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        fn text(value: &Option<String>) -> &str {
+            value.as_deref().unwrap_or_default()
+        }
         let title = Title::read(&reference.title);
         let pages = text(&reference.pages);
         let tagged = reference.extra.iter().filter(|(tag, _)| ISSN_TAGS.contains(&tag.as_str()));
@@ -132,14 +134,14 @@ impl Fields {
             is_reply: title.is_reply,
             families: families(&reference.authors),
             year: reference.year,
-            journal: place::journal(reference.journal.as_deref().unwrap_or_default()),
+            journal: place::journal(text(&reference.journal)),
             issns: issns.into_iter().take(MOST_ISSNS).collect(),
-            volume: place::number(&text(&reference.volume)),
-            issue: place::number(&text(&reference.issue)),
-            page: place::first_page(&pages),
-            last_page: place::last_page(&pages),
-            doi: place::doi(&text(&reference.doi)),
-            pmid: place::number(&text(&reference.pmid)),
+            volume: place::number(text(&reference.volume)),
+            issue: place::number(text(&reference.issue)),
+            page: place::first_page(pages),
+            last_page: place::last_page(pages),
+            doi: place::doi(text(&reference.doi)),
+            pmid: place::number(text(&reference.pmid)),
             // Databases keep signed numbers.
             summary: summary.map(|beginning| hash("abstract", &[&beginning]).cast_signed()),
         })
@@ -269,9 +271,12 @@ fn family(author: &str) -> String {
         None => without_initials(author),
     };
     let folded = fold(family);
-    let telling: Vec<&str> = words(&folded).filter(|word| !PARTICLES.contains(word)).collect();
-    let joined = if telling.is_empty() { words(&folded).collect::<String>() } else { telling.concat() };
-    joined.chars().take(MOST_LETTERS).collect()
+    let mut joined: String = words(&folded).filter(|word| !PARTICLES.contains(word)).collect();
+    if joined.is_empty() {
+        joined = words(&folded).collect();
+    }
+    joined.truncate(start(&joined, MOST_LETTERS).len());
+    joined
 }
 
 /// Without capitals at the end, as PubMed writes given names: `Smith JA`, `Smith J. A.`

@@ -1,21 +1,23 @@
 //! Keys by which the records that may be the same are found without comparing all with all.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
 
 use crate::fields::{Fields, hash};
+use crate::text::start;
 
 /// A title of fewer words or letters says too little by itself.
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
+/// How many keys a record has at most, or nearly.
+const USUAL: usize = 12;
+
 impl Fields {
     /// The keys of a record, about eight: two records are compared when they share one. Sorted, each once.
     #[must_use]
     pub fn keys(&self) -> Vec<u64> {
-        let mut keys = BTreeSet::new();
-        let mut key = |kind: &str, parts: &[&str]| {
-            keys.insert(hash(kind, parts));
-        };
+        let mut keys = Vec::with_capacity(USUAL);
+        let mut key = |kind: &str, parts: &[&str]| keys.push(hash(kind, parts));
         let author = start(self.first_author(), 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
         let (letters, words) = (self.letters(), self.title());
@@ -41,12 +43,7 @@ impl Fields {
         if self.is_long() {
             // A subtitle that is left out or cut off is mostly beyond it.
             key("title", &[start(letters, 60)]);
-            let mut longest: Vec<&str> = words.iter().map(String::as_str).collect();
-            longest.sort_unstable_by_key(|word| (std::cmp::Reverse(word.chars().count()), *word));
-            longest.dedup();
-            longest.truncate(3);
-            longest.sort_unstable();
-            key("words", &[&longest.join(" "), author]);
+            key("words", &[&longest(words).join(" "), author]);
         } else if has(letters) {
             key("short title", &[letters, author, &year]);
         }
@@ -74,7 +71,9 @@ impl Fields {
         if let Some(summary) = self.summary() {
             key("abstract", &[&summary.to_string()]);
         }
-        keys.into_iter().collect()
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     /// Whether the title is long enough to say something by itself.
@@ -83,7 +82,13 @@ impl Fields {
     }
 }
 
-/// The first characters of a text.
-fn start(text: &str, characters: usize) -> &str {
-    text.char_indices().nth(characters).map_or(text, |(at, _)| &text[..at])
+/// The three longest words, in the order of the alphabet.
+fn longest(words: &[String]) -> Vec<&str> {
+    let mut by_length: Vec<_> =
+        words.iter().map(|word| (Reverse(word.chars().count()), word.as_str())).collect();
+    by_length.sort_unstable();
+    by_length.dedup();
+    let mut longest: Vec<_> = by_length.into_iter().take(3).map(|(_, word)| word).collect();
+    longest.sort_unstable();
+    longest
 }

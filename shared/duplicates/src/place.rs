@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::text::{first_number, fold, telling_words, without_zeros, words};
+use crate::text::{first_number, fold, start, telling_words, without_zeros};
 
 /// Most letters of a journal's name that are compared, and of a DOI.
 const MOST_LETTERS: usize = 200;
@@ -102,7 +102,7 @@ pub(crate) fn doi(text: &str) -> String {
     });
     let doi = from.and_then(|from| from.split_whitespace().next()).unwrap_or_default();
     let doi = doi.trim_end_matches(['.', ',', ';', ')', ']']);
-    doi.chars().take(MOST_LETTERS).collect()
+    start(doi, MOST_LETTERS).to_owned()
 }
 
 /// A DOI without the version that it names: those of a Cochrane review end in `.pub2`, `.pub3`.
@@ -119,20 +119,26 @@ pub(crate) fn without_version(doi: &str) -> &str {
 
 /// A PubMed identifier or another number; empty when there is none.
 pub(crate) fn number(text: &str) -> String {
-    first_number(&fold(text))
+    // Most are nothing but digits, which nothing folds.
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        first_number(text)
+    } else {
+        first_number(&fold(text))
+    }
 }
 
 /// The beginning of an abstract: its first letters and digits, without a heading; none when there are fewer.
 pub(crate) fn beginning(text: &str) -> Option<String> {
     /// Letters and digits that make a beginning: two sentences, which no other abstract has.
     const LETTERS: usize = 150;
+    /// Those and the headings.
+    const MORE: usize = LETTERS + 60;
     /// Most characters that are looked at for them, markup included.
     const LOOKED_AT: usize = 2_000;
     const HEADINGS: [&str; 8] =
         ["background", "objectives", "objective", "introduction", "purpose", "aims", "aim", "importance"];
-    let end = text.char_indices().nth(LOOKED_AT).map_or(text.len(), |(at, _)| at);
-    let folded = fold(&text[..end]);
-    let letters: String = words(&folded).flat_map(str::chars).take(LETTERS + 60).collect();
+    let folded = fold(start(text, LOOKED_AT));
+    let letters: String = folded.chars().filter(|c| c.is_alphanumeric()).take(MORE).collect();
     if letters.chars().count() < LETTERS {
         return None;
     }
@@ -140,7 +146,7 @@ pub(crate) fn beginning(text: &str) -> Option<String> {
     for heading in HEADINGS {
         bare = bare.strip_prefix(heading).unwrap_or(bare);
     }
-    Some(bare.chars().take(LETTERS).collect())
+    Some(start(bare, LETTERS).to_owned())
 }
 
 #[cfg(test)]

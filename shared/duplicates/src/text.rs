@@ -13,6 +13,9 @@ const STOP_WORDS: [&str; 48] = [
     "del", "di", "ein",
 ];
 
+/// The longest of them, in bytes: most words need not be looked for.
+const LONGEST_STOP_WORD: usize = 6;
+
 /// Longest tag that is taken for one, in characters between its brackets: `<sup>`, `<span class="…">`.
 const MOST_TAG: usize = 61;
 
@@ -55,12 +58,56 @@ fn length(text: &str, ascii: bool) -> usize {
 
 /// Runs of letters and digits.
 pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
-    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+    let mut rest = folded;
+    std::iter::from_fn(move || {
+        rest = &rest[run(rest, false)..];
+        let (word, behind) = rest.split_at(run(rest, true));
+        rest = behind;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// How many bytes of a text, from its beginning, are letters and digits, or are not.
+fn run(text: &str, of_words: bool) -> usize {
+    let mut end = 0;
+    loop {
+        // Nearly all of it is ASCII, byte by byte.
+        let known = if of_words { &LETTERS } else { &OTHERS };
+        let ascii = text.as_bytes()[end..].iter().position(|byte| !known[usize::from(*byte)]);
+        end = ascii.map_or(text.len(), |ascii| end + ascii);
+        match text[end..].chars().next() {
+            Some(c) if !c.is_ascii() && c.is_alphanumeric() == of_words => end += c.len_utf8(),
+            _ => return end,
+        }
+    }
+}
+
+/// Which bytes are letters and digits of ASCII, and which are anything else in it.
+const LETTERS: [bool; 256] = ascii(true);
+const OTHERS: [bool; 256] = ascii(false);
+
+const fn ascii(of_words: bool) -> [bool; 256] {
+    let mut known = [false; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        known[byte as usize] = byte.is_ascii_alphanumeric() == of_words;
+        byte += 1;
+    }
+    known
+}
+
+/// The first characters of a text.
+pub(crate) fn start(text: &str, characters: usize) -> &str {
+    match text.as_bytes().get(..characters) {
+        None => text,
+        Some(bytes) if bytes.is_ascii() => &text[..characters],
+        Some(_) => text.char_indices().nth(characters).map_or(text, |(at, _)| &text[..at]),
+    }
 }
 
 /// Whether a word says nothing about what it is in.
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.contains(&word)
+    word.len() <= LONGEST_STOP_WORD && STOP_WORDS.contains(&word)
 }
 
 /// As many whole words as make no more than `most` letters. What is compared is bounded, whatever a file says.
@@ -179,6 +226,29 @@ mod tests {
         ] {
             assert_eq!(folded_words(one), folded_words(other), "{one}");
         }
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_of_any_alphabet() {
+        for text in ["", "a", "é", "–", "a–b", " zinc, 3é毛x — ٣ ", "été", "_a_é_", "x\u{301}y", "毛。泽"]
+        {
+            let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
+            assert_eq!(words(text).collect::<Vec<_>>(), runs.collect::<Vec<_>>(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_begins_with_whole_characters() {
+        for (text, two) in
+            [("", ""), ("a", "a"), ("ab", "ab"), ("abc", "ab"), ("éa", "éa"), ("aéb", "aé"), ("abé", "ab")]
+        {
+            assert_eq!(start(text, 2), two, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_stop_word_is_longer_than_the_longest() {
+        assert_eq!(STOP_WORDS.map(str::len).into_iter().max(), Some(LONGEST_STOP_WORD));
     }
 
     #[test]

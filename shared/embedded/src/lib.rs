@@ -28,7 +28,8 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `folder`: what is on the disk, who may read it, and which files are touched;
-//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `fault`, `value`: errors and columns;
+//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `beside`: the threads that pack; `fault`, `value`:
+//!   errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies` (`rows`, `packed`, `keys`), `progress`, `reading`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
 //! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
@@ -38,6 +39,7 @@
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
 
+mod beside;
 mod disk;
 mod engine;
 mod exports;

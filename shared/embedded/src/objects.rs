@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use async_trait::async_trait;
+use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use imports::key::nickname;
 use imports::messages::ObjectRef;
@@ -18,9 +19,9 @@ use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio::task::JoinHandle;
 
 use crate::Store;
+use crate::beside;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
 use crate::frames::Frames;
@@ -209,10 +210,7 @@ impl Store {
             match self.open_named(name, if is_packed { 0 } else { from }).await {
                 Ok(file) if is_packed => {
                     let file = file.into_std().await;
-                    return Ok(Some(unpacked(
-                        in_background(move || Frames::open(file, from)?.next()),
-                        reading,
-                    )));
+                    return Ok(Some(unpacked(next(move || Frames::open(file, from)?.next()), reading)));
                 }
                 Ok(file) => return Ok(Some(pieces(file, reading))),
                 // Replaced between the look into the table and this one: the row names another file by now.
@@ -278,18 +276,17 @@ fn pieces(file: File, doing: String) -> ObjectStream {
 /// The next bytes of a packed object, and what reads those after them.
 type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
 
-/// Does what would keep others on this thread waiting.
-fn in_background(work: impl FnOnce() -> Next + Send + 'static) -> JoinHandle<Next> {
-    tokio::task::spawn_blocking(work)
+/// Begins to unpack them.
+fn next(work: impl FnOnce() -> Next + Send + 'static) -> BoxFuture<'static, Next> {
+    beside::begin(work).map(Result::flatten).boxed()
 }
 
 /// The next piece is read while somebody works on the one before.
-fn unpacked(first: JoinHandle<Next>, doing: String) -> ObjectStream {
-    stream::try_unfold((first, doing), |(next, doing)| async move {
-        let next = next.await.unwrap_or_else(|failed| Err(std::io::Error::other(failed)));
-        match next {
+fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
+    stream::try_unfold((first, doing), |(unpacking, doing)| async move {
+        match unpacking.await {
             Ok(None) => Ok(None),
-            Ok(Some((piece, frames))) => Ok(Some((piece, (in_background(|| frames.next()), doing)))),
+            Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next()), doing)))),
             // It stays as it is.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),

@@ -4,10 +4,9 @@
 //! such as its id, is not said at all. So what a record takes is bounded by what it says, and a few dozen bytes.
 
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::LazyLock;
 
+use futures::stream::{FuturesOrdered, StreamExt};
 use imports::{
     Duplicate, FileId, Identity, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study, StudyId,
     Tier,
@@ -16,17 +15,17 @@ use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::{Deserialize, Serialize};
 
+use crate::beside::{self, CORES};
 use crate::fault::Fault;
 use crate::keys;
 use crate::packed::{Packer, Said, Unpacker};
 use crate::value::{from_json, int, json, limit, parse, uint};
 
-/// How many studies are made ready at the same time.
-static THREADS: LazyLock<NonZeroUsize> =
-    LazyLock::new(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+/// In how many parts each core makes studies ready: where it has other work too, another one takes some of them.
+const PARTS_OF_A_CORE: usize = 2;
 
-/// For fewer studies another thread is not worth its start.
-const LEAST_OF_A_THREAD: usize = 64;
+/// Fewer studies are not worth being handed to another thread.
+const LEAST_OF_A_PART: usize = 125;
 
 /// A study or an unreadable record on its way into its table.
 pub(crate) struct New {
@@ -54,22 +53,25 @@ struct Read {
 }
 
 impl New {
-    /// Studies, made ready on all cores: that takes longer than storing them does.
-    pub(crate) fn studies(studies: &[Study]) -> Result<Vec<Self>, Fault> {
-        let each = studies.len().div_ceil(THREADS.get()).max(LEAST_OF_A_THREAD);
-        let some = |studies: &[Study]| {
-            let mut packer = Packer::new()?;
-            studies.iter().map(|study| Self::study(study, &mut packer)).collect::<Result<Vec<_>, _>>()
-        };
-        std::thread::scope(|scope| {
-            let (here, elsewhere) = studies.split_at(each.min(studies.len()));
-            let others: Vec<_> = elsewhere.chunks(each).map(|chunk| scope.spawn(|| some(chunk))).collect();
-            let mut made = some(here)?;
-            for other in others {
-                made.extend(other.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))?);
-            }
-            Ok(made)
-        })
+    /// Studies, made ready on all cores, which takes longer than storing them does; none of it on this thread.
+    pub(crate) async fn studies(studies: Vec<Study>) -> Result<Vec<Self>, Fault> {
+        let (count, mut studies) = (studies.len(), studies.into_iter());
+        let each = count.div_ceil(PARTS_OF_A_CORE * CORES.get()).max(LEAST_OF_A_PART);
+        let mut making = FuturesOrdered::new();
+        while studies.len() > 0 {
+            let some: Vec<_> = studies.by_ref().take(each).collect();
+            making.push_back(beside::begin(move || Self::some(&some)));
+        }
+        let mut all = Vec::with_capacity(count);
+        while let Some(made) = making.next().await {
+            all.extend(made.map_err(Fault::Pack).flatten()?);
+        }
+        Ok(all)
+    }
+
+    fn some(studies: &[Study]) -> Result<Vec<Self>, Fault> {
+        let mut packer = Packer::new()?;
+        studies.iter().map(|study| Self::study(study, &mut packer)).collect()
     }
 
     fn study(study: &Study, packer: &mut Packer) -> Result<Self, Fault> {

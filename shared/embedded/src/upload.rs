@@ -15,6 +15,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::Store;
+use crate::beside;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
 use crate::frames;
@@ -212,12 +213,12 @@ where
         }
         let is_last = piece.len() < PIECE_BYTES;
         if !piece.is_empty() {
-            packing.push_back(tokio::task::spawn_blocking(move || frames::pack(&piece)));
+            packing.push_back(beside::begin(move || frames::pack(&piece)));
         }
         while packing.len() > if is_last { 0 } else { PACKED_AT_ONCE }
             && let Some(packed) = packing.next().await
         {
-            let packed = packed.map_err(std::io::Error::other).flatten().map_err(failed)?;
+            let packed = packed.flatten().map_err(failed)?;
             file.write_all(&packed).await.map_err(failed)?;
         }
         if is_last {

@@ -155,7 +155,7 @@ impl Default for Settings {
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
             allowance: Allowance::default(),
-            batch: 1_000,
+            batch: 500,
             push_bytes: 512 * 1024,
         }
     }

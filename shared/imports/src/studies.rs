@@ -169,6 +169,12 @@ impl Marked {
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
+    /// How many calls of [`WriteStudies::store`] for one file may be under way at the same time, at least one: with more they
+    /// would only be in each other's way.
+    fn at_once(&self) -> usize {
+        1
+    }
+
     /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with
     /// them. A power cut may undo it, with all that came after it, until a place behind them is reached or the file is
     /// finished.
@@ -179,8 +185,8 @@ pub trait WriteStudies: Send + Sync {
     async fn store(
         &self,
         file: &Fenced,
-        studies: &[Study],
-        quarantined: &[Quarantined],
+        studies: Vec<Study>,
+        quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError>;
 
     /// Takes back everything that is stored of a file that was neither read to its end nor refused. Its place is `then`

@@ -132,8 +132,8 @@ impl WriteStudies for Mongo {
     async fn store(
         &self,
         file: &Fenced,
-        studies: &[Study],
-        quarantined: &[Quarantined],
+        studies: Vec<Study>,
+        quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());

@@ -38,7 +38,7 @@ impl Ports<'_> {
         studies: &[Study],
     ) -> Result<Fenced, messages::StoreError> {
         let held = self.begin(search, file).await?;
-        self.write.store(&held, studies, &[]).await?;
+        self.write.store(&held, studies.to_vec(), vec![]).await?;
         Ok(held)
     }
 
@@ -98,9 +98,9 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
     let held = ports.begin(search, file).await?;
-    ports.write.store(&held, studies.split_at(3).0, &[]).await?;
-    ports.write.store(&held, &studies, &[]).await?;
-    ports.write.store(&held, &studies, &[]).await?;
+    ports.write.store(&held, studies[..3].to_vec(), vec![]).await?;
+    ports.write.store(&held, studies.clone(), vec![]).await?;
+    ports.write.store(&held, studies.clone(), vec![]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 100).await?, studies);
     Ok(())
 }
@@ -115,7 +115,7 @@ pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Port
     for record in [12, 3, 7, 100, 1] {
         for file in [file, other] {
             let held = ports.begin(search, file).await?;
-            ports.write.store(&held, &[search::study(search, file, record)], &[]).await?;
+            ports.write.store(&held, vec![search::study(search, file, record)], vec![]).await?;
         }
     }
     let page = async |after, limit| {
@@ -139,8 +139,8 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
     let mut reversed = records.clone();
     reversed.reverse();
     let held = ports.begin(search, file).await?;
-    ports.write.store(&held, &[], &reversed).await?;
-    ports.write.store(&held, &[], &records).await?;
+    ports.write.store(&held, vec![], reversed.clone()).await?;
+    ports.write.store(&held, vec![], records.clone()).await?;
     assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
     assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
     assert_eq!(ports.read.quarantined(search, file, 2, 2).await?, records.split_at(1).1);
@@ -170,7 +170,7 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
     };
     let held = ports.begin(search, file).await?;
     let studies = [full, search::study(search, file, 2), search::study(search, file, 5)];
-    ports.write.store(&held, &studies, &[]).await?;
+    ports.write.store(&held, studies.to_vec(), vec![]).await?;
     let page = ports.read.identities(search, file, 0, 2).await?;
     let identity = |study: &Study| Identity::of(study.record, &study.reference);
     assert_eq!(page, [identity(&studies[0]), identity(&studies[1])]);
@@ -237,7 +237,7 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
     // One that was never there is taken back as well.
     ports.compare.mark(9, &[Mark { at: at(1), duplicate: None }]).await?;
     ports.compare.mark(8, &[Mark { at: at(1), duplicate: Some(one) }]).await?;
-    ports.write.store(&held, &studies, &[]).await?;
+    ports.write.store(&held, studies.to_vec(), vec![]).await?;
     ports.compare.mark(9, &[]).await?;
     assert_eq!(marks().await?, [None, None, Some(one)]);
     Ok(())
@@ -407,7 +407,7 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
         is_refused(ports, (search, file), fence).await?;
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, studies);
     }
-    overtaken(&ports.write.store(&held, &studies, &[]).await);
+    overtaken(&ports.write.store(&held, studies.to_vec(), vec![]).await);
     ports.write.finish(&parsed).await?;
     ports.write.remove(search, file, &refused).await?;
     is_refused(ports, (search, file), fence).await?;
@@ -520,7 +520,7 @@ pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Check
     for file in [file, kept] {
         let held = ports.begin(search, file).await?;
         let (study, unread) = (search::study(search, file, 1), search::quarantined(search, file, 2));
-        ports.write.store(&held, &[study], &[unread]).await?;
+        ports.write.store(&held, vec![study], vec![unread]).await?;
     }
     let held = ports.begin(search, file).await?;
     let held = ports.write.discard(&ports.write.discard(&held, None).await?, None).await?;
@@ -528,7 +528,7 @@ pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Check
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.studies(search, kept, 0, 10).await?, [search::study(search, kept, 1)]);
     assert_eq!(ports.read.quarantined(search, kept, 0, 10).await?.len(), 1);
-    ports.write.store(&held, &[search::study(search, file, 1)], &[]).await?;
+    ports.write.store(&held, vec![search::study(search, file, 1)], vec![]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     assert_eq!(ports.begin(search, file).await?, held);
     Ok(())
@@ -546,14 +546,14 @@ fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
 pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let never_begun = Fenced { search_id: search, file_id: file, fence: 0 };
-    overtaken(&ports.write.store(&never_begun, &[search::study(search, file, 1)], &[]).await);
+    overtaken(&ports.write.store(&never_begun, vec![search::study(search, file, 1)], vec![]).await);
     let old = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let new = ports.write.discard(&old, None).await?;
     let unread = [search::quarantined(search, file, 2)];
-    overtaken(&ports.write.store(&old, &[search::study(search, file, 1)], &unread).await);
+    overtaken(&ports.write.store(&old, vec![search::study(search, file, 1)], unread.to_vec()).await);
     overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
     overtaken(&ports.track.reach(&old, &sample::search::end(0)).await);
-    ports.write.store(&new, &[search::study(search, file, 1)], &[]).await?;
+    ports.write.store(&new, vec![search::study(search, file, 1)], vec![]).await?;
     overtaken(&ports.write.discard(&old, None).await);
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
@@ -612,7 +612,7 @@ pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Check
         // Of an attempt that knows nothing of it.
         ports.write.finish(&search::parsed(search, file, 0)).await?;
         if let Some(held) = held {
-            overtaken(&ports.write.store(&held, &[search::study(search, file, 3)], &[]).await);
+            overtaken(&ports.write.store(&held, vec![search::study(search, file, 3)], vec![]).await);
         }
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, [], "{how_far}");
         assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, [], "{how_far}");
@@ -632,7 +632,7 @@ async fn read_so_far(
         return Ok(None);
     }
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    ports.write.store(&held, &[], &[search::quarantined(search, file, 2)]).await?;
+    ports.write.store(&held, vec![], vec![search::quarantined(search, file, 2)]).await?;
     if how_far == 2 {
         ports.track.reach(&held, &sample::search::end(0)).await?;
         ports.write.finish(&search::parsed(search, file, 0)).await?;
@@ -649,17 +649,17 @@ pub async fn another_reader_begins_a_file_anew(ports: &Ports<'_>) -> Checked {
     let old = ports.begin(search, file).await?;
     for (reader, place) in [(8, None), (6, Some(Place::Within(serde_json::json!({ "byte": 3 }))))] {
         let held = ports.begin_by(search, file, reader + 1).await?;
-        ports.write.store(&held, &[search::study(search, file, 1)], &[]).await?;
+        ports.write.store(&held, vec![search::study(search, file, 1)], vec![]).await?;
         if let Some(place) = &place {
             ports.track.reach(&held, place).await?;
         }
         let reading = ports.track.begin(search, file, reader).await?;
         assert_eq!((reading.begun, reading.place, reading.fence), (0, None, held.fence + 1));
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
-        overtaken(&ports.write.store(&held, &[search::study(search, file, 2)], &[]).await);
+        overtaken(&ports.write.store(&held, vec![search::study(search, file, 2)], vec![]).await);
         assert_eq!(ports.track.begin(search, file, reader).await?.begun, 1);
     }
-    overtaken(&ports.write.store(&old, &[search::study(search, file, 2)], &[]).await);
+    overtaken(&ports.write.store(&old, vec![search::study(search, file, 2)], vec![]).await);
     Ok(())
 }
 
@@ -672,7 +672,7 @@ pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
     let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();
     let unread: Vec<_> = (2_101..=3_200).map(|number| search::quarantined(search, file, number)).collect();
     let held = ports.begin(search, file).await?;
-    ports.write.store(&held, &studies, &unread).await?;
+    ports.write.store(&held, studies.clone(), unread.clone()).await?;
     ports.write.discard(&held, None).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);

@@ -120,7 +120,7 @@ async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, c
     let held = Fenced { search_id, file_id, fence };
     let studies: Vec<Study> = (1..=count).map(|record| study(search_id, file_id, record)).collect();
     for batch in studies.chunks(1_000) {
-        world.store().store(&held, batch, &[]).await.unwrap();
+        world.store().store(&held, batch.to_vec(), vec![]).await.unwrap();
     }
     let object = ObjectRef {
         bucket: "uploads".to_owned(),

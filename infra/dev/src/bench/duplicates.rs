@@ -88,7 +88,7 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
             })
             .collect();
         let began = Instant::now();
-        store.store(&held, &batch, &[]).await?;
+        store.store(&held, batch.clone(), vec![]).await?;
         storing += began.elapsed();
     }
     let object =

@@ -24,7 +24,7 @@ async fn stored(depot: &Depot) -> Result<(SearchId, FileId, Vec<Study>), StoreEr
         Study { reference: Reference { r#abstract: Some(text.collect()), ..study.reference }, ..study }
     });
     let studies: Vec<_> = studies.collect();
-    depot.store.store(&Fenced { search_id, file_id, fence }, &studies, &[]).await?;
+    depot.store.store(&Fenced { search_id, file_id, fence }, studies.clone(), vec![]).await?;
     Ok((search_id, file_id, studies))
 }
 

@@ -56,7 +56,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
         })
         .collect();
     for batch in studies.chunks(BATCH) {
-        depot.store.store(&held, batch, &[]).await?;
+        depot.store.store(&held, batch.to_vec(), vec![]).await?;
     }
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     let plain = before.since(&depot)?;
@@ -89,7 +89,7 @@ async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Te
     };
     let quarantined = (1..=RECORDS).map(|number| Quarantined { search_id, file_id, record: record(number) });
     for batch in quarantined.collect::<Vec<_>>().chunks(BATCH) {
-        depot.store.store(&held, &[], batch).await?;
+        depot.store.store(&held, vec![], batch.to_vec()).await?;
     }
     let each = before.since(&depot)?;
     assert!(each <= 250, "{each} bytes for each record");
@@ -104,15 +104,15 @@ async fn a_file_of_many_records_is_discarded_to_the_last() -> Tested {
     let held = begun(&depot, search, file).await?;
     let studies: Vec<Study> = (1..=RECORDS / 2).map(|record| search::study(search, file, record)).collect();
     for batch in studies.chunks(BATCH) {
-        depot.store.store(&held, batch, &[]).await?;
+        depot.store.store(&held, batch.to_vec(), vec![]).await?;
     }
     let later = depot.store.discard(&held, None).await?;
     let left: u32 = depot.database().query_row("SELECT count(*) FROM study", [], |row| row.get(0))?;
     assert_eq!((left, later.fence), (0, held.fence + 1));
     assert!(
-        depot.store.store(&held, &studies[..1], &[]).await.is_err(),
+        depot.store.store(&held, studies[..1].to_vec(), vec![]).await.is_err(),
         "whoever was overtaken stores nothing"
     );
-    depot.store.store(&later, &studies[..1], &[]).await?;
+    depot.store.store(&later, studies[..1].to_vec(), vec![]).await?;
     Ok(())
 }

@@ -301,8 +301,8 @@ impl TrackReading for Own {
 
 #[async_trait]
 impl WriteStudies for Own {
-    async fn store(&self, held: &Fenced, studies: &[Study], _: &[Quarantined]) -> Result<(), StoreError> {
-        let (held, studies, ignores_fences) = (*held, studies.to_vec(), self.0.has(NO_FENCES));
+    async fn store(&self, held: &Fenced, studies: Vec<Study>, _: Vec<Quarantined>) -> Result<(), StoreError> {
+        let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
         let store = move |scene: &mut Scene<'_, Outside>| {
             if !ignores_fences && !scene.holds(&held) {
                 scene.meet(OVERTAKEN);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::records;
 
 /// How many studies are stored together.
-const BATCH: u64 = 1_000;
+const BATCH: u64 = 500;
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
@@ -84,12 +84,12 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
             Outcome::Quarantined(record) => anyhow::bail!("a record was not read: {}", record.reason),
         });
         let batch: Vec<Study> = batch.collect::<anyhow::Result<_>>()?;
-        let began = Instant::now();
-        mongo.store(&held, &batch, &[]).await?;
+        let (count, began) = (batch.len(), Instant::now());
+        mongo.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
         // In turns, so that what disturbs one of them disturbs the other too.
-        inserting += bare.insert(stored, batch.len()).await?;
-        stored += batch.len() as u64;
+        inserting += bare.insert(stored, count).await?;
+        stored += count as u64;
     }
     anyhow::ensure!(stored == studies, "{stored} of {studies} studies were stored");
     let seconds = |time: Duration| time.as_secs_f64();

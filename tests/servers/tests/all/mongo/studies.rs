@@ -28,12 +28,12 @@ async fn studies_that_no_majority_confirmed_are_no_success() -> Tested {
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
     let studies: Vec<_> = (1..=10).map(|record| samples::study(search, file, record)).collect();
-    scratch.mongo.store(&held, studies.split_at(5).0, &[]).await?;
+    scratch.mongo.store(&held, studies[..5].to_vec(), vec![]).await?;
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
     let fault = scratch.fail(20, &["commitTransaction"], how).await?;
-    unknown(scratch.mongo.store(&held, &studies, &[]).await);
+    unknown(scratch.mongo.store(&held, studies.clone(), vec![]).await);
     fault.off().await?;
-    scratch.mongo.store(&held, &studies, &[]).await?;
+    scratch.mongo.store(&held, studies.clone(), vec![]).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 100).await?, studies);
     scratch.end().await
 }
@@ -46,9 +46,9 @@ async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tes
     let studies: Vec<_> = (1..=1_500).map(|record| samples::study(search, file, record)).collect();
     let unread: Vec<_> = (1_501..=1_600).map(|number| samples::quarantined(search, file, number)).collect();
     let fault = scratch.fail(100, &["insert"], doc! { "closeConnection": true }).await?;
-    unknown(scratch.mongo.store(&held, &studies, &unread).await);
+    unknown(scratch.mongo.store(&held, studies.clone(), unread.clone()).await);
     fault.off().await?;
-    scratch.mongo.store(&held, &studies, &unread).await?;
+    scratch.mongo.store(&held, studies.clone(), unread.clone()).await?;
     assert_eq!(scratch.mongo.studies(search, file, 0, 10_000).await?, studies);
     assert_eq!(scratch.mongo.quarantined(search, file, 0, 10_000).await?, unread);
     scratch.end().await
@@ -63,7 +63,7 @@ async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
     let studies: Vec<_> = (1..=3_000).map(|record| samples::study(search, file, record)).collect();
     let copy = async || {
         for batch in studies.chunks(1_000) {
-            scratch.mongo.store(&held, batch, &[]).await?;
+            scratch.mongo.store(&held, batch.to_vec(), vec![]).await?;
         }
         Ok::<_, messages::StoreError>(())
     };
@@ -80,7 +80,7 @@ async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
     let held = begin(&scratch, search, file).await?;
     let mut study = samples::study(search, file, 1);
     study.reference.r#abstract = Some("x".repeat(17 << 20));
-    let error = scratch.mongo.store(&held, &[study], &[]).await.unwrap_err();
+    let error = scratch.mongo.store(&held, vec![study], vec![]).await.unwrap_err();
     assert!(!error.is_retryable(), "{}", error.chain());
     scratch.end().await
 }
@@ -92,7 +92,7 @@ async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Te
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
     let studies: Vec<_> = (1..=1_001).map(|record| samples::study(search, file, record)).collect();
-    scratch.mongo.store(&held, &studies, &[]).await?;
+    scratch.mongo.store(&held, studies.clone(), vec![]).await?;
     scratch.mongo.finish(&samples::parsed(search, file, 0)).await?;
     let last = studies.last().unwrap();
     let keys = Fields::of(&last.reference).keys();
