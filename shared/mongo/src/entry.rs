@@ -45,6 +45,11 @@ pub(crate) fn poisoned(why: &str) -> Document {
     doc! { POISONED: true, ERROR: why, READY_AT: Bson::Null }
 }
 
+/// Whether an entry is poisoned, which is told also of one that cannot be read.
+pub(crate) fn is_poisoned(stored: &Bson) -> bool {
+    stored.as_document().is_some_and(|entry| entry.get_bool(POISONED).unwrap_or_default())
+}
+
 /// What makes such an entry due again.
 pub(crate) fn requeued(now: Timestamp) -> Document {
     doc! { POISONED: false, CLAIMED_UNTIL: Bson::Null, READY_AT: nanos(now) }

@@ -86,13 +86,15 @@ impl InspectOutbox for Outbox {
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
         let doing = format!("listing the outboxes in {}", self.collection);
         let (filter, index) = (doc! { record::PENDING: { "$gt": 0 } }, HAS_ENTRIES);
-        self.mongo.call(doing, listed(&self.mongo, self.collection, (filter, index), after, limit)).await
+        let work = listed(&self.mongo, self.collection, (filter, index, |_| true), after, limit);
+        self.mongo.call(doing, work).await
     }
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
         let doing = format!("listing what is poisoned in the outboxes in {}", self.collection);
-        let of = (has_poison(), POISONED);
-        self.mongo.call(doing, listed(&self.mongo, self.collection, of, after, limit)).await
+        let (filter, index) = (has_poison(), POISONED);
+        let work = listed(&self.mongo, self.collection, (filter, index, entry::is_poisoned), after, limit);
+        self.mongo.call(doing, work).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
@@ -106,10 +108,11 @@ pub(crate) fn has_poison() -> Document {
     doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): true }
 }
 
+/// Entries of records that an index finds.
 async fn listed(
     mongo: &Mongo,
     collection: &'static str,
-    (mut filter, index): (Document, &str),
+    (mut filter, index, is_shown): (Document, &str, fn(&Bson) -> bool),
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<Pending>, Fault> {
@@ -131,14 +134,16 @@ async fn listed(
         .hint(Hint::Name(index.to_owned()))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
-    Ok(found.map_ok(|stored| shown(collection, &stored)).try_collect().await?)
+    Ok(found.map_ok(|stored| shown(collection, &stored, is_shown)).try_collect().await?)
 }
 
-fn shown(collection: &'static str, stored: &Document) -> Pending {
+fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> bool) -> Pending {
     let record = Place::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
     let owner = owner(collection, stored);
     let entries = match (&owner, entry::stored(stored, record::OUTBOX)) {
-        (Ok(_), Ok(entries)) => entries.iter().map(|entry| read(record.record(), entry)).collect(),
+        (Ok(_), Ok(entries)) => {
+            entries.iter().filter(|entry| is_shown(entry)).map(|entry| read(record.record(), entry)).collect()
+        }
         (Ok(_), Err(why)) => vec![Err(Unreadable { place: record.write(), why })],
         (Err(unreadable), _) => vec![Err(unreadable.clone())],
     };

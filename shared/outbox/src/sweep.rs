@@ -109,8 +109,8 @@ pub trait InspectOutbox: SweepOutbox {
     /// When the store does not answer.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
-    /// The same of records that have a poisoned entry, or one that cannot be read and is poisoned by its place; the other
-    /// entries of such a record may be among them. Served by an index that has only those.
+    /// The same with nothing but entries that are poisoned, those among them that cannot be read too. Served by an index that
+    /// has only those.
     ///
     /// # Errors
     /// When the store does not answer.

@@ -292,10 +292,9 @@ type Page = (Vec<(Option<Owner>, Stored)>, String);
 async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {
     let page = outbox.poisoned(after, PAGE).await?;
     let Some(last) = page.last().map(|record| record.id.clone()) else { return Ok(None) };
-    let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
     let entries = page.into_iter().flat_map(|record| {
         let owner = record.owner;
-        record.entries.into_iter().filter(is_poisoned).map(move |stored| (owner, stored))
+        record.entries.into_iter().map(move |stored| (owner, stored))
     });
     Ok(Some((entries.collect(), last)))
 }

@@ -77,7 +77,8 @@ macro_rules! outboxes {
             async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
                 let mut pending = self.pending(after, usize::MAX).await?;
                 let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
-                pending.retain(|pending| pending.entries.iter().any(is_poisoned));
+                pending.iter_mut().for_each(|pending| pending.entries.retain(is_poisoned));
+                pending.retain(|pending| !pending.entries.is_empty());
                 pending.truncate(limit);
                 Ok(pending)
             }

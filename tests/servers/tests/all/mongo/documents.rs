@@ -287,6 +287,25 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
     scratch.end().await
 }
 
+/// Such as one that was put back a moment ago, and that nobody has looked at again.
+#[tokio::test]
+async fn what_cannot_be_read_and_is_not_poisoned_is_not_listed_with_its_poisoned_neighbour() -> Tested {
+    let scratch = Scratch::new().await?;
+    let now = sample::now(HOST);
+    let mut write = create("good");
+    write.add = vec![Entry { poisoned: true, ..sample::entry(HOST, write.partition, now)? }];
+    scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
+    let odd = doc! { "$push": { "Outbox": { "id": 7, "poisoned": true } } };
+    let by_id = doc! { "_id": uuid(write.partition.as_uuid()) };
+    scratch.collection(collections::SAGA).update_one(by_id, odd).await?;
+    let sweep = scratch.mongo.saga_outbox();
+    let both = sweep.poisoned(None, 10).await?.remove(0).entries;
+    let [Ok(_), Err(Unreadable { place, .. })] = both.as_slice() else { panic!("{both:?}") };
+    sweep.treat(place, &Treatment::Requeue(now)).await?;
+    assert_eq!(sweep.poisoned(None, 10).await?.remove(0).entries, both[..1]);
+    scratch.end().await
+}
+
 /// Nobody can claim its entries, so that all of them are poisoned together; they are shown, and can be deleted.
 #[tokio::test]
 async fn a_record_whose_id_cannot_be_read_is_set_aside_and_keeps_no_other_from_being_found() -> Tested {
