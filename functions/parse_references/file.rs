@@ -193,7 +193,7 @@ impl ParseReferences {
             // Fewer than were asked for are all there are.
             let is_all = outcomes.len() < AT_ONCE;
             pending.add(outcomes);
-            self.store(pending, self.batch).await?;
+            self.store(pending, self.studies.pace().records).await?;
             let over = time.is_over();
             if over || pending.is_due(reporter) {
                 pending.stored_but(0).await?;
@@ -233,9 +233,10 @@ impl ParseReferences {
     /// Stores what is pending, batch by batch, as long as it is at least `least` records, or much of a file. The last batches
     /// may still be under way afterwards, so that the next records are read meanwhile.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
+        let pace = self.studies.pace();
         while pending.outcomes.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
-            let (studies, quarantined) = pending.next_batch(self.batch);
-            pending.stored_but(self.studies.at_once().saturating_sub(1)).await?;
+            let (studies, quarantined) = pending.next_batch(pace.records);
+            pending.stored_but(pace.calls.saturating_sub(1)).await?;
             let (store, held) = (Arc::clone(&self.studies), pending.held);
             pending.storing.push_back(async move { store.store(&held, studies, quarantined).await }.boxed());
             // Begins it, and does not wait.

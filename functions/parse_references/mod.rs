@@ -107,8 +107,6 @@ pub struct ParseReferences {
     pub progress: Arc<dyn ReportProgress>,
     /// Keeps track of the attempts.
     pub reading: Arc<dyn TrackReading>,
-    /// How many records are stored together.
-    pub batch: usize,
     /// How many bytes are read of a file before its records are.
     pub push_bytes: usize,
     /// What a file may be at most.
@@ -175,7 +173,6 @@ impl ParseReferences {
             stored: Arc::clone(&library.read_studies),
             progress: Arc::clone(&library.report_progress),
             reading: Arc::clone(&library.track_reading),
-            batch: ports.settings.batch,
             push_bytes: ports.settings.push_bytes,
             limits: Limits {
                 max_file_bytes: ports.settings.max_file_bytes,

@@ -12,8 +12,8 @@ use functions::start_upload::Announced;
 use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, Fenced, FileId, JobState, Outcome, ParsedFile, Place, Progress, Quarantined, ReadStudies,
-    Reading, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    Duplicate, Fenced, FileId, JobState, Outcome, Pace, ParsedFile, Place, Progress, Quarantined,
+    ReadStudies, Reading, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
@@ -35,8 +35,8 @@ pub(crate) struct Recording {
 
 #[async_trait]
 impl WriteStudies for Recording {
-    fn at_once(&self) -> usize {
-        self.store.at_once()
+    fn pace(&self) -> Pace {
+        self.store.pace()
     }
 
     async fn store(

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use imports::{Fenced, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies};
+use imports::{
+    Fenced, Identity, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies,
+};
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
 use rusqlite::{Connection, params};
@@ -19,9 +21,9 @@ use crate::value::{from_json, json};
 
 #[async_trait]
 impl WriteStudies for Store {
-    /// One is written while others are made ready.
-    fn at_once(&self) -> usize {
-        3
+    /// One call is written while others are made ready.
+    fn pace(&self) -> Pace {
+        Pace { records: 500, calls: 3 }
     }
 
     async fn store(

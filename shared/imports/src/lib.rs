@@ -47,7 +47,7 @@ pub use ports::{Library, Ports, Settings};
 pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, Mark, Marked, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId,
+    CompareStudies, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId,
     WriteStudies,
 };
 

@@ -113,8 +113,6 @@ pub struct Settings {
     pub deadlines: Deadlines,
     /// What a project may have under way at one time.
     pub allowance: Allowance,
-    /// How many records are stored together.
-    pub batch: usize,
     /// How many bytes are read of a file before its records are: enough to keep several processors busy with, and little
     /// enough that what comes of it stays small.
     pub push_bytes: usize,
@@ -155,7 +153,6 @@ impl Default for Settings {
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
             allowance: Allowance::default(),
-            batch: 500,
             push_bytes: 512 * 1024,
         }
     }

@@ -166,13 +166,21 @@ impl Marked {
     }
 }
 
+/// How much of a file a store takes at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// How many studies and quarantined records in a call.
+    pub records: usize,
+    /// How many such calls for one file may be under way at the same time, at least one: more would only be in each other's way.
+    pub calls: usize,
+}
+
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// How many calls of [`WriteStudies::store`] for one file may be under way at the same time, at least one: with more they
-    /// would only be in each other's way.
-    fn at_once(&self) -> usize {
-        1
+    /// How [`WriteStudies::store`] is called best for one file.
+    fn pace(&self) -> Pace {
+        Pace { records: 1_000, calls: 1 }
     }
 
     /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with

@@ -102,7 +102,6 @@ impl Workload for Searches {
             settings: Settings {
                 key_prefix: KEY_PREFIX.to_owned(),
                 deadlines,
-                batch: BATCH,
                 push_bytes: 1,
                 ..Settings::default()
             },

@@ -11,7 +11,7 @@ use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
     CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, Marked,
-    ObjectFacts, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
+    ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
     ReadObject, ReadProgress, ReadStudies, Reading, Relative, ReportProgress, Revision, SearchId, Selection,
     Study, TrackReading, UploadGrant, WriteStudies,
 };
@@ -301,6 +301,10 @@ impl TrackReading for Own {
 
 #[async_trait]
 impl WriteStudies for Own {
+    fn pace(&self) -> Pace {
+        Pace { records: BATCH, calls: 2 }
+    }
+
     async fn store(&self, held: &Fenced, studies: Vec<Study>, _: Vec<Quarantined>) -> Result<(), StoreError> {
         let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
         let store = move |scene: &mut Scene<'_, Outside>| {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::records;
 
 /// How many studies are stored together.
-const BATCH: u64 = 500;
+const BATCH: u64 = 1_000;
 
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
