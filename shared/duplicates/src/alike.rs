@@ -3,6 +3,7 @@
 use rapidfuzz::distance::indel;
 
 use crate::fields::Fields;
+use crate::text::start;
 
 /// What two values say about two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,8 +147,7 @@ fn have_words_of_their_own(a: &Fields, b: &Fields) -> bool {
         own.map(String::as_str).collect()
     }
     fn begins_as(word: &str, other: &str) -> bool {
-        let start = other.char_indices().nth(5).map_or(other, |(at, _)| &other[..at]);
-        word.starts_with(start)
+        word.starts_with(start(other, 5))
     }
     fn has_another(words: &[&str], others: &[&str]) -> bool {
         words

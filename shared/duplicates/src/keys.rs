@@ -9,14 +9,14 @@ use crate::text::start;
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
-/// How many keys a record has at most, or nearly.
-const USUAL: usize = 12;
+/// Most keys of a record: three by its DOI, two each by title, page and place, and one each by its PMID, first words and abstract.
+const MOST: usize = 12;
 
 impl Fields {
     /// The keys of a record, about eight: two records are compared when they share one. Sorted, each once.
     #[must_use]
     pub fn keys(&self) -> Vec<u64> {
-        let mut keys = Vec::with_capacity(USUAL);
+        let mut keys = Vec::with_capacity(MOST);
         let mut key = |kind: &str, parts: &[&str]| keys.push(hash(kind, parts));
         let author = start(self.first_author(), 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();

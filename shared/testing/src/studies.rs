@@ -139,7 +139,7 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
     let mut reversed = records.clone();
     reversed.reverse();
     let held = ports.begin(search, file).await?;
-    ports.write.store(&held, vec![], reversed.clone()).await?;
+    ports.write.store(&held, vec![], reversed).await?;
     ports.write.store(&held, vec![], records.clone()).await?;
     assert_eq!(ports.read.quarantined(search, file, 0, 100).await?, records);
     assert_eq!(ports.read.quarantined(search, file, 0, 2).await?, records.split_at(2).0);
@@ -549,8 +549,8 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
     overtaken(&ports.write.store(&never_begun, vec![search::study(search, file, 1)], vec![]).await);
     let old = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let new = ports.write.discard(&old, None).await?;
-    let unread = [search::quarantined(search, file, 2)];
-    overtaken(&ports.write.store(&old, vec![search::study(search, file, 1)], unread.to_vec()).await);
+    let unread = vec![search::quarantined(search, file, 2)];
+    overtaken(&ports.write.store(&old, vec![search::study(search, file, 1)], unread).await);
     overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
     overtaken(&ports.track.reach(&old, &sample::search::end(0)).await);
     ports.write.store(&new, vec![search::study(search, file, 1)], vec![]).await?;
@@ -672,7 +672,7 @@ pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
     let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();
     let unread: Vec<_> = (2_101..=3_200).map(|number| search::quarantined(search, file, number)).collect();
     let held = ports.begin(search, file).await?;
-    ports.write.store(&held, studies.clone(), unread.clone()).await?;
+    ports.write.store(&held, studies, unread).await?;
     ports.write.discard(&held, None).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);

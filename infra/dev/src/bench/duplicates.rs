@@ -23,9 +23,6 @@ use super::memory;
 /// The most memory that marking may add to a function, whatever the number of studies, in MiB.
 pub const PEAK_BOUND: f64 = 60.0;
 
-/// How many studies are stored together.
-const BATCH: u64 = 1_000;
-
 /// One study in this many repeats an earlier one.
 pub(super) const REPEATED: u64 = 10;
 
@@ -69,8 +66,9 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let fence = store.begin(search_id, file_id, READER_VERSION).await?.fence;
     let held = Fenced { search_id, file_id, fence };
     let mut storing = Duration::ZERO;
-    for first in (0..studies).step_by(BATCH as usize) {
-        let batch: Vec<Study> = (first..studies.min(first + BATCH))
+    let each = store.pace().records;
+    for first in (0..studies).step_by(each) {
+        let batch: Vec<Study> = (first..studies.min(first + each as u64))
             .map(|n| {
                 let at = StudyAt { search_id, file_id, record: n + 1 };
                 let reference = reference(n);
@@ -88,7 +86,7 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
             })
             .collect();
         let began = Instant::now();
-        store.store(&held, batch.clone(), vec![]).await?;
+        store.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
     }
     let object =

@@ -63,24 +63,14 @@ macro_rules! outboxes {
         #[async_trait]
         impl InspectOutbox for $of {
             async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
-                Ok(self.0.universe.with(|world| {
-                    let left = world.$all().filter(|(_, outbox)| !outbox.is_empty());
-                    let left = left.map(|(owner, outbox)| Pending {
-                        id: owner.to_string(),
-                        owner: Some(owner),
-                        entries: outbox.iter().map(|entry| world.read(entry)).collect(),
-                    });
-                    left.filter(|pending| Some(&*pending.id) > after).take(limit).collect()
-                }))
+                Ok(self.0.universe.with(|world| world.listed(world.$all(), |_| true, after, limit)))
             }
 
             async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
-                let mut pending = self.pending(after, usize::MAX).await?;
-                let is_poisoned = |stored: &Stored| stored.as_ref().map_or(true, |entry| entry.poisoned);
-                pending.iter_mut().for_each(|pending| pending.entries.retain(is_poisoned));
-                pending.retain(|pending| !pending.entries.is_empty());
-                pending.truncate(limit);
-                Ok(pending)
+                Ok(self
+                    .0
+                    .universe
+                    .with(|world| world.listed(world.$all(), |entry| entry.poisoned, after, limit)))
             }
 
             async fn plan(&self) -> Result<String, StoreError> {
@@ -154,6 +144,22 @@ impl World {
 
     fn outboxes(&self) -> impl Iterator<Item = (Owner, &Vec<Entry>)> {
         self.saga_outboxes().chain(self.session_outboxes())
+    }
+
+    /// Records with such entries, and these entries alone.
+    fn listed<'a>(
+        &'a self,
+        all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>,
+        is_shown: fn(&Entry) -> bool,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<Pending> {
+        let listed = all.map(|(owner, outbox)| Pending {
+            id: owner.to_string(),
+            owner: Some(owner),
+            entries: outbox.iter().filter(|entry| is_shown(entry)).map(|entry| self.read(entry)).collect(),
+        });
+        listed.filter(|shown| !shown.entries.is_empty() && Some(&*shown.id) > after).take(limit).collect()
     }
 
     /// An entry as this release reads it.

@@ -17,9 +17,6 @@ use serde::Serialize;
 
 use super::records;
 
-/// How many studies are stored together.
-const BATCH: u64 = 1_000;
-
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Database {
@@ -70,12 +67,14 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
     let mut reader = Reader::new(Limits::default()).with_threads(threads);
     let [mut reading, mut storing, mut inserting] = [Duration::ZERO; 3];
     let mut stored = 0;
-    for first in (0..studies).step_by(BATCH as usize) {
+    let each = mongo.pace().records;
+    for first in (0..studies).step_by(each) {
+        let behind = first + each as u64;
         let mut text = Vec::new();
-        records::write(&mut text, first..studies.min(first + BATCH))?;
+        records::write(&mut text, first..studies.min(behind))?;
         let began = Instant::now();
         let mut outcomes = reader.push(&text)?;
-        if first + BATCH >= studies {
+        if behind >= studies {
             outcomes.extend(std::mem::replace(&mut reader, Reader::new(Limits::default())).finish()?.0);
         }
         reading += began.elapsed();

@@ -122,7 +122,7 @@ async fn listing_marked_studies_does_not_read_the_others() -> Tested {
     let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
     let studies: Vec<_> =
         (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
-    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies.clone(), vec![]).await?;
+    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies, vec![]).await?;
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
     let at = |record| StudyAt { search_id, file_id, record };
@@ -148,7 +148,7 @@ async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
         Study { project_id, reference: Reference { title, ..study.reference }, ..study }
     };
     let studies: Vec<_> = (1..=2_000).map(study).collect();
-    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies.clone(), vec![]).await?;
+    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies, vec![]).await?;
     let fields = &scratch.mongo.identities_of(search_id, file_id, &[700]).await?[0].fields;
     scratch.profile().await?;
     let found = scratch.mongo.sharing(project_id, &fields.keys(), 5).await?;
