@@ -19,7 +19,7 @@ use super::pending::{BATCH_BYTES, Pending};
 
 /// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
-const AT_ONCE: usize = 512;
+const AT_ONCE: usize = 1_024;
 
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
@@ -189,14 +189,15 @@ impl ParseReferences {
         (time, place): (&Time<'_>, u64),
     ) -> Result<Rest, FileError> {
         loop {
-            let outcomes = reader.read(AT_ONCE)?;
+            let (origin, studies) = (pending.origin(), &*self.studies);
+            let items = reader.read_as(AT_ONCE, &|outcome| origin.item(studies, outcome))?;
             // Fewer than were asked for are all there are.
-            let is_all = outcomes.len() < AT_ONCE;
-            pending.add(outcomes);
+            let is_all = items.len() < AT_ONCE;
+            pending.add(items)?;
             self.store(pending, self.studies.pace().records).await?;
             let over = time.is_over();
             if over || pending.is_due(reporter) {
-                pending.stored_but(0).await?;
+                pending.stored().await?;
                 self.reach(pending, reader.checkpoint()).await?;
                 self.report(pending, place, reporter).await;
             }
@@ -234,14 +235,16 @@ impl ParseReferences {
     /// may still be under way afterwards, so that the next records are read meanwhile.
     async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
         let pace = self.studies.pace();
-        while pending.outcomes.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
-            let (studies, quarantined) = pending.next_batch(pace.records);
-            pending.stored_but(pace.calls.saturating_sub(1)).await?;
+        while pending.items.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
+            let (studies, quarantined, bytes) = pending.next_batch(pace.records);
+            pending.room_for(bytes, pace.calls).await?;
             let (store, held) = (Arc::clone(&self.studies), pending.held);
-            pending.storing.push_back(async move { store.store(&held, studies, quarantined).await }.boxed());
+            let storing = async move { store.store_ready(&held, studies, quarantined).await.map(|()| bytes) };
+            pending.storing.push_back(storing.boxed());
+            pending.storing_bytes += bytes;
             // Begins it, and does not wait.
             while let Poll::Ready(Some(stored)) = poll!(pending.storing.next()) {
-                stored?;
+                pending.storing_bytes -= stored?;
             }
         }
         Ok(())
@@ -250,7 +253,7 @@ impl ParseReferences {
     /// Stores everything that is pending.
     async fn store_all(&self, pending: &mut Pending<'_>) -> Result<(), StoreError> {
         self.store(pending, 1).await?;
-        pending.stored_but(0).await
+        pending.stored().await
     }
 
     /// Remembers a place, if it is one, once everything before it is stored.

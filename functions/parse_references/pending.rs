@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use imports::messages::StartParsing;
-use imports::{Fenced, Quarantined, SearchId, Study};
+use imports::{Fenced, FileId, ProjectId, Quarantined, ReadyStudy, SearchId, Study, WriteStudies};
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, MessageId, Reporter, StoreError};
 use references::{Checkpoint, Outcome};
@@ -16,8 +16,49 @@ use super::parts::{InPart, Spot};
 /// How often progress is reported at most.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_millis(500);
 
-/// The most bytes of a file whose records are stored together, however few they are.
+/// The most bytes of a file whose records are stored together, however few they are, and the most on their way at a time.
 pub(super) const BATCH_BYTES: u64 = 4 << 20;
+
+/// Where records are from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    project_id: ProjectId,
+    search_id: SearchId,
+    file_id: FileId,
+    /// Records are numbered through all parts of a file: how many were before this one.
+    before: u64,
+}
+
+/// A record as it is stored.
+pub(super) struct Item {
+    /// How many bytes of its file it has.
+    size: u64,
+    made: Made,
+}
+
+enum Made {
+    Study(ReadyStudy),
+    Quarantined(Quarantined),
+}
+
+impl Origin {
+    /// What a record is stored as. Whoever has read it makes that, as each of the threads that read can do it at the same time.
+    pub(super) fn item(self, studies: &dyn WriteStudies, outcome: Outcome) -> Result<Item, StoreError> {
+        let Self { project_id, search_id, file_id, before } = self;
+        let size = outcome.bytes().end - outcome.bytes().start;
+        let made = match outcome {
+            Outcome::Read(mut record) => {
+                record.number += before;
+                Made::Study(studies.make_ready(Study::of(project_id, search_id, file_id, record))?)
+            }
+            Outcome::Quarantined(mut record) => {
+                record.number += before;
+                Made::Quarantined(Quarantined { search_id, file_id, record })
+            }
+        };
+        Ok(Item { size, made })
+    }
+}
 
 /// What was read and is not stored yet.
 pub(super) struct Pending<'a> {
@@ -25,11 +66,13 @@ pub(super) struct Pending<'a> {
     pub(super) message_id: MessageId,
     pub(super) command: &'a StartParsing,
     pub(super) held: Fenced,
-    pub(super) outcomes: VecDeque<Outcome>,
-    /// The batches before these, while they are being stored.
-    pub(super) storing: FuturesOrdered<BoxFuture<'static, Result<(), StoreError>>>,
+    pub(super) items: VecDeque<Item>,
     /// How many bytes of the file those are.
     pub(super) bytes: u64,
+    /// The batches before these, while they are being stored; each comes to how many bytes it was.
+    pub(super) storing: FuturesOrdered<BoxFuture<'static, Result<u64, StoreError>>>,
+    /// How many bytes these are.
+    pub(super) storing_bytes: u64,
     /// The records of the file so far, and how many of them could not be read.
     pub(super) records: u64,
     pub(super) unreadable: u64,
@@ -64,9 +107,10 @@ impl<'a> Pending<'a> {
             message_id: message.id,
             command,
             held,
-            outcomes: VecDeque::new(),
-            storing: FuturesOrdered::new(),
+            items: VecDeque::new(),
             bytes: 0,
+            storing: FuturesOrdered::new(),
+            storing_bytes: 0,
             records,
             unreadable,
             kept_unreadable,
@@ -78,12 +122,20 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Waits until so many batches at most are still being stored.
-    pub(super) async fn stored_but(&mut self, most: usize) -> Result<(), StoreError> {
-        while self.storing.len() > most
+    /// Waits until there is room for one more batch, of so many bytes, beside those that are being stored.
+    pub(super) async fn room_for(&mut self, bytes: u64, calls: usize) -> Result<(), StoreError> {
+        while (self.storing.len() >= calls || self.storing_bytes + bytes > BATCH_BYTES)
             && let Some(stored) = self.storing.next().await
         {
-            stored?;
+            self.storing_bytes -= stored?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all batches that are being stored are.
+    pub(super) async fn stored(&mut self) -> Result<(), StoreError> {
+        while let Some(stored) = self.storing.next().await {
+            self.storing_bytes -= stored?;
         }
         Ok(())
     }
@@ -99,23 +151,26 @@ impl<'a> Pending<'a> {
         (self.part.as_ref().map_or(0, |part| part.index), checkpoint.byte()) > self.begun_at
     }
 
-    pub(super) fn add(&mut self, outcomes: Vec<Outcome>) {
-        self.records += outcomes.len() as u64;
-        for mut outcome in outcomes {
-            // Records are numbered through all parts of a file.
-            match &mut outcome {
-                Outcome::Read(record) => record.number += self.before,
-                Outcome::Quarantined(record) => record.number += self.before,
-            }
-            if matches!(outcome, Outcome::Quarantined(_)) {
+    /// Where the records of the part are from that is read.
+    pub(super) fn origin(&self) -> Origin {
+        let &StartParsing { project_id, file_id, .. } = self.command;
+        Origin { project_id, search_id: self.search_id, file_id, before: self.before }
+    }
+
+    pub(super) fn add(&mut self, items: Vec<Result<Item, StoreError>>) -> Result<(), StoreError> {
+        self.records += items.len() as u64;
+        for item in items {
+            let item = item?;
+            if matches!(item.made, Made::Quarantined(_)) {
                 self.unreadable += 1;
                 if self.unreadable > self.kept_unreadable {
                     continue;
                 }
             }
-            self.bytes += size(&outcome);
-            self.outcomes.push_back(outcome);
+            self.bytes += item.size;
+            self.items.push_back(item);
         }
+        Ok(())
     }
 
     /// Whether it is time to say how far the file is, which is not worth doing more often.
@@ -135,32 +190,20 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// The next records, as what they are to be stored as.
-    pub(super) fn next_batch(&mut self, most: usize) -> (Vec<Study>, Vec<Quarantined>) {
-        let (search_id, file_id) = (self.search_id, self.command.file_id);
-        let (mut studies, mut quarantined) = (Vec::new(), Vec::new());
-        let mut bytes = 0;
+    /// The next records, and how many bytes of their file those are.
+    pub(super) fn next_batch(&mut self, most: usize) -> (Vec<ReadyStudy>, Vec<Quarantined>, u64) {
+        let (mut studies, mut quarantined, mut bytes) = (Vec::new(), Vec::new(), 0);
         while bytes < BATCH_BYTES
             && studies.len() + quarantined.len() < most
-            && let Some(outcome) = self.outcomes.pop_front()
+            && let Some(Item { size, made }) = self.items.pop_front()
         {
-            bytes += size(&outcome);
-            match outcome {
-                Outcome::Read(record) => {
-                    studies.push(Study::of(self.command.project_id, search_id, file_id, record));
-                }
-                Outcome::Quarantined(record) => {
-                    quarantined.push(Quarantined { search_id, file_id, record });
-                }
+            bytes += size;
+            match made {
+                Made::Study(study) => studies.push(study),
+                Made::Quarantined(record) => quarantined.push(record),
             }
         }
         self.bytes -= bytes;
-        (studies, quarantined)
+        (studies, quarantined, bytes)
     }
-}
-
-/// How many bytes of its file a record has.
-fn size(outcome: &Outcome) -> u64 {
-    let bytes = outcome.bytes();
-    bytes.end - bytes.start
 }

@@ -13,7 +13,7 @@ use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     Duplicate, Fenced, FileId, JobState, Outcome, Pace, ParsedFile, Place, Progress, Quarantined,
-    ReadStudies, Reading, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    ReadStudies, Reading, ReadyStudy, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
@@ -39,13 +39,19 @@ impl WriteStudies for Recording {
         self.store.pace()
     }
 
-    async fn store(
+    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+        Ok(ReadyStudy::new((study.record, self.store.make_ready(study)?)))
+    }
+
+    async fn store_ready(
         &self,
         file: &Fenced,
-        studies: Vec<Study>,
+        studies: Vec<ReadyStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
-        let mut records: Vec<u64> = studies.iter().map(|study| study.record).collect();
+        let studies = studies.into_iter().map(ReadyStudy::into_inner::<(u64, ReadyStudy)>);
+        let studies = studies.collect::<Result<Vec<_>, _>>()?;
+        let (mut records, studies): (Vec<_>, Vec<_>) = studies.into_iter().unzip();
         records.extend(quarantined.iter().map(|quarantined| quarantined.record.number));
         let call = {
             let mut calls = self.calls.lock().unwrap();
@@ -56,7 +62,7 @@ impl WriteStudies for Recording {
         if self.fails == Some(call) {
             return Err(StoreError::unavailable("storing studies", "cut off"));
         }
-        self.store.store(file, studies, quarantined).await
+        self.store.store_ready(file, studies, quarantined).await
     }
 
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {

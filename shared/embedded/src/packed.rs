@@ -8,6 +8,7 @@
 //! occur, the [`TABLES`], which each frame would have to count and say otherwise.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{Error, ErrorKind};
 use std::sync::LazyLock;
 
@@ -83,23 +84,25 @@ fn with_checksums(mut compressor: Compressor<'static>) -> std::io::Result<Compre
     Ok(compressor)
 }
 
-/// Packs texts.
-pub(crate) struct Packer(Compressor<'static>);
+thread_local! {
+    /// What this thread packs texts with. Made anew for each it would fetch its memory anew.
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
 
-impl Packer {
-    pub(crate) fn new() -> Result<Self, Fault> {
-        let compressor = Compressor::with_prepared_dictionary(&TO_PACK).and_then(with_checksums);
-        Ok(Self(compressor.map_err(Fault::Pack)?))
+/// The text as it takes the least room.
+pub(crate) fn pack(text: String) -> Result<Said, Fault> {
+    if text.len() > MOST_BYTES {
+        return Ok(Said::Text(text));
     }
-
-    /// The text as it takes the least room.
-    pub(crate) fn pack(&mut self, text: String) -> Result<Said, Fault> {
-        if text.len() > MOST_BYTES {
-            return Ok(Said::Text(text));
+    let packed = PACKER.with_borrow_mut(|ready| match ready {
+        Some(packer) => packer.compress(text.as_bytes()),
+        none => {
+            let packer = Compressor::with_prepared_dictionary(&TO_PACK).and_then(with_checksums)?;
+            none.insert(packer).compress(text.as_bytes())
         }
-        let packed = self.0.compress(text.as_bytes()).map_err(Fault::Pack)?;
-        Ok(if packed.len() < text.len() { Said::Packed(packed) } else { Said::Text(text) })
-    }
+    });
+    let packed = packed.map_err(Fault::Pack)?;
+    Ok(if packed.len() < text.len() { Said::Packed(packed) } else { Said::Text(text) })
 }
 
 /// Reads texts, packed ones too, with the dictionary of this release or that of the one before. Frames of releases without any
@@ -165,7 +168,7 @@ mod tests {
         let mut unpacker = Unpacker::default();
         assert_eq!(unpacker.unpack(PACKED).unwrap(), TEXT, "the dictionary is another one");
         assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
-        let Said::Packed(now) = Packer::new().unwrap().pack(TEXT.to_owned()).unwrap() else { panic!() };
+        let Said::Packed(now) = pack(TEXT.to_owned()).unwrap() else { panic!() };
         assert!(is_with_tables(&now) && now.len() <= PACKED.len(), "{now:?}");
         // What a release before has packed without a dictionary, between two with one.
         let before = compressor().unwrap().compress(TEXT.as_bytes()).unwrap();

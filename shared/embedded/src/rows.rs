@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use futures::stream::{FuturesOrdered, StreamExt};
 use imports::{
     Duplicate, FileId, Identity, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study, StudyId,
     Tier,
@@ -15,17 +14,10 @@ use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::{Deserialize, Serialize};
 
-use crate::beside::{self, CORES};
 use crate::fault::Fault;
 use crate::keys;
-use crate::packed::{Packer, Said, Unpacker};
+use crate::packed::{Said, Unpacker, pack};
 use crate::value::{from_json, int, json, limit, parse, uint};
-
-/// In how many parts each core makes studies ready: where it has other work too, another one takes some of them.
-const PARTS_OF_A_CORE: usize = 2;
-
-/// Fewer studies are not worth being handed to another thread.
-const LEAST_OF_A_PART: usize = 125;
 
 /// A study or an unreadable record on its way into its table.
 pub(crate) struct New {
@@ -53,35 +45,14 @@ struct Read {
 }
 
 impl New {
-    /// Studies, made ready on all cores, which takes longer than storing them does; none of it on this thread.
-    pub(crate) async fn studies(studies: Vec<Study>) -> Result<Vec<Self>, Fault> {
-        let (count, mut studies) = (studies.len(), studies.into_iter());
-        let each = count.div_ceil(PARTS_OF_A_CORE * CORES.get()).max(LEAST_OF_A_PART);
-        let mut making = FuturesOrdered::new();
-        while studies.len() > 0 {
-            let some: Vec<_> = studies.by_ref().take(each).collect();
-            making.push_back(beside::begin(move || Self::some(&some)));
-        }
-        let mut all = Vec::with_capacity(count);
-        while let Some(made) = making.next().await {
-            all.extend(made.map_err(Fault::Pack).flatten()?);
-        }
-        Ok(all)
-    }
-
-    fn some(studies: &[Study]) -> Result<Vec<Self>, Fault> {
-        let mut packer = Packer::new()?;
-        studies.iter().map(|study| Self::study(study, &mut packer)).collect()
-    }
-
-    fn study(study: &Study, packer: &mut Packer) -> Result<Self, Fault> {
+    pub(crate) fn study(study: &Study) -> Result<Self, Fault> {
         let written = Written { line: study.line, reference: study.reference.sparse() };
         Ok(Self {
             search: study.search_id,
             file: study.file_id,
             project: Some(study.project_id),
             record: int(study.record),
-            said: packer.pack(json(&written)?)?,
+            said: pack(json(&written)?)?,
             bytes: study.bytes.clone(),
             keys: keys::bytes(&study.reference),
         })

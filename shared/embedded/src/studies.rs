@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use imports::{
-    Fenced, Identity, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, Study, WriteStudies,
+    Fenced, Identity, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, Study,
+    WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
 use rusqlite::{Connection, params};
-use tokio::task::JoinSet;
 
 use crate::Store;
 use crate::fault::Fault;
@@ -21,27 +21,39 @@ use crate::value::{from_json, json};
 
 #[async_trait]
 impl WriteStudies for Store {
-    /// One call is written while others are made ready.
+    /// Some calls are written while the studies of the next ones are made ready.
     fn pace(&self) -> Pace {
-        Pace { records: 500, calls: 3 }
+        Pace { records: 500, calls: 8 }
     }
 
-    async fn store(
+    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+        let doing = || format!("making study {} of file {} ready", study.record, study.file_id);
+        New::study(&study).map(ReadyStudy::new).map_err(|fault| fault.while_doing(doing()))
+    }
+
+    async fn store_ready(
         &self,
         file: &Fenced,
-        studies: Vec<Study>,
+        studies: Vec<ReadyStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
-        // A task of its own, which goes on while whoever reads the file does.
-        let (store, file, storing) = (self.clone(), *file, doing.clone());
-        let mut task = JoinSet::new();
-        task.spawn(async move { store.make_and_store(file, (studies, quarantined), storing).await });
-        let stored = task.join_next().await.and_then(Result::ok);
-        let stored =
-            stored.unwrap_or_else(|| Err(StoreError::unavailable(doing.clone(), "its task has ended")));
-        if stored? { Ok(()) } else { Err(Fenced::overtaken(doing)) }
+        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<Vec<New>, _>>()?;
+        let quarantined = quarantined.iter().map(New::quarantined).collect::<Result<Vec<_>, _>>();
+        let quarantined = quarantined.map_err(|fault| fault.while_doing(doing.clone()))?;
+        let file = *file;
+        let work = move |db: &Connection| {
+            if !reading::holds(db, &file)? {
+                return Ok(false);
+            }
+            rows::insert_studies(db, &studies)?;
+            rows::insert_quarantined(db, &quarantined)?;
+            Ok(true)
+        };
+        // A power cut undoes it with the place that is reached next, or with the end; then the file is read again from before.
+        let is_held = self.change_in_passing(Call::StudiesStore, doing.clone(), work).await?;
+        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
 
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
@@ -81,33 +93,6 @@ impl WriteStudies for Store {
         let refused = refused.clone();
         let work = move |db: &Connection| reading::withdraw(db, search, file, &refused);
         self.change(Call::StudiesWithdraw, doing, work).await
-    }
-}
-
-impl Store {
-    /// Whether the file has this fence; without it nothing is stored.
-    async fn make_and_store(
-        &self,
-        file: Fenced,
-        (studies, quarantined): (Vec<Study>, Vec<Quarantined>),
-        doing: String,
-    ) -> Result<bool, StoreError> {
-        // Made ready before, so that the writing thread only writes.
-        let ready = async {
-            let quarantined = quarantined.iter().map(New::quarantined).collect::<Result<Vec<_>, _>>()?;
-            Ok((New::studies(studies).await?, quarantined))
-        };
-        let (studies, quarantined) = ready.await.map_err(|fault: Fault| fault.while_doing(doing.clone()))?;
-        let work = move |db: &Connection| {
-            if !reading::holds(db, &file)? {
-                return Ok(false);
-            }
-            rows::insert_studies(db, &studies)?;
-            rows::insert_quarantined(db, &quarantined)?;
-            Ok(true)
-        };
-        // A power cut undoes it with the place that is reached next, or with the end; then the file is read again from before.
-        self.change_in_passing(Call::StudiesStore, doing, work).await
     }
 }
 

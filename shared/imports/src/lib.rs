@@ -47,8 +47,8 @@ pub use ports::{Library, Ports, Settings};
 pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, Selection, Study, StudyId,
-    WriteStudies,
+    CompareStudies, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, ReadyStudy, Selection, Study,
+    StudyId, WriteStudies,
 };
 
 /// The application's name, in the types and sources of its messages.

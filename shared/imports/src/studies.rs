@@ -1,5 +1,7 @@
 //! Studies, and the records that could not be read.
 
+use std::any::Any;
+use std::fmt;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -166,6 +168,31 @@ impl Marked {
     }
 }
 
+/// A study as its store writes it, see [`WriteStudies::make_ready`]. Nobody but that store knows what it is.
+pub struct ReadyStudy(Box<dyn Any + Send>);
+
+impl ReadyStudy {
+    /// What a store has made of a study.
+    pub fn new(ready: impl Any + Send) -> Self {
+        Self(Box::new(ready))
+    }
+
+    /// What the store made of it.
+    ///
+    /// # Errors
+    /// When another store did. No other try goes better.
+    pub fn into_inner<T: Any>(self) -> Result<T, StoreError> {
+        let foreign = |_| StoreError::unusable("storing a study", "another store has made it ready");
+        self.0.downcast().map(|ready| *ready).map_err(foreign)
+    }
+}
+
+impl fmt::Debug for ReadyStudy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyStudy").finish_non_exhaustive()
+    }
+}
+
 /// How much of a file a store takes at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -178,10 +205,17 @@ pub struct Pace {
 /// Stores what was read.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// How [`WriteStudies::store`] is called best for one file.
+    /// How [`WriteStudies::store_ready`] is called best for one file.
     fn pace(&self) -> Pace {
         Pace { records: 1_000, calls: 1 }
     }
+
+    /// Does whatever storing a study takes that needs nothing but the study. Whoever reads a file on several threads has each
+    /// of them do that too, and the calls that store have little left to do.
+    ///
+    /// # Errors
+    /// When the study cannot be written down, or the memory for it is lacking.
+    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError>;
 
     /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with
     /// them. A power cut may undo it, with all that came after it, until a place behind them is reached or the file is
@@ -189,13 +223,27 @@ pub trait WriteStudies: Send + Sync {
     ///
     /// # Errors
     /// When the store does not answer; then they may be stored. Retryable when the file has another fence; then they are
-    /// not.
+    /// not. When another store has made the studies ready.
+    async fn store_ready(
+        &self,
+        file: &Fenced,
+        studies: Vec<ReadyStudy>,
+        quarantined: Vec<Quarantined>,
+    ) -> Result<(), StoreError>;
+
+    /// Makes studies ready and stores them.
+    ///
+    /// # Errors
+    /// As [`WriteStudies::make_ready`] and [`WriteStudies::store_ready`].
     async fn store(
         &self,
         file: &Fenced,
         studies: Vec<Study>,
         quarantined: Vec<Quarantined>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        let studies = studies.into_iter().map(|study| self.make_ready(study)).collect::<Result<_, _>>()?;
+        self.store_ready(file, studies, quarantined).await
+    }
 
     /// Takes back everything that is stored of a file that was neither read to its end nor refused. Its place is `then`
     /// from now on; none for its beginning. Nobody stores more of it but by the fence that is returned, or by one that

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, SearchId, Selection,
-    Study, StudyAt, StudyId, Tier, WriteStudies,
+    Fenced, FileId, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, SearchId,
+    Selection, Study, StudyAt, StudyId, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -129,16 +129,21 @@ fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
 
 #[async_trait]
 impl WriteStudies for Mongo {
-    async fn store(
+    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+        let doing = || format!("making study {} of file {} ready", study.record, study.file_id);
+        encode_study(&study).map(ReadyStudy::new).map_err(|fault| fault.while_doing(doing()))
+    }
+
+    async fn store_ready(
         &self,
         file: &Fenced,
-        studies: Vec<Study>,
+        studies: Vec<ReadyStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
+        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<_, _>>()?;
         let work = async {
-            let studies = studies.iter().map(encode_study).collect::<Result<Vec<_>, _>>()?;
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
             transaction::run(self, &Storing { file, studies, quarantined }).await
         };

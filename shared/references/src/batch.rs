@@ -51,12 +51,51 @@ pub(crate) struct Batch<'a> {
     pub(crate) format: Format,
     pub(crate) context: Option<&'a read::Context>,
     pub(crate) threads: NonZeroUsize,
+    /// How many bytes the file has, once it has ended: a last odd byte of UTF-16 was counted as a whole unit.
+    pub(crate) total: Option<u64>,
+}
+
+/// How many records are of which kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kinds {
+    /// Those that could not be read.
+    pub(crate) quarantined: u64,
+    /// Those that were read and have no title.
+    pub(crate) untitled: u64,
+    /// Those of them that have nothing either that says that they were understood.
+    pub(crate) obscure: u64,
+}
+
+impl Kinds {
+    fn count(&mut self, outcome: &Outcome, format: Format) {
+        match outcome {
+            Outcome::Quarantined(_) => self.quarantined += 1,
+            Outcome::Read(record) if record.reference.title.is_empty() => {
+                self.untitled += 1;
+                self.obscure += u64::from(is_obscure(&record.reference, format));
+            }
+            Outcome::Read(_) => {}
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.quarantined += other.quarantined;
+        self.untitled += other.untitled;
+        self.obscure += other.obscure;
+    }
+}
+
+/// Whether a record without a title may mean something else by what was read. Where a format has names of its own for
+/// its fields, whoever named the authors was understood, and has only left the title out; the columns of a table are
+/// called as anybody likes.
+fn is_obscure(reference: &Reference, format: Format) -> bool {
+    reference.authors.is_empty() || matches!(format, Format::Csv { .. } | Format::FieldRows)
 }
 
 /// Records that follow each other, and how many such blocks are before them.
 type Block<'a> = (usize, Vec<Found<'a>>);
-/// The same once they are read.
-type ReadBlock = (usize, Vec<Outcome>);
+/// The same once they are read: what was made of them.
+type ReadBlock<T> = (usize, Vec<T>, Kinds);
 
 /// The threads that help whoever reads, one fewer than there are cores. They stay: one that begins anew for each piece has
 /// to fetch its memory anew. None where the system refuses them.
@@ -67,18 +106,19 @@ static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 });
 
 impl Batch<'_> {
-    /// Adds the outcomes of the records that `find` finds, in their order. On several threads they are read while more are
-    /// found.
-    pub(crate) fn read<'a, T>(
+    /// Adds what `make` makes of the records that `find` finds, in their order, each on the thread that has read it. On
+    /// several threads they are read while more are found.
+    pub(crate) fn read<'a, R, T: Send>(
         &self,
-        out: &mut Vec<Outcome>,
-        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> T,
-    ) -> T {
+        out: &mut Vec<T>,
+        make: &(impl Fn(Outcome) -> T + Sync),
+        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> R,
+    ) -> (R, Kinds) {
         if self.threads == NonZeroUsize::MIN {
-            return self.on_one(out, find);
+            return self.on_one(out, make, find);
         }
         let Some(helpers) = &*HELPERS else {
-            return self.on_one(out, find);
+            return self.on_one(out, make, find);
         };
         let (sender, receiver) = mpsc::channel::<Block<'a>>();
         let (receiver, read) = (Mutex::new(receiver), Mutex::new(Vec::new()));
@@ -96,35 +136,56 @@ impl Batch<'_> {
                 (blocks, bytes) = (blocks + 1, 0);
                 if helping + 1 < self.threads.get() && blocks * BLOCK >= WORTH_HELP {
                     helping += 1;
-                    scope.spawn(|_| self.work(&receiver, &read));
+                    scope.spawn(|_| self.work(&receiver, &read, make));
                 }
             });
             hand_over((blocks, block));
             drop(sender);
-            self.work(&receiver, &read);
+            self.work(&receiver, &read, make);
             result
         });
         let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
-        read.sort_unstable_by_key(|(block, _)| *block);
-        out.reserve(read.iter().map(|(_, outcomes)| outcomes.len()).sum());
-        out.extend(read.into_iter().flat_map(|(_, outcomes)| outcomes));
-        result
+        read.sort_unstable_by_key(|(block, ..)| *block);
+        out.reserve(read.iter().map(|(_, made, _)| made.len()).sum());
+        let mut kinds = Kinds::default();
+        for (_, made, of_block) in read {
+            out.extend(made);
+            kinds.add(of_block);
+        }
+        (result, kinds)
     }
 
-    fn on_one<'a, T>(&self, out: &mut Vec<Outcome>, find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> T) -> T {
-        let mut all = Vec::new();
+    fn on_one<'a, R, T>(
+        &self,
+        out: &mut Vec<T>,
+        make: &impl Fn(Outcome) -> T,
+        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> R,
+    ) -> (R, Kinds) {
+        let (mut all, mut kinds) = (Vec::new(), Kinds::default());
         let result = find(&mut |found| all.push(found));
-        out.extend(all.iter().map(|found| self.outcome(found)));
-        result
+        out.extend(all.iter().map(|found| make(self.counted(found, &mut kinds))));
+        (result, kinds)
     }
 
     /// Reads blocks until there are no more.
-    fn work(&self, blocks: &Mutex<mpsc::Receiver<Block<'_>>>, read: &Mutex<Vec<ReadBlock>>) {
+    fn work<T>(
+        &self,
+        blocks: &Mutex<mpsc::Receiver<Block<'_>>>,
+        read: &Mutex<Vec<ReadBlock<T>>>,
+        make: &impl Fn(Outcome) -> T,
+    ) {
         let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         while let Some((block, found)) = next() {
-            let outcomes = found.iter().map(|found| self.outcome(found)).collect();
-            read.lock().unwrap_or_else(PoisonError::into_inner).push((block, outcomes));
+            let mut kinds = Kinds::default();
+            let made = found.iter().map(|found| make(self.counted(found, &mut kinds))).collect();
+            read.lock().unwrap_or_else(PoisonError::into_inner).push((block, made, kinds));
         }
+    }
+
+    fn counted(&self, found: &Found<'_>, kinds: &mut Kinds) -> Outcome {
+        let outcome = self.outcome(found);
+        kinds.count(&outcome, self.format);
+        outcome
     }
 
     /// Reads a record from whose text so many control characters were dropped.
@@ -139,7 +200,8 @@ impl Batch<'_> {
 
     fn outcome(&self, found: &Found<'_>) -> Outcome {
         let &Found { number, line, fault, legacy, .. } = found;
-        let bytes = found.bytes.clone();
+        let end = self.total.map_or(found.bytes.end, |total| found.bytes.end.min(total));
+        let bytes = found.bytes.start..end;
         let ahead = read::Ahead { bytes: found.ahead, before: &found.before, legacy };
         let text = match (fault, found.text) {
             (Some(fault), _) => Err(fault),

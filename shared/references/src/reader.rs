@@ -77,6 +77,9 @@ impl Reader {
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.plan.threads = threads;
+        if let State::Reading(stream) = &mut self.state {
+            stream.on_threads(threads);
+        }
         self
     }
 
@@ -150,17 +153,27 @@ impl Reader {
     /// # Errors
     /// If the file is refused. Reading on, or the same file again, is refused too.
     pub fn read(&mut self, most: usize) -> Result<Vec<Outcome>, Error> {
+        self.read_as(most, &|outcome| outcome)
+    }
+
+    /// As [`Reader::read`], and returns what `make` makes of each outcome, on the thread that has read it. So what is to be
+    /// done with each record anyway is done on all of the threads that read, while its text is at hand.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub fn read_as<T: Send>(
+        &mut self,
+        most: usize,
+        make: &(impl Fn(Outcome) -> T + Sync),
+    ) -> Result<Vec<T>, Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
-        let mut out = Vec::new();
-        match self.read_into(most.max(1), &mut out) {
-            Ok(()) => Ok(out),
-            Err(error) => {
-                self.refused = Some(error.clone());
-                Err(error)
-            }
+        let made = self.read_next(most.max(1), make);
+        if let Err(error) = &made {
+            self.refused = Some(error.clone());
         }
+        made
     }
 
     /// What there is to say of the file, once it has ended and all outcomes are read.
@@ -180,8 +193,8 @@ impl Reader {
             encoding,
             encoding_certainty,
             records: stream.records,
-            quarantined: stream.quarantined,
-            untitled: stream.untitled(),
+            quarantined: stream.kinds.quarantined,
+            untitled: stream.kinds.untitled,
             skipped: stream.skipped(),
             bytes: self.bytes,
         })
@@ -212,19 +225,23 @@ impl Reader {
         }
     }
 
-    fn read_into(&mut self, most: usize, out: &mut Vec<Outcome>) -> Result<(), Error> {
+    fn read_next<T: Send>(
+        &mut self,
+        most: usize,
+        make: &(impl Fn(Outcome) -> T + Sync),
+    ) -> Result<Vec<T>, Error> {
         let too_large = Error::TooLarge { limit: self.plan.limits.max_file_bytes };
         if let State::Detecting(window) = &mut self.state {
             if window.len() < DETECTION_WINDOW && (self.too_large || !self.ended) {
-                return if self.too_large { Err(too_large) } else { Ok(()) };
+                return if self.too_large { Err(too_large) } else { Ok(Vec::new()) };
             }
             let held = std::mem::take(window);
             self.state = State::Reading(self.detected(&held)?);
         }
-        let State::Reading(stream) = &mut self.state else { return Ok(()) };
-        stream.read((self.ended && !self.too_large).then_some(self.bytes), most, out)?;
+        let State::Reading(stream) = &mut self.state else { return Ok(Vec::new()) };
+        let out = stream.read((self.ended && !self.too_large).then_some(self.bytes), most, make)?;
         if !out.is_empty() {
-            return Ok(());
+            return Ok(out);
         }
         if self.too_large {
             return Err(too_large);
@@ -232,7 +249,7 @@ impl Reader {
         if self.ended && stream.records == 0 {
             return Err(Error::NoRecords { format: stream.format() });
         }
-        Ok(())
+        Ok(out)
     }
 
     /// The stream of a file, with the bytes that were held back to detect what it is.

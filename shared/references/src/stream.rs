@@ -1,13 +1,13 @@
 //! One buffer, one splitter, and positions in the original file.
 
-use std::ops::Range;
+use std::{num::NonZeroUsize, ops::Range};
 
 use memchr::{memchr, memchr_iter, memchr2_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Checkpoint, Error, Format, Outcome, READER_VERSION, Reference,
-    batch::{Batch, Found},
+    Checkpoint, Error, Format, Outcome, READER_VERSION,
+    batch::{Batch, Found, Kinds},
     checkpoint::Bytes,
     detect::Detected,
     encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
@@ -66,11 +66,8 @@ pub(crate) struct Stream {
     /// What is around the records; known once the first one was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
-    pub(crate) quarantined: u64,
-    /// How many records were read and have no title.
-    untitled: u64,
-    /// How many of these have nothing either that says that they were understood.
-    obscure: u64,
+    /// What those are.
+    pub(crate) kinds: Kinds,
     /// What is between the records.
     gaps: Gaps,
 }
@@ -115,9 +112,7 @@ impl Stream {
             ending: false,
             frame: None,
             records: 0,
-            quarantined: 0,
-            untitled: 0,
-            obscure: 0,
+            kinds: Kinds::default(),
             gaps: Gaps::default(),
             detected,
         }
@@ -130,10 +125,14 @@ impl Stream {
         stream.splitter.carry(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
         let header = checkpoint.header.clone();
         stream.known = header.and_then(|text| Known::of(text, checkpoint.format)).map(|(known, _)| known);
-        stream.untitled = checkpoint.untitled;
-        stream.obscure = checkpoint.obscure;
         stream.gaps = checkpoint.gaps.clone();
-        Self { records: checkpoint.records, quarantined: checkpoint.quarantined, ..stream }
+        let &Checkpoint { records, quarantined, untitled, obscure, .. } = checkpoint;
+        Self { records, kinds: Kinds { quarantined, untitled, obscure }, ..stream }
+    }
+
+    /// Reads on so many threads from now on.
+    pub(crate) fn on_threads(&mut self, threads: NonZeroUsize) {
+        self.plan.threads = threads;
     }
 
     /// Where it is. What is in the buffer is read again.
@@ -142,9 +141,9 @@ impl Stream {
             reader: READER_VERSION,
             place: self.position,
             records: self.records,
-            quarantined: self.quarantined,
-            untitled: self.untitled,
-            obscure: self.obscure,
+            quarantined: self.kinds.quarantined,
+            untitled: self.kinds.untitled,
+            obscure: self.kinds.obscure,
             gaps: self.gaps.clone(),
             format: self.detected.format,
             format_certainty: self.detected.format_certainty,
@@ -171,40 +170,40 @@ impl Stream {
         }
     }
 
-    /// Adds the next outcomes, at most so many; `total` is how many bytes the file has, once it has ended.
-    pub(crate) fn read(
+    /// What `make` makes of the next outcomes, at most so many; `total` is how many bytes the file has, once it has ended.
+    pub(crate) fn read<T: Send>(
         &mut self,
         total: Option<u64>,
         most: usize,
-        out: &mut Vec<Outcome>,
-    ) -> Result<(), Error> {
+        make: &(impl Fn(Outcome) -> T + Sync),
+    ) -> Result<Vec<T>, Error> {
+        let mut out = Vec::new();
         if !self.ending {
-            self.split(false, most, out)?;
+            self.split(None, most, &mut out, make)?;
         }
-        let Some(total) = total.filter(|_| out.len() < most) else { return Ok(()) };
+        if total.is_none() || out.len() >= most {
+            return Ok(out);
+        }
         if !self.ending {
             self.ending = true;
             if let Some(utf16) = &mut self.transcoder {
                 utf16.finish(&mut self.buffer);
             }
         }
-        let before = out.len();
-        self.split(true, most, out)?;
-        // A last odd byte of UTF-16 was counted as a whole unit.
-        for outcome in &mut out[before..] {
-            let bytes = match outcome {
-                Outcome::Read(record) => &mut record.bytes,
-                Outcome::Quarantined(quarantine) => &mut quarantine.bytes,
-            };
-            bytes.end = bytes.end.min(total);
-        }
-        Ok(())
+        self.split(total, most, &mut out, make)?;
+        Ok(out)
     }
 
     /// Reads until there are so many outcomes, or nothing more is found.
-    fn split(&mut self, end: bool, most: usize, out: &mut Vec<Outcome>) -> Result<(), Error> {
+    fn split<T: Send>(
+        &mut self,
+        total: Option<u64>,
+        most: usize,
+        out: &mut Vec<T>,
+        make: &(impl Fn(Outcome) -> T + Sync),
+    ) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        while let Some((row, consumed)) = self.read_found(&buffer, end, most, out)? {
+        while let Some((row, consumed)) = self.read_found(&buffer, total, most, out, make)? {
             let tail = &buffer[self.front..];
             self.gaps.add(&tail[..row.start], self.position, &self.detected);
             self.gaps.end(&self.detected);
@@ -222,32 +221,25 @@ impl Stream {
 
     /// Reads the records before the next text that says something of those behind it. Where that is, and how much is behind
     /// it when it is taken in; none when nothing more is found, or there are enough outcomes.
-    fn read_found(
+    fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
-        end: bool,
+        total: Option<u64>,
         most: usize,
-        out: &mut Vec<Outcome>,
+        out: &mut Vec<T>,
+        make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Option<(Range<usize>, usize)>, Error> {
         let known = self.known.take();
         let batch = Batch {
             format: self.detected.format,
             context: known.as_ref().map(|known| &known.context),
             threads: self.plan.threads,
+            total,
         };
-        let (before, most) = (out.len(), most - out.len());
-        let header = batch.read(out, |take| self.find(buffer, end, most, take));
+        let most = most - out.len();
+        let (header, kinds) = batch.read(out, make, |take| self.find(buffer, total.is_some(), most, take));
         self.known = known;
-        for outcome in &out[before..] {
-            match outcome {
-                Outcome::Quarantined(_) => self.quarantined += 1,
-                Outcome::Read(record) if record.reference.title.is_empty() => {
-                    self.untitled += 1;
-                    self.obscure += u64::from(self.is_obscure(&record.reference));
-                }
-                Outcome::Read(_) => {}
-            }
-        }
+        self.kinds.add(kinds);
         header
     }
 
@@ -369,26 +361,14 @@ impl Stream {
         }
     }
 
-    /// Whether a record without a title may mean something else by what was read. Where a format has names of its own for
-    /// its fields, whoever named the authors was understood, and has only left the title out; the columns of a table are
-    /// called as anybody likes.
-    fn is_obscure(&self, reference: &Reference) -> bool {
-        reference.authors.is_empty() || matches!(self.detected.format, Format::Csv { .. } | Format::FieldRows)
-    }
-
     /// Refuses a file most of whose records have no title, and were not understood, once it is read: they are studies that
     /// nobody can screen.
     pub(crate) fn check_titles(&self) -> Result<(), Error> {
-        let (untitled, records) = (self.untitled, self.records);
-        if records >= ENOUGH_RECORDS && self.obscure > records / 2 {
+        let (Kinds { untitled, obscure, .. }, records) = (self.kinds, self.records);
+        if records >= ENOUGH_RECORDS && obscure > records / 2 {
             return Err(Error::UntitledRecords { untitled, records, format: self.format() });
         }
         Ok(())
-    }
-
-    /// How many records have no title.
-    pub(crate) fn untitled(&self) -> u64 {
-        self.untitled
     }
 
     /// The text that belongs to no record.

@@ -1,6 +1,10 @@
 //! Several threads change nothing but the time it takes.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use references::{Limits, Outcome, Reader, Report};
 
@@ -33,4 +37,59 @@ fn outcomes_and_their_order_stay_the_same() {
             assert!(read_on(threads, &file) == one, "{name} on {threads} threads");
         }
     }
+}
+
+/// Where threads wait for each other, once.
+#[derive(Default)]
+struct Meeting {
+    here: Mutex<HashSet<ThreadId>>,
+    came: Condvar,
+}
+
+impl Meeting {
+    /// Longer than any machine takes to wake a thread; nobody waits for it unless a test fails.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Whether there are two; the first thread waits for another one.
+    fn attend(&self) -> bool {
+        let mut here = self.here.lock().unwrap();
+        if here.insert(thread::current().id()) {
+            self.came.notify_all();
+            here = self.came.wait_timeout_while(here, Self::PATIENCE, |here| here.len() < 2).unwrap().0;
+        }
+        here.len() == 2
+    }
+}
+
+#[test]
+fn what_is_made_of_records_is_made_on_all_threads_that_read() {
+    let file = large("psycinfo.ris");
+    let (one, _) = read(&file).unwrap();
+    let meeting = Meeting::default();
+    let mut reader = Reader::new(Limits::default()).with_threads(NonZeroUsize::new(2).unwrap());
+    reader.feed(&file);
+    reader.end();
+    let make = |outcome: Outcome| (outcome.number(), outcome.bytes().clone(), meeting.attend());
+    let made = reader.read_as(usize::MAX, &make).unwrap();
+    assert_eq!(made.len(), one.len());
+    for ((number, bytes, met), outcome) in made.iter().zip(&one) {
+        assert_eq!((*number, bytes, *met), (outcome.number(), outcome.bytes(), true));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_on_somewhere_reads_on_several_threads_as_well() {
+    let file = large("psycinfo.ris");
+    let (start, rest) = file.split_at(100 << 10);
+    let mut before = Reader::new(Limits::default());
+    before.push(start).unwrap();
+    let checkpoint = before.checkpoint().unwrap();
+    let again = usize::try_from(checkpoint.byte()).unwrap();
+
+    let meeting = Meeting::default();
+    let after = Reader::resume(Limits::default(), &checkpoint).unwrap();
+    let mut after = after.with_threads(NonZeroUsize::new(2).unwrap());
+    after.feed(&start[again..]);
+    after.feed(rest);
+    assert!(after.read_as(usize::MAX, &|_| meeting.attend()).unwrap().into_iter().all(|met| met));
 }

@@ -12,8 +12,8 @@ use imports::objects::ObjectStream;
 use imports::{
     CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, Marked,
     ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
-    ReadObject, ReadProgress, ReadStudies, Reading, Relative, ReportProgress, Revision, SearchId, Selection,
-    Study, TrackReading, UploadGrant, WriteStudies,
+    ReadObject, ReadProgress, ReadStudies, Reading, ReadyStudy, Relative, ReportProgress, Revision, SearchId,
+    Selection, Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -305,7 +305,17 @@ impl WriteStudies for Own {
         Pace { records: BATCH, calls: 2 }
     }
 
-    async fn store(&self, held: &Fenced, studies: Vec<Study>, _: Vec<Quarantined>) -> Result<(), StoreError> {
+    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+        Ok(ReadyStudy::new(study))
+    }
+
+    async fn store_ready(
+        &self,
+        held: &Fenced,
+        studies: Vec<ReadyStudy>,
+        _: Vec<Quarantined>,
+    ) -> Result<(), StoreError> {
+        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<_, _>>()?;
         let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
         let store = move |scene: &mut Scene<'_, Outside>| {
             if !ignores_fences && !scene.holds(&held) {
