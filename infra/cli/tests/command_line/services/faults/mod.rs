@@ -7,7 +7,7 @@ mod unreliable;
 
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws::queues::Queues;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -33,8 +33,9 @@ const SEARCHES: usize = 200;
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
 /// How long no search may end, and how long what is left over may take. Not how long the whole may take, which depends on
-/// the machine. A fault holds a search up for less: a lease left behind 30 s, a message 5 s for each delivery.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// the machine. A lease left behind holds a search up for 30 s. A message that failed waits twice as long each time, see
+/// [`messages::Backoff::FAILURE`]: up to 640 s after seven deliveries, of which these faults make five fail now and then.
+const PATIENCE: Duration = Duration::from_secs(660);
 
 /// An environment in which what a killed worker held comes again soon.
 pub(super) fn impatient(environment: &Environment) -> Environment {
@@ -77,6 +78,25 @@ async fn ended(environment: &Environment) -> Result<usize, mongodb::error::Error
     Ok(usize::try_from(count).unwrap())
 }
 
+/// What was decided last of each search that has not ended.
+async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Error> {
+    /// How many decisions of each.
+    const LAST: i64 = 20;
+    let database = environment.database().await?;
+    let sagas = database.collection::<Document>(collections::SAGA);
+    let sagas: Vec<Document> =
+        sagas.find(doc! { "CompletedAt": { "$exists": false } }).await?.try_collect().await?;
+    let mut text = format!("it is {}, and these have not", SystemHost.now());
+    for saga in sagas {
+        let history = database.collection::<Document>(collections::HISTORY);
+        let of_it = history.find(doc! { "Partition": saga.get("_id") });
+        let last: Vec<Document> = of_it.sort(doc! { "At": -1 }).limit(LAST).await?.try_collect().await?;
+        let last: Vec<String> = last.iter().rev().map(Document::to_string).collect();
+        text += &format!("\n{saga}, of which was decided\n  {}", last.join("\n  "));
+    }
+    Ok(text)
+}
+
 async fn have_ended(environment: &Environment, searches: usize) -> Tested {
     have_ended_while(environment, searches, async |_| Ok(())).await
 }
@@ -93,13 +113,16 @@ async fn have_ended_while(
     let mut before = ended(environment).await?;
     while before < searches {
         meanwhile(before).await?;
+        let patience = Instant::now() + PATIENCE;
         let mut now = before;
-        let what = format!("more than {before} of {searches} searches have ended");
-        eventually(&what, PATIENCE, async || {
+        while now == before {
+            if Instant::now() > patience {
+                let waiting = waiting(environment).await?;
+                panic!("for {PATIENCE:?} no more than {before} of {searches} searches have ended; {waiting}");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
             now = ended(environment).await?;
-            Ok::<_, mongodb::error::Error>(now > before)
-        })
-        .await?;
+        }
         before = now;
     }
     Ok(())
