@@ -54,15 +54,18 @@ impl Frames {
         Ok(frames)
     }
 
-    /// The next bytes of the object, and what reads on; none at its end.
-    pub(crate) fn next(mut self) -> Result<Option<(Vec<u8>, Self)>> {
-        let Some(length) = self.head()? else { return Ok(None) };
-        let mut frame = vec![0; length as usize];
-        self.file.read_exact(&mut frame).map_err(damaged)?;
-        let mut piece = self.unpacker.decompress(&frame, PIECE_BYTES).map_err(damaged)?;
-        piece.drain(..self.skip.min(piece.len()));
-        self.skip = 0;
-        Ok(Some((piece, self)))
+    /// The next bytes of the object, those of so many pieces, and what reads on; none at its end.
+    pub(crate) fn next(mut self, pieces: usize) -> Result<Option<(Vec<u8>, Self)>> {
+        let mut bytes = Vec::new();
+        for _ in 0..pieces {
+            let Some(length) = self.head()? else { break };
+            let mut frame = vec![0; length as usize];
+            self.file.read_exact(&mut frame).map_err(damaged)?;
+            let piece = self.unpacker.decompress(&frame, PIECE_BYTES).map_err(damaged)?;
+            bytes.extend_from_slice(&piece[self.skip.min(piece.len())..]);
+            self.skip = 0;
+        }
+        Ok((!bytes.is_empty()).then_some((bytes, self)))
     }
 
     /// How long the next frame is; none at the end of the file.

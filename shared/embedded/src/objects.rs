@@ -210,7 +210,10 @@ impl Store {
             match self.open_named(name, if is_packed { 0 } else { from }).await {
                 Ok(file) if is_packed => {
                     let file = file.into_std().await;
-                    return Ok(Some(unpacked(next(move || Frames::open(file, from)?.next()), reading)));
+                    return Ok(Some(unpacked(
+                        next(move || Frames::open(file, from)?.next(UNPACKED_AT_ONCE)),
+                        reading,
+                    )));
                 }
                 Ok(file) => return Ok(Some(pieces(file, reading))),
                 // Replaced between the look into the table and this one: the row names another file by now.
@@ -273,6 +276,10 @@ fn pieces(file: File, doing: String) -> ObjectStream {
     .boxed()
 }
 
+/// How many pieces are unpacked at a time: as much as whoever reads a file takes before it looks for records in that, so that
+/// it waits for nothing that was not begun before.
+const UNPACKED_AT_ONCE: usize = 4;
+
 /// The next bytes of a packed object, and what reads those after them.
 type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
 
@@ -286,7 +293,7 @@ fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
     stream::try_unfold((first, doing), |(unpacking, doing)| async move {
         match unpacking.await {
             Ok(None) => Ok(None),
-            Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next()), doing)))),
+            Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACKED_AT_ONCE)), doing)))),
             // It stays as it is.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),

@@ -153,7 +153,7 @@ impl Default for Settings {
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
             allowance: Allowance::default(),
-            push_bytes: 512 * 1024,
+            push_bytes: 1 << 20,
         }
     }
 }
