@@ -1,4 +1,4 @@
-//! Threads for what takes a processor rather than the disk: packing and unpacking.
+//! Threads for what takes a processor rather than the disk: packing and unpacking uploaded files.
 //!
 //! There is one for each core, and they stay. Each that has packed once keeps the memory that it took for that, so that many
 //! of them, as a runtime has for whatever may block, would keep many times as much.
@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
 /// How many cores there are.
-pub(crate) static CORES: LazyLock<NonZeroUsize> =
+static CORES: LazyLock<NonZeroUsize> =
     LazyLock::new(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
 /// None where the system refuses them.

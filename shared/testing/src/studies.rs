@@ -1,8 +1,8 @@
 //! What [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`] promise.
 
 use imports::{
-    CompareStudies, Duplicate, Fenced, FileId, Identity, Mark, Marked, Place, ProjectId, ReadStudies, Reason,
-    SearchId, Selection, Study, StudyAt, Tier, TrackReading, WriteStudies,
+    CompareStudies, Duplicate, Fenced, FileId, Identity, Mark, Marked, Place, ProjectId, ReadStudies,
+    ReadyStudy, Reason, SearchId, Selection, Study, StudyAt, Tier, TrackReading, WriteStudies,
 };
 use messages::Host;
 use references::Reference;
@@ -63,6 +63,7 @@ const READER: u32 = 7;
 /// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     storing_twice_stores_once(ports).await?;
+    what_was_made_ready_for_another_store_is_refused(ports).await?;
     pages_follow_the_records_whatever_the_order_of_storing(ports).await?;
     quarantined_records_are_listed_in_order_and_once(ports).await?;
     what_studies_are_recognised_by_is_read_without_the_rest(ports).await?;
@@ -102,6 +103,22 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
     ports.write.store(&held, studies.clone(), vec![]).await?;
     ports.write.store(&held, studies.clone(), vec![]).await?;
     assert_eq!(ports.read.studies(search, file, 0, 100).await?, studies);
+    Ok(())
+}
+
+/// Together with all that it was to be stored with; no other try goes better.
+///
+/// # Errors
+/// When a port fails.
+pub async fn what_was_made_ready_for_another_store_is_refused(ports: &Ports<'_>) -> Checked {
+    let (search, file) = (sample::partition(ports.host), search::file(ports.host));
+    let held = ports.begin(search, file).await?;
+    let studies = vec![ports.write.make_ready(search::study(search, file, 1))?, ReadyStudy::new("foreign")];
+    let unread = vec![search::quarantined(search, file, 3)];
+    let stored = ports.write.store_ready(&held, studies, unread).await;
+    assert!(stored.as_ref().is_err_and(|error| !error.is_retryable()), "{stored:?}");
+    assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
+    assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
     Ok(())
 }
 
