@@ -9,26 +9,22 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Decompressor;
 use zstd::zstd_safe::compress_bound;
 
 use crate::objects::PIECE_BYTES;
-use crate::packed::compressor;
+use crate::packed::{Ready, compress, compressor};
 
 /// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.
 const HEAD: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
 
 thread_local! {
-    /// What this thread packs with. Made anew for each piece it would fetch its memory anew.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSOR: Ready = const { RefCell::new(None) };
 }
 
 /// A piece as it is written.
 pub(crate) fn pack(piece: &[u8]) -> Result<Vec<u8>> {
-    let frame = COMPRESSOR.with_borrow_mut(|ready| match ready {
-        Some(ready) => ready.compress(piece),
-        none => none.insert(compressor()?).compress(piece),
-    })?;
+    let frame = compress(&COMPRESSOR, compressor, piece)?;
     let length = u32::try_from(frame.len()).map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
     Ok([&HEAD, length.to_le_bytes().as_slice(), &frame].concat())
 }

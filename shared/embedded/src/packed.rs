@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{Error, ErrorKind};
 use std::sync::LazyLock;
+use std::thread::LocalKey;
 
 use rusqlite::Row;
 use zstd::bulk::{Compressor, Decompressor};
@@ -74,9 +75,29 @@ impl Said {
     }
 }
 
+/// What a thread packs with, once it has packed. Made anew each time it would fetch its memory anew.
+pub(crate) type Ready = RefCell<Option<Compressor<'static>>>;
+
+/// Packs something with what the thread has, which is made first if need be.
+pub(crate) fn compress(
+    ready: &'static LocalKey<Ready>,
+    make: fn() -> std::io::Result<Compressor<'static>>,
+    bytes: &[u8],
+) -> std::io::Result<Vec<u8>> {
+    ready.with_borrow_mut(|ready| match ready {
+        Some(ready) => ready.compress(bytes),
+        none => none.insert(make()?).compress(bytes),
+    })
+}
+
 /// Something that packs pieces of files, which repeat enough of themselves.
 pub(crate) fn compressor() -> std::io::Result<Compressor<'static>> {
     with_checksums(Compressor::new(LEVEL)?)
+}
+
+/// Something that packs texts.
+fn with_dictionary() -> std::io::Result<Compressor<'static>> {
+    with_checksums(Compressor::with_prepared_dictionary(&TO_PACK)?)
 }
 
 fn with_checksums(mut compressor: Compressor<'static>) -> std::io::Result<Compressor<'static>> {
@@ -85,8 +106,7 @@ fn with_checksums(mut compressor: Compressor<'static>) -> std::io::Result<Compre
 }
 
 thread_local! {
-    /// What this thread packs texts with. Made anew for each it would fetch its memory anew.
-    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static PACKER: Ready = const { RefCell::new(None) };
 }
 
 /// The text as it takes the least room.
@@ -94,14 +114,7 @@ pub(crate) fn pack(text: String) -> Result<Said, Fault> {
     if text.len() > MOST_BYTES {
         return Ok(Said::Text(text));
     }
-    let packed = PACKER.with_borrow_mut(|ready| match ready {
-        Some(packer) => packer.compress(text.as_bytes()),
-        none => {
-            let packer = Compressor::with_prepared_dictionary(&TO_PACK).and_then(with_checksums)?;
-            none.insert(packer).compress(text.as_bytes())
-        }
-    });
-    let packed = packed.map_err(Fault::Pack)?;
+    let packed = compress(&PACKER, with_dictionary, text.as_bytes()).map_err(Fault::Pack)?;
     Ok(if packed.len() < text.len() { Said::Packed(packed) } else { Said::Text(text) })
 }
 

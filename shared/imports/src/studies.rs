@@ -1,7 +1,6 @@
 //! Studies, and the records that could not be read.
 
 use std::any::Any;
-use std::fmt;
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -169,6 +168,7 @@ impl Marked {
 }
 
 /// A study as its store writes it, see [`WriteStudies::make_ready`]. Nobody but that store knows what it is.
+#[derive(Debug)]
 pub struct ReadyStudy(Box<dyn Any + Send>);
 
 impl ReadyStudy {
@@ -184,12 +184,6 @@ impl ReadyStudy {
     pub fn into_inner<T: Any>(self) -> Result<T, StoreError> {
         let foreign = |_| StoreError::unusable("storing a study", "another store has made it ready");
         self.0.downcast().map(|ready| *ready).map_err(foreign)
-    }
-}
-
-impl fmt::Debug for ReadyStudy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadyStudy").finish_non_exhaustive()
     }
 }
 

@@ -186,12 +186,23 @@ impl Scratch {
 pub async fn eventually<E>(
     what: &str,
     within: Duration,
-    mut holds: impl AsyncFnMut() -> Result<bool, E>,
+    holds: impl AsyncFnMut() -> Result<bool, E>,
 ) -> Result<(), E> {
+    assert!(comes_true(within, holds).await?, "not within {within:?}: {what}");
+    Ok(())
+}
+
+/// Waits until something holds; whether it does within the time.
+pub async fn comes_true<E>(
+    within: Duration,
+    mut holds: impl AsyncFnMut() -> Result<bool, E>,
+) -> Result<bool, E> {
     let end = Instant::now() + within;
     while !holds().await? {
-        assert!(Instant::now() < end, "not within {within:?}: {what}");
+        if Instant::now() >= end {
+            return Ok(false);
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Ok(())
+    Ok(true)
 }

@@ -7,7 +7,7 @@ mod unreliable;
 
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws::queues::Queues;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -21,7 +21,7 @@ use local::Copying;
 use messages::Host;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use servers::mongo::eventually;
+use servers::mongo::{comes_true, eventually};
 use servers::{Tested, unique};
 
 use super::{Environment, upload};
@@ -86,9 +86,9 @@ async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Er
     let sagas = database.collection::<Document>(collections::SAGA);
     let sagas: Vec<Document> =
         sagas.find(doc! { "CompletedAt": { "$exists": false } }).await?.try_collect().await?;
+    let history = database.collection::<Document>(collections::HISTORY);
     let mut text = format!("it is {}, and these have not", SystemHost.now());
     for saga in sagas {
-        let history = database.collection::<Document>(collections::HISTORY);
         let of_it = history.find(doc! { "Partition": saga.get("_id") });
         let last: Vec<Document> = of_it.sort(doc! { "At": -1 }).limit(LAST).await?.try_collect().await?;
         let last: Vec<String> = last.iter().rev().map(Document::to_string).collect();
@@ -113,15 +113,14 @@ async fn have_ended_while(
     let mut before = ended(environment).await?;
     while before < searches {
         meanwhile(before).await?;
-        let patience = Instant::now() + PATIENCE;
         let mut now = before;
-        while now == before {
-            if Instant::now() > patience {
-                let waiting = waiting(environment).await?;
-                panic!("for {PATIENCE:?} no more than {before} of {searches} searches have ended; {waiting}");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let more = async || {
             now = ended(environment).await?;
+            Ok::<_, mongodb::error::Error>(now > before)
+        };
+        if !comes_true(PATIENCE, more).await? {
+            let waiting = waiting(environment).await?;
+            panic!("for {PATIENCE:?} no more than {before} of {searches} searches have ended; {waiting}");
         }
         before = now;
     }
