@@ -2,7 +2,8 @@
 //!
 //! Pairs that are certain or likely are joined one by one, the surest first, unless that brought two records together that
 //! cannot be the same. Which pairs come first depends on what the records say, not on when they came, so the groups are the
-//! same whatever the order. What people have said comes before all of that.
+//! same whatever the order. What people have said comes before all of that. Only among records that they have spoken of does
+//! the order count: where somebody tells two copies apart, a third one goes to the earlier.
 
 mod marking;
 
@@ -118,7 +119,8 @@ struct Link {
     reason: Reason,
 }
 
-/// Records that come in thousands of copies are one node, so that a graph is as large as what is different in it.
+/// Records that come in thousands of copies are one node, so that a graph is as large as what is different in it. Those that
+/// somebody has spoken of come behind all others: when one of a record's copies comes or goes, the others stay where they are.
 #[derive(Debug)]
 struct Nodes<'a> {
     members: &'a [Member],
@@ -132,9 +134,13 @@ impl<'a> Nodes<'a> {
     fn new(members: &'a [Member], contents: &BTreeMap<Content, Fields>, said: &[Said]) -> Self {
         let spoken_of: BTreeSet<usize> = said.iter().flat_map(|said| [said.pair.0, said.pair.1]).collect();
         let mut copies = BTreeMap::new();
-        let mut nodes = Self { members, all: Vec::new(), of: Vec::new(), by_content: BTreeMap::new() };
+        let of = vec![0; members.len()];
+        let mut nodes = Self { members, all: Vec::new(), of, by_content: BTreeMap::new() };
         let mut together: BTreeMap<Content, usize> = BTreeMap::new();
-        for (place, Member { content, .. }) in members.iter().enumerate() {
+        let mut in_order: Vec<usize> = (0..members.len()).collect();
+        in_order.sort_by_key(|place| spoken_of.contains(place));
+        for place in in_order {
+            let Member { content, .. } = &members[place];
             let copies = *copies.entry(*content).or_insert_with(|| {
                 let fields = contents.get(content)?;
                 compare(fields, fields).filter(|(tier, _)| *tier > Tier::Possible)
@@ -151,7 +157,7 @@ impl<'a> Nodes<'a> {
                 together.insert(*content, node);
             }
             nodes.all[node].members.push(place);
-            nodes.of.push(node);
+            nodes.of[place] = node;
         }
         nodes
     }

@@ -86,10 +86,8 @@ fn what_people_say_stands_above_the_table() {
     let copies = [&*copies[0], &*copies[1], &*copies[2]];
     let surely = |of| Some((of, Tier::Certain, Reason::TitleYearAuthor));
     assert_eq!(marked(&copies, &[], &[]), [None, surely(0), surely(0)]);
-    // The third is like both, and goes with one of them.
-    let found = marked(&copies, &[(0, 1, different)], &[]);
-    assert_eq!(found[..2], [None, None]);
-    assert!(found[2] == surely(0) || found[2] == surely(1), "{found:?}");
+    // The third is like both, and goes with the earlier one.
+    assert_eq!(marked(&copies, &[(0, 1, different)], &[]), [None, None, surely(0)]);
     assert_eq!(marked(&copies, &[(0, 1, different), (0, 2, different), (1, 2, different)], &[]), [None; 3]);
     // Whatever the records say.
     let others = [&*zinc("m=1"), "t=Something else;m=2"];
@@ -110,6 +108,30 @@ fn what_is_said_to_be_the_same_does_not_join_what_is_said_to_be_different() {
     let said = [(0, 1, Verdict::Same), (1, 2, Verdict::Same), (0, 2, Verdict::Different)];
     let found = marked(&records, &said, &[]);
     assert_eq!(found, [None, Some((0, Tier::Certain, Reason::Said)), None]);
+}
+
+/// A copy of the first record, of which nobody has said anything, comes behind all others or before them.
+#[test]
+fn the_place_of_a_copy_makes_no_difference_to_whom_the_others_go_with() {
+    let like_first = "t=Oral zinc in children: a trial;a=Kurugol Z;y=2006;m=1;s=vitamins";
+    let first = "t=Editorial;a=Kurugol, Z;y=2006;d=10.1000/a;m=1;s=colds";
+    let told_apart = "t=Editorial;a=;d=10.1000/a;s=colds";
+    let groups = |found: &[Option<(usize, Tier, Reason)>], places: [usize; 4]| {
+        let kept = |mut place: usize| {
+            while let Some((of, tier, _)) = found[place]
+                && tier > Tier::Possible
+            {
+                place = of;
+            }
+            place
+        };
+        let kept = places.map(kept);
+        [kept[0] == kept[1], kept[0] == kept[2], kept[1] == kept[2], kept[0] == kept[3], kept[2] == kept[3]]
+    };
+    let different = Verdict::Different;
+    let behind = marked(&[first, told_apart, like_first, first], &[(0, 1, different)], &[]);
+    let before = marked(&[first, first, told_apart, like_first], &[(1, 2, different)], &[]);
+    assert_eq!(groups(&behind, [0, 1, 2, 3]), groups(&before, [1, 2, 3, 0]));
 }
 
 #[test]
