@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use imports::duplicates::{Compared, Content, DECISIONS, Edge, Fields, Reason, Tier, compare, marks};
 use imports::{
-    CompareStudies, Decisions, FileId, Identity, Mark, ParsedFile, ProjectId, ReadStudies, Relative,
+    CompareStudies, Decisions, FileId, Identity, Keyed, Mark, ParsedFile, ProjectId, ReadStudies, Relative,
     Revision, SearchId, StudyAt,
 };
 use messages::StoreError;
@@ -139,6 +139,9 @@ struct Comparing<'a> {
 /// What the table says of two contents, the lesser one first.
 type Told = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
+/// The studies that have a key.
+type Having = BTreeMap<u64, Vec<StudyAt>>;
+
 /// A study, and what it is recognised by.
 type Known = BTreeMap<StudyAt, (Identity, Content)>;
 
@@ -151,17 +154,53 @@ impl Comparing<'_> {
         change: Change,
         is_over: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
+        let mut seeds = BTreeSet::new();
         loop {
-            let page = self.of.stored.identities(search_id, file_id, after, TOGETHER).await?;
-            let Some(last) = page.last() else { return Ok(None) };
-            after = last.record;
+            let page = self.of.stored.keyed(search_id, file_id, after, TOGETHER).await?;
+            let is_end = page.is_empty();
+            after = page.last().map_or(after, |last| last.record);
             let at = |record| StudyAt { search_id, file_id, record };
-            let seeds = page.into_iter().map(|study| known(at(study.record), study)).collect();
-            self.settle(seeds, change).await?;
-            if is_over() {
+            seeds.append(
+                &mut self.concerned(page.into_iter().map(|study| (at(study.record), study)), change).await?,
+            );
+            let is_over = is_over();
+            if is_end || is_over || seeds.len() >= TOGETHER {
+                let seeds = self.read(&std::mem::take(&mut seeds)).await?;
+                self.settle(seeds, change).await?;
+            }
+            if is_end {
+                return Ok(None);
+            }
+            if is_over {
                 return Ok(Some(after));
             }
         }
+    }
+
+    /// Those of these studies that have to be compared. Most of a file that has come are like no other, by their keys alone.
+    async fn concerned(
+        &mut self,
+        studies: impl Iterator<Item = (StudyAt, Keyed)>,
+        change: Change,
+    ) -> Result<BTreeSet<StudyAt>, StoreError> {
+        let (mut concerned, mut having) = (BTreeSet::new(), Having::new());
+        for (at, Keyed { keys, is_marked, .. }) in studies {
+            match keys {
+                Some(keys) if change == Change::Grown && !is_marked => {
+                    for key in keys {
+                        having.entry(key).or_default().push(at);
+                    }
+                    if !self.decisions.same_as(at).is_empty() {
+                        concerned.insert(at);
+                    }
+                }
+                _ => {
+                    concerned.insert(at);
+                }
+            }
+        }
+        concerned.extend(self.sharing(&having).await?.into_iter().map(|(at, _)| at));
+        Ok(concerned)
     }
 
     /// Marks studies, and all that are the same as these, or as those that are alike these.
@@ -267,7 +306,7 @@ impl Comparing<'_> {
         of: &BTreeSet<StudyAt>,
         known: &Known,
     ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
-        let mut having: BTreeMap<u64, Vec<StudyAt>> = BTreeMap::new();
+        let mut having = Having::new();
         for at in of {
             self.is_there(*at).await?;
             let Some((identity, _)) = known.get(at) else { continue };
@@ -275,6 +314,19 @@ impl Comparing<'_> {
                 having.entry(key).or_default().push(*at);
             }
         }
+        let mut found = self.sharing(&having).await?;
+        for at in of {
+            for partner in self.decisions.same_as(*at).to_vec() {
+                if self.is_there(partner).await? {
+                    found.insert((*at, partner));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The studies that share a key with some of these, each with the one that it shares it with.
+    async fn sharing(&mut self, having: &Having) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
         let keys: Vec<u64> = having.keys().copied().collect();
         let mut found = BTreeSet::new();
         for keys in keys.chunks(IN_A_CALL) {
@@ -284,13 +336,6 @@ impl Comparing<'_> {
                 }
                 let others = having.get(&key).into_iter().flatten().filter(|other| **other != at);
                 found.extend(others.map(|other| (*other, at)));
-            }
-        }
-        for at in of {
-            for partner in self.decisions.same_as(*at).to_vec() {
-                if self.is_there(partner).await? {
-                    found.insert((*at, partner));
-                }
             }
         }
         Ok(found)

@@ -126,7 +126,9 @@ pub enum Call {
     StudiesRead,
     /// [`imports::ReadStudies::quarantined`].
     StudiesQuarantined,
-    /// [`imports::ReadStudies::identities`] and [`imports::ReadStudies::identities_of`].
+    /// [`imports::ReadStudies::keyed`].
+    StudiesKeyed,
+    /// [`imports::ReadStudies::identities_of`].
     StudiesIdentities,
     /// [`imports::ReadStudies::parsed`].
     StudiesParsed,

@@ -94,7 +94,8 @@ pub(crate) fn bytes(reference: &Reference) -> Vec<u8> {
     Fields::of(reference).keys().into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-fn keys(bytes: &[u8]) -> impl Iterator<Item = i64> {
+/// Keys that are stored with their study.
+pub(crate) fn stored(bytes: &[u8]) -> impl Iterator<Item = i64> {
     bytes.as_chunks::<8>().0.iter().map(|key| i64::from_le_bytes(*key))
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn insert_some(
     while let Some(study) = studies.next()? {
         let record = study.get(0)?;
         let stored = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
-        new.extend(keys(stored.unwrap_or_default()).map(|key| (key, record)));
+        new.extend(self::stored(stored.unwrap_or_default()).map(|key| (key, record)));
         if new.len() >= most {
             last = Some(record);
             break;
@@ -175,7 +176,7 @@ pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usiz
     let mut studies = studies.query(params![source, limit(most)])?;
     while let Some(study) = studies.next()? {
         let (record, stored): (i64, Option<Vec<u8>>) = (study.get(0)?, study.get(1)?);
-        for key in keys(&stored.unwrap_or_default()) {
+        for key in self::stored(&stored.unwrap_or_default()) {
             delete.execute(params![project, key, source, record])?;
         }
     }
@@ -206,7 +207,7 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             missing
         };
         for (seq, source, record, bytes) in &missing {
-            insert(&db, *source, keys(bytes).map(|key| (key, *record)).collect())?;
+            insert(&db, *source, stored(bytes).map(|key| (key, *record)).collect())?;
             db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
         }
         db.commit()?;

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use imports::{
-    Duplicate, FileId, Identity, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study, StudyId,
-    Tier,
+    Duplicate, FileId, Identity, Keyed, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study,
+    StudyId, Tier,
 };
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
@@ -204,19 +204,20 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
     JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 AND mark.tier >= ?5
     ORDER BY mark.record LIMIT ?4";
-/// What is compared of studies, and whether they are marked.
-macro_rules! identities {
-    ($which:literal) => {
+/// What some columns say of studies of a file, and whether they are marked.
+macro_rules! of_file {
+    ($columns:literal, $which:literal) => {
         concat!(
-            "SELECT record, study, EXISTS (SELECT 1 FROM mark
-               WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0), packed
-             FROM study WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND ",
+            "SELECT record, EXISTS (SELECT 1 FROM mark
+               WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0), ",
+            $columns,
+            " FROM study WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND ",
             $which
         )
     };
 }
-pub(crate) const IDENTITIES: &str = identities!("record > ?3 ORDER BY record LIMIT ?4");
-pub(crate) const IDENTITY: &str = identities!("record = ?3");
+pub(crate) const KEYED: &str = of_file!("keys", "record > ?3 ORDER BY record LIMIT ?4");
+pub(crate) const IDENTITY: &str = of_file!("study, packed", "record = ?3");
 pub(crate) const QUARANTINED: &str = "SELECT record, quarantined, NULL FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
@@ -288,9 +289,18 @@ impl Page {
         self.rows(db, (&query, marked), bytes, |row, text| self.study(row, &text?))
     }
 
-    pub(crate) fn identities(self, db: &Connection) -> Result<Vec<Identity>, Fault> {
-        let query = Query { sql: IDENTITIES, packed: IDENTITY_PACKED };
-        self.rows(db, (&query, None), usize::MAX, identity)
+    pub(crate) fn keyed(self, db: &Connection) -> Result<Vec<Keyed>, Fault> {
+        let Self { search, file, after, limit: count } = self;
+        let mut statement = db.prepare_cached(KEYED)?;
+        let mut rows =
+            statement.query(params![search.to_string(), file.to_string(), int(after), limit(count)])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let keys = row.get_ref(2)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+            let keys = keys.map(|keys| keys::stored(keys).map(i64::cast_unsigned).collect());
+            found.push(Keyed { record: uint(row.get(0)?), keys, is_marked: row.get(1)? });
+        }
+        Ok(found)
     }
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
@@ -339,9 +349,6 @@ fn named(row: &Row<'_>, fault: Fault) -> Fault {
     }
 }
 
-/// Where what an identity is made of is packed.
-const IDENTITY_PACKED: usize = 3;
-
 /// What the study of a row is recognised by. One that cannot be read is like no other; whoever reads it is told why.
 fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity, Fault> {
     let record = uint(row.get(0)?);
@@ -353,7 +360,7 @@ fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity
         }
         Err(fault) => return Err(fault),
     };
-    Ok(Identity { is_marked: row.get(2)?, ..identity })
+    Ok(Identity { is_marked: row.get(1)?, ..identity })
 }
 
 /// What some studies of a file are recognised by.
@@ -369,7 +376,7 @@ pub(crate) fn identities_of(
     for record in records {
         let mut rows = statement.query(params![search, file, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = unpacker.said(row, TEXT, IDENTITY_PACKED);
+            let text = unpacker.said(row, 2, 3);
             found.push(identity(row, text)?);
         }
     }

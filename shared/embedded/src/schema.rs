@@ -220,7 +220,7 @@ mod tests {
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
             (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),
-            (rows::IDENTITIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (rows::KEYED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (
                 rows::QUARANTINED,
                 "SEARCH quarantine USING INDEX sqlite_autoindex_quarantine_1 (source=? AND record>?)",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use imports::{
-    Fenced, Identity, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, Study,
+    Fenced, Identity, Keyed, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, Study,
     WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
@@ -121,16 +121,16 @@ impl ReadStudies for Store {
         self.look(Call::StudiesQuarantined, doing, move |db| page.quarantined(db)).await
     }
 
-    async fn identities(
+    async fn keyed(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Identity>, StoreError> {
-        let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
+    ) -> Result<Vec<Keyed>, StoreError> {
+        let doing = format!("reading the keys of the studies of file {file} of search {search}");
         let page = Page { search, file, after, limit };
-        self.look(Call::StudiesIdentities, doing, move |db| page.identities(db)).await
+        self.look(Call::StudiesKeyed, doing, move |db| page.keyed(db)).await
     }
 
     async fn identities_of(

@@ -62,6 +62,17 @@ impl Identity {
     }
 }
 
+/// By what others find a study.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keyed {
+    /// Its place among the file's records.
+    pub record: u64,
+    /// [`Fields::keys`] of it; none where a release before has stored the study, and they are not made yet.
+    pub keys: Option<Vec<u64>>,
+    /// Whether it has a mark.
+    pub is_marked: bool,
+}
+
 /// How often what a project holds has changed. Whoever marks says by which state; a mark gives way only to one of a later
 /// state, so it does not matter who writes last.
 pub type Revision = u64;

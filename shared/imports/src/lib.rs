@@ -32,7 +32,7 @@ pub mod schemas;
 pub mod studies;
 
 pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, Unpacked};
-pub use duplicates::{Decisions, Duplicate, Identity, Reason, Relative, Revision, StudyAt, Tier};
+pub use duplicates::{Decisions, Duplicate, Identity, Keyed, Reason, Relative, Revision, StudyAt, Tier};
 pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, Which};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};

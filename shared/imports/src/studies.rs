@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::contents::Part;
-use crate::duplicates::{Duplicate, Identity, Relative, Revision, StudyAt, Tier};
+use crate::duplicates::{Duplicate, Identity, Keyed, Relative, Revision, StudyAt, Tier};
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
 use crate::reading::{Fenced, Place};
@@ -360,17 +360,17 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError>;
 
-    /// What the studies of a file are recognised by: as [`ReadStudies::studies`], without the rest of them.
+    /// By what others find the studies of a file: as [`ReadStudies::studies`], without anything that these say.
     ///
     /// # Errors
-    /// As [`ReadStudies::studies`].
-    async fn identities(
+    /// When the store does not answer.
+    async fn keyed(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Identity>, StoreError>;
+    ) -> Result<Vec<Keyed>, StoreError>;
 
     /// What these studies of a file are recognised by, at most some thousand. Those that are not stored are left out.
     ///

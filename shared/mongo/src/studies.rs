@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Marked, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, SearchId,
-    Selection, Study, StudyAt, StudyId, Tier, WriteStudies,
+    Fenced, FileId, Identity, Keyed, Marked, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy,
+    SearchId, Selection, Study, StudyAt, StudyId, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -72,6 +72,14 @@ fn decode_identity(stored: &Document) -> Result<Identity, String> {
     let reference = serde_field::<Reference>(stored, REFERENCE)?;
     let is_marked = stored.contains_key(DUPLICATE);
     Ok(Identity { is_marked, ..Identity::of(count_field(stored, RECORD)?, &reference) })
+}
+
+/// The same, of others.
+fn decode_keyed(stored: &Document) -> Result<Keyed, String> {
+    let keys: Option<Vec<i64>> =
+        stored.get(KEYS).cloned().map(crate::value::from_bson).transpose()?.flatten();
+    let keys = keys.map(|keys| keys.into_iter().map(i64::cast_unsigned).collect());
+    Ok(Keyed { record: count_field(stored, RECORD)?, keys, is_marked: stored.contains_key(DUPLICATE) })
 }
 
 /// What a study is recognised by, and nothing of the rest.
@@ -262,16 +270,15 @@ impl ReadStudies for Mongo {
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
     }
 
-    async fn identities(
+    async fn keyed(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Identity>, StoreError> {
-        let work = page(self, &IDENTITIES, (search, file), Room { after, limit, bytes: usize::MAX });
-        let doing = format!("reading what the studies of file {file} of search {search} are recognised by");
-        self.call(doing, work).await
+    ) -> Result<Vec<Keyed>, StoreError> {
+        let work = page(self, &KEYED, (search, file), Room { after, limit, bytes: usize::MAX });
+        self.call(format!("reading the keys of the studies of file {file} of search {search}"), work).await
     }
 
     async fn identities_of(
@@ -313,12 +320,12 @@ const STUDIES: Shelf<Study> = Shelf {
     fields: Document::new,
     decode: decode_study,
 };
-const IDENTITIES: Shelf<Identity> = Shelf {
+const KEYED: Shelf<Keyed> = Shelf {
     collection: collections::STUDY,
     what: "a study",
     marked: None,
-    fields: identity_fields,
-    decode: decode_identity,
+    fields: || doc! { RECORD: 1, KEYS: 1, format!("{DUPLICATE}.record"): 1 },
+    decode: decode_keyed,
 };
 const QUARANTINED: Shelf<Quarantined> = Shelf {
     collection: collections::QUARANTINE,

@@ -1,7 +1,7 @@
 //! What [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`] promise.
 
 use imports::{
-    CompareStudies, Duplicate, Fenced, FileId, Identity, Mark, Marked, Place, ProjectId, ReadStudies,
+    CompareStudies, Duplicate, Fenced, FileId, Identity, Keyed, Mark, Marked, Place, ProjectId, ReadStudies,
     ReadyStudy, Reason, SearchId, Selection, Study, StudyAt, Tier, TrackReading, WriteStudies,
 };
 use messages::Host;
@@ -188,10 +188,16 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
     let held = ports.begin(search, file).await?;
     let studies = [full, search::study(search, file, 2), search::study(search, file, 5)];
     ports.write.store(&held, studies.to_vec(), vec![]).await?;
-    let page = ports.read.identities(search, file, 0, 2).await?;
     let identity = |study: &Study| Identity::of(study.record, &study.reference);
-    assert_eq!(page, [identity(&studies[0]), identity(&studies[1])]);
-    assert_eq!(ports.read.identities(search, file, 2, 2).await?, [identity(&studies[2])]);
+    let keyed = |study: &Study| {
+        let mut keyed = Keyed { record: study.record, ..Keyed::default() };
+        keyed.keys = Some(identity(study).fields.keys());
+        keyed
+    };
+    let page = ports.read.keyed(search, file, 0, 2).await?;
+    assert_eq!(page, [keyed(&studies[0]), keyed(&studies[1])]);
+    assert_eq!(ports.read.keyed(search, file, 2, 2).await?, [keyed(&studies[2])]);
+    assert_eq!(ports.read.keyed(search, file, 5, 2).await?, []);
     let mut some = ports.read.identities_of(search, file, &[5, 3, 1]).await?;
     some.sort_by_key(|study| study.record);
     assert_eq!(some, [identity(&studies[0]), identity(&studies[2])]);
@@ -248,8 +254,10 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
         let marked = [3, 77].map(|record| Mark { at: at(record), duplicate });
         ports.compare.mark(revision, &marked).await?;
         assert_eq!(marks().await?, [None, None, then], "after {duplicate:?} of revision {revision}");
-        let page = ports.read.identities(search, second, 2, 9).await?;
+        let page = ports.read.keyed(search, second, 2, 9).await?;
         assert_eq!(page.iter().map(|study| study.is_marked).collect::<Vec<_>>(), [then.is_some()]);
+        let read = ports.read.identities_of(search, second, &[3]).await?;
+        assert_eq!(read.iter().map(|study| study.is_marked).collect::<Vec<_>>(), [then.is_some()]);
     }
     // One that was never there is taken back as well.
     ports.compare.mark(9, &[Mark { at: at(1), duplicate: None }]).await?;

@@ -10,7 +10,7 @@ use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Mark, Marked,
+    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Keyed, Mark, Marked,
     ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
     ReadObject, ReadProgress, ReadStudies, Reading, ReadyStudy, Relative, ReportProgress, Revision, SearchId,
     Selection, Study, TrackReading, UploadGrant, WriteStudies,
@@ -450,17 +450,21 @@ impl ReadStudies for Own {
         Ok(Vec::new())
     }
 
-    async fn identities(
+    async fn keyed(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Identity>, StoreError> {
+    ) -> Result<Vec<Keyed>, StoreError> {
         let read = move |scene: &mut Scene<'_, Outside>| {
             let Some(known) = scene.studies.get(&(search, file)) else { return Vec::new() };
             let page = known.range(after + 1..).map(|(_, study)| study).take(limit);
-            page.map(|study| scene.with_mark(search, file, study)).collect()
+            let keyed = |study| {
+                let Identity { record, fields, is_marked } = scene.with_mark(search, file, study);
+                Keyed { record, keys: Some(fields.keys()), is_marked }
+            };
+            page.map(keyed).collect()
         };
         self.0.call(STUDIES_READ, read).await
     }
