@@ -154,24 +154,23 @@ impl Comparing<'_> {
         change: Change,
         is_over: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
+        let at = |record| StudyAt { search_id, file_id, record };
         let mut seeds = BTreeSet::new();
         loop {
             let page = self.of.stored.keyed(search_id, file_id, after, TOGETHER).await?;
             let is_end = page.is_empty();
             after = page.last().map_or(after, |last| last.record);
-            let at = |record| StudyAt { search_id, file_id, record };
-            seeds.append(
-                &mut self.concerned(page.into_iter().map(|study| (at(study.record), study)), change).await?,
-            );
-            let is_over = is_over();
-            if is_end || is_over || seeds.len() >= TOGETHER {
-                let seeds = self.read(&std::mem::take(&mut seeds)).await?;
-                self.settle(seeds, change).await?;
+            let page = page.into_iter().map(|study| (at(study.record), study));
+            seeds.append(&mut self.concerned(page, change).await?);
+            if !is_end && seeds.len() < TOGETHER && !is_over() {
+                continue;
             }
+            let seeds = self.read(&std::mem::take(&mut seeds)).await?;
+            self.settle(seeds, change).await?;
             if is_end {
                 return Ok(None);
             }
-            if is_over {
+            if is_over() {
                 return Ok(Some(after));
             }
         }

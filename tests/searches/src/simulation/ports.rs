@@ -10,10 +10,10 @@ use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Keyed, Mark, Marked,
-    ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined,
-    ReadObject, ReadProgress, ReadStudies, Reading, ReadyStudy, Relative, ReportProgress, Revision, SearchId,
-    Selection, Study, TrackReading, UploadGrant, WriteStudies,
+    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Keyed, Mark,
+    Marked, ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId,
+    Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReadyStudy, Relative, ReportProgress,
+    Revision, SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
