@@ -21,6 +21,10 @@ use messages::StoreError;
 use outbox::{Key, ReadRecords};
 use serde::Deserialize;
 
+/// How many studies are looked at by their keys alone at a time: the more keys there are, the more of them lie beside each other
+/// in the store, which is asked for them in their order.
+const KEYED_AT_ONCE: usize = 2_500;
+
 /// How many studies are compared together.
 const TOGETHER: usize = 250;
 
@@ -155,21 +159,20 @@ impl Comparing<'_> {
         is_over: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
         let at = |record| StudyAt { search_id, file_id, record };
-        let mut seeds = BTreeSet::new();
         loop {
-            let page = self.of.stored.keyed(search_id, file_id, after, TOGETHER).await?;
-            let is_end = page.is_empty();
-            after = page.last().map_or(after, |last| last.record);
+            let page = self.of.stored.keyed(search_id, file_id, after, KEYED_AT_ONCE).await?;
+            let Some(last) = page.last().map(|last| last.record) else { return Ok(None) };
             let page = page.into_iter().map(|study| (at(study.record), study));
-            seeds.append(&mut self.concerned(page, change).await?);
-            if !is_end && seeds.len() < TOGETHER && !is_over() {
-                continue;
+            let concerned = Vec::from_iter(self.concerned(page, change).await?);
+            for together in concerned.chunks(TOGETHER) {
+                let seeds = self.read(&together.iter().copied().collect()).await?;
+                self.settle(seeds, change).await?;
+                after = together.last().map_or(after, |last| last.record);
+                if is_over() {
+                    return Ok(Some(after));
+                }
             }
-            let seeds = self.read(&std::mem::take(&mut seeds)).await?;
-            self.settle(seeds, change).await?;
-            if is_end {
-                return Ok(None);
-            }
+            after = last;
             if is_over() {
                 return Ok(Some(after));
             }
@@ -198,7 +201,10 @@ impl Comparing<'_> {
                 }
             }
         }
-        concerned.extend(self.sharing(&having).await?.into_iter().map(|(at, _)| at));
+        let share = |at, _| {
+            concerned.insert(at);
+        };
+        self.sharing(&having, share).await?;
         Ok(concerned)
     }
 
@@ -313,7 +319,11 @@ impl Comparing<'_> {
                 having.entry(key).or_default().push(*at);
             }
         }
-        let mut found = self.sharing(&having).await?;
+        let mut found = BTreeSet::new();
+        let share = |at, other| {
+            found.insert((at, other));
+        };
+        self.sharing(&having, share).await?;
         for at in of {
             for partner in self.decisions.same_as(*at).to_vec() {
                 if self.is_there(partner).await? {
@@ -324,20 +334,24 @@ impl Comparing<'_> {
         Ok(found)
     }
 
-    /// The studies that share a key with some of these, each with the one that it shares it with.
-    async fn sharing(&mut self, having: &Having) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
+    /// Calls `share` with each of these studies that shares a key with another one, and that one.
+    async fn sharing(
+        &mut self,
+        having: &Having,
+        mut share: impl FnMut(StudyAt, StudyAt),
+    ) -> Result<(), StoreError> {
         let keys: Vec<u64> = having.keys().copied().collect();
-        let mut found = BTreeSet::new();
         for keys in keys.chunks(IN_A_CALL) {
             for Relative { key, at } in self.of.compare.sharing(self.project, keys, MOST_OF_A_KEY).await? {
                 if !self.is_there(at).await? {
                     continue;
                 }
-                let others = having.get(&key).into_iter().flatten().filter(|other| **other != at);
-                found.extend(others.map(|other| (*other, at)));
+                for of in having.get(&key).into_iter().flatten().filter(|of| **of != at) {
+                    share(*of, at);
+                }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Reads what studies are recognised by.

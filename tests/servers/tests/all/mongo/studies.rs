@@ -104,7 +104,9 @@ async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Te
     stored.update_many(doc! {}, doc! { "$unset": { "Keys": 1 } }).await?;
     stored.update_one(doc! { "Record": 1_i64 }, doc! { "$set": { "Reference": Bson::Null } }).await?;
     assert_eq!(sharing().await?, []);
+    assert_eq!(scratch.mongo.keyed(search, file, 1_000, 2).await?[0].keys, None);
     assert_eq!(scratch.mongo.make_missing_keys().await?, 1_001);
+    assert_eq!(scratch.mongo.keyed(search, file, 1_000, 2).await?[0].keys.as_ref(), Some(&keys));
     assert_eq!(sharing().await?, before.into_iter().filter(|found| found.at.record > 1).collect::<Vec<_>>());
     assert_eq!(scratch.mongo.make_missing_keys().await?, 0, "nothing is made twice, nor tried for ever");
     scratch.end().await
