@@ -108,7 +108,7 @@ impl Duplicates {
             }
         }
         let seeds = comparing.read(&there).await?;
-        comparing.settle(seeds, Change::Other).await
+        comparing.settle(seeds, &Alike::new(), Change::Other).await
     }
 
     async fn comparing(
@@ -146,6 +146,9 @@ type Told = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 /// The studies that have a key.
 type Having = BTreeMap<u64, Vec<StudyAt>>;
 
+/// The studies that share a key with a study, of those whose keys were looked up.
+type Alike = BTreeMap<StudyAt, BTreeSet<StudyAt>>;
+
 /// A study, and what it is recognised by.
 type Known = BTreeMap<StudyAt, (Identity, Content)>;
 
@@ -163,10 +166,10 @@ impl Comparing<'_> {
             let page = self.of.stored.keyed(search_id, file_id, after, KEYED_AT_ONCE).await?;
             let Some(last) = page.last().map(|last| last.record) else { return Ok(None) };
             let page = page.into_iter().map(|study| (at(study.record), study));
-            let concerned = Vec::from_iter(self.concerned(page, change).await?);
-            for together in concerned.chunks(TOGETHER) {
+            let (concerned, alike) = self.concerned(page, change).await?;
+            for together in Vec::from_iter(concerned).chunks(TOGETHER) {
                 let seeds = self.read(&together.iter().copied().collect()).await?;
-                self.settle(seeds, change).await?;
+                self.settle(seeds, &alike, change).await?;
                 after = together.last().map_or(after, |last| last.record);
                 if is_over() {
                     return Ok(Some(after));
@@ -179,44 +182,46 @@ impl Comparing<'_> {
         }
     }
 
-    /// Those of these studies that have to be compared. Most of a file that has come are like no other, by their keys alone.
+    /// Those of these studies that have to be compared, and what their keys have found. Most of a file that has come are like no
+    /// other.
     async fn concerned(
         &mut self,
         studies: impl Iterator<Item = (StudyAt, Keyed)>,
         change: Change,
-    ) -> Result<BTreeSet<StudyAt>, StoreError> {
-        let (mut concerned, mut having) = (BTreeSet::new(), Having::new());
+    ) -> Result<(BTreeSet<StudyAt>, Alike), StoreError> {
+        let (mut concerned, mut alike, mut having) = (BTreeSet::new(), Alike::new(), Having::new());
         for (at, Keyed { keys, is_marked, .. }) in studies {
-            match keys {
-                Some(keys) if change == Change::Grown && !is_marked => {
-                    for key in keys {
-                        having.entry(key).or_default().push(at);
-                    }
-                    if !self.decisions.same_as(at).is_empty() {
-                        concerned.insert(at);
-                    }
-                }
-                _ => {
-                    concerned.insert(at);
+            if change == Change::Other
+                || is_marked
+                || keys.is_none()
+                || !self.decisions.same_as(at).is_empty()
+            {
+                concerned.insert(at);
+            }
+            if let Some(keys) = keys {
+                alike.insert(at, BTreeSet::new());
+                for key in keys {
+                    having.entry(key).or_default().push(at);
                 }
             }
         }
-        let share = |at, _| {
+        let share = |at, other| {
             concerned.insert(at);
+            alike.entry(at).or_default().insert(other);
         };
         self.sharing(&having, share).await?;
-        Ok(concerned)
+        Ok((concerned, alike))
     }
 
-    /// Marks studies, and all that are the same as these, or as those that are alike these.
-    async fn settle(&mut self, seeds: Known, change: Change) -> Result<(), StoreError> {
+    /// Marks studies, and all that are the same as these, or as those that are alike these, as far as that was found already.
+    async fn settle(&mut self, seeds: Known, alike: &Alike, change: Change) -> Result<(), StoreError> {
         let mut settled: BTreeSet<StudyAt> = BTreeSet::new();
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         let mut frontier: BTreeSet<StudyAt> = seeds.keys().copied().collect();
         let (mut known, mut told) = (seeds, Told::new());
         let mut is_first = true;
         while !frontier.is_empty() && settled.len() < MOST_MARKED {
-            let found = self.relatives(&frontier, &known).await?;
+            let found = self.relatives(&frontier, &known, alike).await?;
             let unknown =
                 found.iter().map(|(_, other)| *other).filter(|at| !known.contains_key(at)).collect();
             let read = self.read(&unknown).await?;
@@ -305,21 +310,26 @@ impl Comparing<'_> {
         Ok(marks)
     }
 
-    /// The studies that may be the same as some of these, each with the one that it may be the same as.
+    /// The studies that may be the same as some of these, each with the one that it may be the same as. Those that are alike are
+    /// looked for unless they were found already.
     async fn relatives(
         &mut self,
         of: &BTreeSet<StudyAt>,
         known: &Known,
+        alike: &Alike,
     ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
-        let mut having = Having::new();
+        let (mut found, mut having) = (BTreeSet::new(), Having::new());
         for at in of {
             self.is_there(*at).await?;
+            if let Some(others) = alike.get(at) {
+                found.extend(others.iter().map(|other| (*at, *other)));
+                continue;
+            }
             let Some((identity, _)) = known.get(at) else { continue };
             for key in identity.fields.keys() {
                 having.entry(key).or_default().push(*at);
             }
         }
-        let mut found = BTreeSet::new();
         let share = |at, other| {
             found.insert((at, other));
         };
