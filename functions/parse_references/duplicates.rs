@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 /// How many studies are looked at by their keys alone at a time: the more keys there are, the more of them lie beside each other
 /// in the store, which is asked for them in their order.
-const KEYED_AT_ONCE: usize = 2_500;
+const KEYED_AT_ONCE: usize = 1_000;
 
 /// How many studies are compared together.
 const TOGETHER: usize = 250;

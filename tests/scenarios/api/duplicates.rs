@@ -10,7 +10,9 @@ use embedded::{Call, Intercept, Phase};
 use functions::parse_references::Duplicates;
 use functions::start_upload::{Caller, Deletion};
 use imports::queues::{PARSE, SAGA, UPLOADS};
-use imports::{ProjectId, ReadStudies, SearchId};
+use imports::{
+    CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyAt, Tier,
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -165,6 +167,43 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
     let (marked, ()) = tokio::join!(late.grown(project, (first, file), 0, || false), meanwhile);
     assert_eq!(marked.unwrap(), None);
     assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
+}
+
+/// A worker was killed after it had stored a mark and before it looked whether what that names is still there; and what was said
+/// of a study is nothing that its keys tell.
+#[tokio::test]
+async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_that_was_left() {
+    let world = World::new();
+    let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
+    let alone = search(&world, "c.ris", "TY  - JOUR\nTI  - Copper\nER  - \n").await;
+    let (api, all) = (api(&world), of_project("duplicates"));
+    let (by_rules, project) =
+        (pair(second, "0-2", first, "0-1", "likely"), ProjectId::from_uuid(Uuid::nil()));
+    let store = Arc::new(world.store().clone());
+    let duplicates = Duplicates { stored: store.clone(), compare: store.clone(), records: store.clone() };
+    let file = store.parsed(second).await.unwrap()[0].clone();
+    let mark = async |at: StudyAt, duplicate: Option<Duplicate>| {
+        let revision = store.revise(project).await.unwrap();
+        store.mark(revision, &[Mark { at, duplicate }]).await.unwrap();
+    };
+    let mark_again = async |file: &ParsedFile| {
+        let marked = duplicates.grown(project, (file.search_id, file.file_id), 0, || false).await;
+        assert_eq!(marked.unwrap(), None);
+        pairs(&api, &all).await
+    };
+    let (position, tier, reason) = (0, Tier::Certain, Reason::Said);
+    let left = Duplicate { search_id: second, file_id: file.file_id, position, record: 2, tier, reason };
+    mark(file.study(1), Some(left)).await;
+    assert_eq!(pairs(&api, &all).await.len(), 2);
+    assert_eq!(mark_again(&file).await, [by_rules]);
+    assert_eq!(decide(&world, &api, "same", &[(second, 1), (alone, 1)]).await.0, 202);
+    let with_said = pairs(&api, &all).await;
+    assert_eq!(with_said.len(), 2);
+    // The later one of the two.
+    let file = store.parsed(alone).await.unwrap()[0].clone();
+    mark(file.study(1), None).await;
+    assert_eq!(pairs(&api, &all).await.len(), 1);
+    assert_eq!(mark_again(&file).await, with_said);
 }
 
 #[tokio::test]

@@ -146,6 +146,7 @@ impl Workload for Searches {
             (ports::READER_VERSION_IGNORED, &Mode::ALL),
             (ports::NO_FENCES, &Mode::ALL),
             (ports::LAST_MARK_WINS, &Mode::ALL),
+            (ports::UNMADE_KEYS_ARE_NONE, &Mode::ALL),
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),
