@@ -64,6 +64,7 @@ mod queues;
 mod reading;
 mod records;
 mod recover;
+mod repeated;
 mod rows;
 mod saga;
 mod schema;

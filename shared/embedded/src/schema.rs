@@ -185,7 +185,7 @@ pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{failures, outbox, recover, rows, turns, views};
+    use crate::{failures, outbox, recover, repeated, rows, turns, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -217,6 +217,9 @@ mod tests {
             (views::WRITE, "USING COVERING INDEX job_changed (changed_in=?)"),
             (rows::MARKS, "SEARCH mark USING PRIMARY KEY (source=?)"),
             (keys::SHARING, "SEARCH study_key USING PRIMARY KEY (project=? AND key=?)"),
+            (repeated::COUNT, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
+            (repeated::PASS, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
+            (repeated::LAST, "SEARCH study USING COVERING INDEX sqlite_autoindex_study_1 (source=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
             (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),

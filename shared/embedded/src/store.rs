@@ -12,6 +12,7 @@ use crate::fault::{Fault, without_sql};
 use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
+use crate::repeated::LastPass;
 use crate::saga::Storing;
 use crate::schema;
 use crate::settings::Settings;
@@ -31,6 +32,7 @@ struct Shared {
     folder: Folder,
     sends: Sends,
     storing: Arc<Storing>,
+    last_pass: LastPass,
 }
 
 /// Why a data directory cannot be opened.
@@ -154,7 +156,8 @@ impl Store {
         let reader = schema::open_for_reading(&folder.database())?;
         let engine = Engine::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
-        let shared = Shared { engine, host, settings, folder, sends: Sends::new(), storing: Arc::default() };
+        let (sends, storing, last_pass) = (Sends::new(), Arc::default(), LastPass::default());
+        let shared = Shared { engine, host, settings, folder, sends, storing, last_pass };
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
 
@@ -196,6 +199,10 @@ impl Store {
 
     pub(crate) fn storing(&self) -> &Arc<Storing> {
         &self.shared.storing
+    }
+
+    pub(crate) fn last_pass(&self) -> &LastPass {
+        &self.shared.last_pass
     }
 
     pub(crate) fn engine(&self) -> &Engine {

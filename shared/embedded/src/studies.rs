@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::keys;
 use crate::reading;
+use crate::repeated::{self, Told};
 use crate::rows::{self, New, Page};
 use crate::value::{from_json, json};
 
@@ -130,7 +131,14 @@ impl ReadStudies for Store {
     ) -> Result<Vec<Keyed>, StoreError> {
         let doing = format!("reading the keys of the studies of file {file} of search {search}");
         let page = Page { search, file, after, limit };
-        self.look(Call::StudiesKeyed, doing, move |db| page.keyed(db)).await
+        let work = move |db: &Connection| {
+            let studies = page.keyed(db)?;
+            let more = studies.len() == limit;
+            let listed = repeated::listed(db, (search, file))?;
+            Ok(Told { file: (search, file), studies, listed, more })
+        };
+        let told = self.look(Call::StudiesKeyed, doing, work).await?;
+        self.last_pass().leave_out(self.engine(), told).await
     }
 
     async fn identities_of(

@@ -67,7 +67,8 @@ impl Identity {
 pub struct Keyed {
     /// Its place among the file's records.
     pub record: u64,
-    /// [`Fields::keys`] of it; none where a release before has stored the study, and they are not made yet.
+    /// [`Fields::keys`] of it, without some that no other study of the project has; none where a release before has stored the study,
+    /// and they are not made yet.
     pub keys: Option<Vec<u64>>,
     /// Whether it has a mark.
     pub is_marked: bool,

@@ -360,7 +360,8 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError>;
 
-    /// By what others find the studies of a file: as [`ReadStudies::studies`], without anything that these say.
+    /// By what others find the studies of a file: as [`ReadStudies::studies`], without anything that these say. A store may leave out keys
+    /// that no other study of the project has; only those of files that were read to their end count.
     ///
     /// # Errors
     /// When the store does not answer.

@@ -88,6 +88,7 @@ async fn duplicates(ports: &Ports<'_>) -> Checked {
     marks_are_counted_by_their_kind(ports).await?;
     changes_of_a_project_are_counted(ports).await?;
     studies_are_found_by_what_they_have_in_common(ports).await?;
+    those_keys_of_a_study_are_told_that_others_have(ports).await?;
     studies_are_found_until_they_are_removed(ports).await
 }
 
@@ -331,6 +332,48 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
     // The first that were stored.
     let first = [common.named("a", 0, 1), common.named("a", 0, 7), common.named("b", 0, 2)];
     assert_eq!(common.sharing(&["a", "b"], 2).await?, first);
+    Ok(())
+}
+
+/// Whatever the size of a page, and also where the others came when keys of a file had been told already. More may be told.
+///
+/// # Errors
+/// When a port fails.
+pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) -> Checked {
+    let common = Common::stored(ports).await?;
+    let (search, later) = (sample::partition(ports.host), search::file(ports.host));
+    let of_later = [(1, "e"), (2, "b")].map(|(n, doi)| with_doi(common.project, search, later, n, doi));
+    let tells = async |(search, file), limit, dois: &[(u64, &str, bool)]| {
+        let mut after = 0;
+        for told in dois.chunks(limit) {
+            let page = ports.read.keyed(search, file, after, limit).await?;
+            for (study, (record, doi, is_shared)) in page.iter().zip(told) {
+                let keys = study.keys.as_deref();
+                assert!(
+                    keys == Some(&[key_of(doi)][..]) || !is_shared && keys == Some(&[][..]),
+                    "{doi}: {study:?}"
+                );
+                assert_eq!(study.record, *record);
+            }
+            assert_eq!(page.len(), told.len());
+            after = page.last().map_or(after, |last| last.record);
+        }
+        assert_eq!(ports.read.keyed(search, file, after, limit).await?, []);
+        Ok::<_, messages::StoreError>(())
+    };
+    let first = [(1, "a", true), (2, "b", false), (7, "a", true)];
+    for limit in [3, 1, 2, 10] {
+        tells(common.files[0], limit, &first).await?;
+        tells(common.files[1], limit, &[(5, "a", true)]).await?;
+    }
+    // Whatever was found out meanwhile.
+    let (one, file) = common.files[0];
+    ports.read.keyed(one, file, 0, 1).await?;
+    ports.begin_with(search, later, &of_later).await?;
+    tells((search, later), 1, &[(1, "e", false), (2, "b", true)]).await?;
+    ports.write.finish(&search::parsed(search, later, 0)).await?;
+    tells((one, file), 1, &[(1, "a", true), (2, "b", true), (7, "a", true)]).await?;
+    tells((search, later), 1, &[(1, "e", false), (2, "b", true)]).await?;
     Ok(())
 }
 

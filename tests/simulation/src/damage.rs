@@ -18,8 +18,9 @@ const LATER: u16 = u16::MAX;
 /// everything that waited is one.
 const UPGRADES_MS: [u64; 3] = [600_000, 18_000_000, 72_000_000];
 
-/// How long a queue keeps what only a later release can read, as [`messages::Backoff::UPGRADE`] says.
-const WAITS_MS: u64 = 54_000_000;
+/// How long a queue keeps what only a later release can read: the fifteen hours of [`messages::Backoff::UPGRADE`], less what a few
+/// workers cost that die meanwhile, an hour each.
+const WAITS_MS: u64 = 36_000_000;
 
 /// Junk comes within this time.
 const JUNK_MS: u64 = 100_000;
@@ -50,6 +51,9 @@ impl World {
             self.damage.documents = self.rng.below(2);
             let at = self.rng.pick(&UPGRADES_MS);
             self.damage.upgrades_at = at;
+            if at > UPGRADES_MS[0] {
+                self.plan.leave_few();
+            }
             self.at(at, Occasion::Act(Box::new(Self::upgrade)));
         }
         if self.rng.one_in(8) {

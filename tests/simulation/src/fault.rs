@@ -104,10 +104,17 @@ impl Plan {
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
         let outage = rng.one_in(16).then(|| Outage::draw(rng, calls));
-        // What hours leave of the receipts that queues allow lasts for a few workers that die.
-        let is_long = outage.is_some_and(|outage| outage.until_ms - outage.from_ms >= OUTLASTED_MS);
-        let left = if is_long { left.min(4) } else { left };
-        Self { weights, focused, target, one_in, left, is_failing_over: false, outage, over: None }
+        let mut plan =
+            Self { weights, focused, target, one_in, left, is_failing_over: false, outage, over: None };
+        if outage.is_some_and(|outage| outage.until_ms - outage.from_ms >= OUTLASTED_MS) {
+            plan.leave_few();
+        }
+        plan
+    }
+
+    /// Something takes hours. What these leave of the receipts that queues allow lasts for a few workers that die.
+    pub(crate) fn leave_few(&mut self) {
+        self.left = self.left.min(4);
     }
 
     /// No more faults from here on.

@@ -7,6 +7,7 @@ mod engine;
 mod files;
 mod fixtures;
 mod folder;
+mod keyed;
 mod opening;
 mod packed;
 mod queues;

@@ -1,0 +1,57 @@
+//! Of the keys of a large file, those that no other study has are left out.
+
+use imports::Fenced;
+use imports::{FileId, ReadStudies, SearchId, Study, TrackReading, WriteStudies};
+use messages::StoreError;
+use references::{READER_VERSION, Reference};
+use testing::sample;
+use testing::sample::search;
+
+use crate::depot::{Depot, Tested};
+
+/// A file whose studies have these DOIs, and nothing else.
+async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), StoreError> {
+    let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
+    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    let studies = (1..).zip(dois).map(|(record, doi)| {
+        let reference = Reference { doi: Some(format!("10.1000/{doi}")), ..Reference::default() };
+        Study { reference, ..search::study(search_id, file_id, record) }
+    });
+    depot.store.store(&Fenced { search_id, file_id, fence }, studies.collect(), vec![]).await?;
+    Ok((search_id, file_id))
+}
+
+#[tokio::test]
+async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> Tested {
+    let depot = Depot::new();
+    let (search, file) = stored(&depot, &["a", "b", "a", "c"]).await?;
+    let keys = async |after, limit| {
+        let page = depot.store.keyed(search, file, after, limit).await?;
+        let count = |keys: Option<Vec<u64>>| keys.map(|keys| keys.len());
+        Ok::<_, StoreError>(page.into_iter().map(|study| count(study.keys)).collect::<Vec<_>>())
+    };
+    let (all, shared) = ([Some(1); 4], [Some(1), Some(0), Some(1), Some(0)]);
+    // It may still get others.
+    assert_eq!(keys(0, 4).await?, all);
+    depot.store.finish(&search::parsed(search, file, 0)).await?;
+    // Few are looked up as soon as it is known which are worth it.
+    assert_eq!(keys(0, 9).await?, all);
+    assert_eq!(keys(0, 4).await?, shared);
+    assert_eq!(keys(2, 1).await?, shared[2..3]);
+    // At its end it is forgotten what was found out for the file.
+    assert_eq!(keys(2, 9).await?, shared[2..]);
+    assert_eq!(keys(2, 9).await?, all[2..]);
+    // It holds for others that were listed when it was found out, and no longer when one more is.
+    let (other_search, other) = stored(&depot, &["c", "d"]).await?;
+    depot.store.finish(&search::parsed(other_search, other, 0)).await?;
+    assert_eq!(keys(0, 4).await?, [Some(1), Some(0), Some(1), Some(1)]);
+    let of_other = depot.store.keyed(other_search, other, 0, 9).await?;
+    assert_eq!(of_other.into_iter().map(|study| study.keys.unwrap().len()).collect::<Vec<_>>(), [1, 0]);
+    let (late_search, late) = stored(&depot, &["b"]).await?;
+    assert_eq!(keys(1, 1).await?, [Some(0)]);
+    let of_late = depot.store.keyed(late_search, late, 0, 1).await?;
+    assert_eq!(of_late[0].keys.as_ref().map(Vec::len), Some(1), "another has it");
+    depot.store.finish(&search::parsed(late_search, late, 0)).await?;
+    assert_eq!(keys(1, 1).await?, [Some(1)]);
+    Ok(())
+}
