@@ -3,7 +3,7 @@
 //! Most keys of a study are its own. To look each of them up costs a page of a large project's tree of keys, and finds nothing. One
 //! pass over that tree, in its order, tells which keys are worth it, so whoever marks a large file makes one first.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::engine::Engine;
 use crate::fault::Fault;
-use crate::value::{parse, uint};
+use crate::value::uint;
 
 /// A file, and its search.
 type FileKey = (SearchId, FileId);
@@ -37,32 +37,34 @@ pub(crate) const PASS: &str = "SELECT key FROM study_key WHERE project = ?1 AND 
     GROUP BY key HAVING count(*) > 1";
 pub(crate) const LAST: &str = "SELECT max(record) FROM study
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
-const PROJECT: &str = "SELECT project.seq FROM source JOIN project USING (project_id)
-    WHERE search_id = ?1 AND file_id = ?2";
-const LISTED: &str = "SELECT search_id, file_id FROM source JOIN parsed_file USING (search_id, file_id)
-    WHERE project_id = (SELECT project_id FROM source WHERE search_id = ?1 AND file_id = ?2)";
+/// The project of a file that was read to its end.
+pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_file USING (search_id, file_id)
+    JOIN project ON project.project_id = source.project_id WHERE source.search_id = ?1 AND source.file_id = ?2";
 
 /// The keys that several studies of a project have, and some more.
 ///
-/// That is true as long as all files of the project that were read to their end are among those that were so when the pass began: the
-/// studies of such a file do not change any more.
+/// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Whoever
+/// lists one says so ([`LastPass::listed`]) before it counts the revision as which it compares that file's studies. So whoever was
+/// told by a pass that was good has an earlier revision, and the marks of the other one stay.
 #[derive(Debug)]
 struct Repeated {
-    listed: HashSet<FileKey>,
+    project: i64,
+    /// How many files of the project this process had listed when the pass began.
+    listings: u64,
     /// The file that it was made for.
     made_for: FileKey,
     bits: Vec<u64>,
 }
 
 impl Repeated {
-    fn new(listed: HashSet<FileKey>, made_for: FileKey) -> Self {
-        Self { listed, made_for, bits: vec![0; WORDS] }
+    fn new(project: i64, listings: u64, made_for: FileKey) -> Self {
+        Self { project, listings, made_for, bits: vec![0; WORDS] }
     }
 
     /// Remembers those of some keys that several studies have.
-    fn pass(&mut self, db: &Connection, project: i64, keys: &RangeInclusive<i64>) -> Result<(), Fault> {
+    fn pass(&mut self, db: &Connection, keys: &RangeInclusive<i64>) -> Result<(), Fault> {
         let mut statement = db.prepare_cached(PASS)?;
-        let mut rows = statement.query(params![project, keys.start(), keys.end()])?;
+        let mut rows = statement.query(params![self.project, keys.start(), keys.end()])?;
         while let Some(row) = rows.next()? {
             self.insert(row.get::<_, i64>(0)?.cast_unsigned());
         }
@@ -90,103 +92,116 @@ impl Repeated {
 
 /// The last pass of this process.
 #[derive(Debug, Default)]
-pub(crate) struct LastPass(Mutex<Option<Last>>);
+pub(crate) struct LastPass(Mutex<State>);
 
-#[derive(Debug)]
-struct Last {
-    found: Arc<Repeated>,
-    /// How many keys were told without it because it was of other files.
+#[derive(Debug, Default)]
+struct State {
+    /// How many files of each project this process has listed.
+    listings: HashMap<i64, u64>,
+    /// Those of them that are still marked. Whoever goes on with one lists it once more.
+    marked: HashSet<FileKey>,
+    last: Option<Arc<Repeated>>,
+    /// How many keys were told without it, because it was good no longer or of another project.
     missed: u64,
 }
 
-/// Of a file that is marked: some of its studies' keys, and what was listed when they were read.
+/// Some studies of a file that is marked.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) file: FileKey,
+    /// Its project, if it was read to its end.
+    pub(crate) project: Option<i64>,
     pub(crate) studies: Vec<Keyed>,
-    /// The files of its project that were read to their end.
-    pub(crate) listed: HashSet<FileKey>,
     /// Whether there may be more studies.
     pub(crate) more: bool,
 }
 
 impl LastPass {
+    /// Takes note that a file of a project is listed, and about to be marked.
+    pub(crate) fn listed(&self, project: i64, file: FileKey) {
+        let mut state = self.locked();
+        if state.marked.insert(file) {
+            *state.listings.entry(project).or_default() += 1;
+        }
+    }
+
     /// Leaves out keys of which it is known that no other study has them; makes a pass first if that is worth the time.
     pub(crate) async fn leave_out(&self, engine: &Engine, told: Told) -> Result<Vec<Keyed>, StoreError> {
-        let Told { file, mut studies, listed, more } = told;
-        if !listed.contains(&file) {
-            // It may get others, and its own may change.
-            return Ok(studies);
+        let Told { file, project, mut studies, more } = told;
+        // The keys of one that is not listed may change, and others do not wait for it.
+        let Some(project) = project else { return Ok(studies) };
+        if !more {
+            self.locked().marked.remove(&file);
         }
-        let known = match self.known(&listed, count(&studies)) {
-            Ok(known) => Some(known),
-            Err(missed) if more => {
-                let found = pass(engine, file, listed, &studies, missed).await?.map(Arc::new);
-                if let Some(found) = &found {
-                    *self.locked() = Some(Last { found: Arc::clone(found), missed: 0 });
-                }
-                found
-            }
-            Err(_) => None,
-        };
-        if let Some(known) = known {
-            for keys in studies.iter_mut().filter_map(|study| study.keys.as_mut()) {
-                keys.retain(|key| known.may_have(*key));
-            }
-            if !more && known.made_for == file {
-                *self.locked() = None;
-            }
+        let mut known = self.known(project, count(&studies));
+        if known.is_none() && more {
+            known = self.pass(engine, project, file, &studies).await?;
+        }
+        let Some(known) = known else { return Ok(studies) };
+        for keys in studies.iter_mut().filter_map(|study| study.keys.as_mut()) {
+            keys.retain(|key| known.may_have(*key));
+        }
+        if !more && known.made_for == file {
+            self.locked().last = None;
         }
         Ok(studies)
     }
 
-    /// The last pass, if it is good for these files. Otherwise how many keys were told without it, with these.
-    fn known(&self, listed: &HashSet<FileKey>, keys: u64) -> Result<Arc<Repeated>, u64> {
-        let mut last = self.locked();
-        let Some(last) = last.as_mut() else { return Err(u64::MAX) };
-        if listed.is_subset(&last.found.listed) {
-            return Ok(Arc::clone(&last.found));
+    /// The last pass, if it is good for a project. Otherwise so many keys more are told without one.
+    fn known(&self, project: i64, keys: u64) -> Option<Arc<Repeated>> {
+        let mut state = self.locked();
+        let listings = state.listings.get(&project).copied().unwrap_or_default();
+        let is_good = |last: &&Arc<Repeated>| last.project == project && last.listings == listings;
+        let known = state.last.as_ref().filter(is_good).cloned();
+        if known.is_none() {
+            state.missed = state.missed.saturating_add(keys);
         }
-        last.missed = last.missed.saturating_add(keys);
-        Err(last.missed)
+        known
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Last>> {
+    /// Passes over all keys of a project, if that takes less time than to look up those of a file's studies from these on. When files
+    /// come all the time a pass is soon good for nothing; so none is made before as much time was spent since the last one.
+    async fn pass(
+        &self,
+        engine: &Engine,
+        project: i64,
+        file: FileKey,
+        studies: &[Keyed],
+    ) -> Result<Option<Arc<Repeated>>, StoreError> {
+        let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
+        let (mut repeated, most) = {
+            let state = self.locked();
+            let listings = state.listings.get(&project).copied().unwrap_or_default();
+            let most = if state.last.is_some() { state.missed } else { u64::MAX };
+            (Repeated::new(project, listings, file), most)
+        };
+        let (entries, last) = engine.read(doing(), move |db| survey(db, project, file)).await?;
+        let first = studies.first().map_or(0, |study| study.record);
+        let each = count(studies).div_ceil(studies.len().max(1) as u64);
+        let left = last.saturating_sub(first).saturating_mul(each);
+        if entries > left.min(most).saturating_mul(PASSED_IN_A_LOOK) {
+            return Ok(None);
+        }
+        for keys in parts(entries / PASSED_AT_ONCE + 1) {
+            let pass = move |db: &Connection| {
+                repeated.pass(db, &keys)?;
+                Ok(repeated)
+            };
+            repeated = engine.read(doing(), pass).await?;
+        }
+        let repeated = Arc::new(repeated);
+        let mut state = self.locked();
+        (state.last, state.missed) = (Some(Arc::clone(&repeated)), 0);
+        Ok(Some(repeated))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn count(studies: &[Keyed]) -> u64 {
     studies.iter().filter_map(|study| study.keys.as_ref()).map(|keys| keys.len() as u64).sum()
-}
-
-/// Passes over all keys of a file's project, if that takes less time than to look up those of its studies from these on. When files come
-/// all the time a pass is soon good for nothing; so it is not made before as much time was spent without, on `missed` keys.
-async fn pass(
-    engine: &Engine,
-    file: FileKey,
-    listed: HashSet<FileKey>,
-    studies: &[Keyed],
-    missed: u64,
-) -> Result<Option<Repeated>, StoreError> {
-    let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
-    let Some(survey) = engine.read(doing(), move |db| survey(db, file)).await? else { return Ok(None) };
-    let first = studies.first().map_or(0, |study| study.record);
-    let each = count(studies).div_ceil(studies.len().max(1) as u64);
-    let left = survey.last.saturating_sub(first).saturating_mul(each);
-    if survey.entries > left.min(missed).saturating_mul(PASSED_IN_A_LOOK) {
-        return Ok(None);
-    }
-    let project = survey.project;
-    let mut repeated = Repeated::new(listed, file);
-    for keys in parts(survey.entries / PASSED_AT_ONCE + 1) {
-        let pass = move |db: &Connection| {
-            repeated.pass(db, project, &keys)?;
-            Ok(repeated)
-        };
-        repeated = engine.read(doing(), pass).await?;
-    }
-    Ok(Some(repeated))
 }
 
 /// All keys in so many parts, in the order in which they are stored.
@@ -201,38 +216,19 @@ fn parts(count: u64) -> impl Iterator<Item = RangeInclusive<i64>> {
     })
 }
 
-/// What has to be known of a file to decide whether to pass over the keys of its project.
-#[derive(Debug)]
-struct Survey {
-    project: i64,
-    /// About how many entries the project has.
-    entries: u64,
-    /// The last study of the file.
-    last: u64,
-}
-
-fn survey(db: &Connection, (search, file): FileKey) -> Result<Option<Survey>, Fault> {
-    let (search, file) = (search.to_string(), file.to_string());
-    let project =
-        db.prepare_cached(PROJECT)?.query_row(params![search, file], |row| row.get(0)).optional()?;
-    let Some(project): Option<i64> = project else { return Ok(None) };
+/// About how many keys a project has, and the last study of a file.
+fn survey(db: &Connection, project: i64, (search, file): FileKey) -> Result<(u64, u64), Fault> {
     let sample = (u64::MAX >> SAMPLE).cast_signed();
     let found: i64 = db.prepare_cached(COUNT)?.query_row(params![project, 0, sample], |row| row.get(0))?;
-    let last: Option<i64> = db.prepare_cached(LAST)?.query_row(params![search, file], |row| row.get(0))?;
-    Ok(Some(Survey { project, entries: uint(found) << SAMPLE, last: uint(last.unwrap_or_default()) }))
+    let file = params![search.to_string(), file.to_string()];
+    let last: Option<i64> = db.prepare_cached(LAST)?.query_row(file, |row| row.get(0))?;
+    Ok((uint(found) << SAMPLE, uint(last.unwrap_or_default())))
 }
 
-/// The files of a file's project that were read to their end.
-pub(crate) fn listed(db: &Connection, (search, file): FileKey) -> Result<HashSet<FileKey>, Fault> {
-    let mut statement = db.prepare_cached(LISTED)?;
-    let mut rows = statement.query(params![search.to_string(), file.to_string()])?;
-    let mut listed = HashSet::new();
-    while let Some(row) = rows.next()? {
-        let (search, file): (String, String) = (row.get(0)?, row.get(1)?);
-        let search = SearchId::from_uuid(parse("search id", &search)?);
-        listed.insert((search, FileId::from_uuid(parse("file id", &file)?)));
-    }
-    Ok(listed)
+/// The project of a file, if that was read to its end.
+pub(crate) fn project(db: &Connection, (search, file): FileKey) -> rusqlite::Result<Option<i64>> {
+    let file = params![search.to_string(), file.to_string()];
+    db.prepare_cached(PROJECT)?.query_row(file, |row| row.get(0)).optional()
 }
 
 #[cfg(test)]
@@ -263,8 +259,8 @@ mod tests {
             }
         }
         for count in [1, 2, 5, 64] {
-            let mut repeated = Repeated::new(HashSet::new(), (search, file));
-            parts(count).for_each(|part| repeated.pass(&db, 1, &part).unwrap());
+            let mut repeated = Repeated::new(1, 0, (search, file));
+            parts(count).for_each(|part| repeated.pass(&db, &part).unwrap());
             let found = keys.map(|key| repeated.may_have(key.cast_unsigned()));
             assert_eq!(found, [false, true, false, true, false], "{count} parts");
         }

@@ -219,6 +219,10 @@ mod tests {
             (keys::SHARING, "SEARCH study_key USING PRIMARY KEY (project=? AND key=?)"),
             (repeated::COUNT, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
             (repeated::PASS, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
+            (
+                repeated::PROJECT,
+                "SEARCH project USING COVERING INDEX sqlite_autoindex_project_1 (project_id=?)",
+            ),
             (repeated::LAST, "SEARCH study USING COVERING INDEX sqlite_autoindex_study_1 (source=?)"),
             (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
             (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),

@@ -80,11 +80,17 @@ impl WriteStudies for Store {
         let doing = format!("remembering that file {} was read", file.file_id);
         let file = Arc::new(file.clone());
         // Others write while it goes: no transaction takes in more than a part.
-        let mut after = Some(0);
+        let (mut after, mut project) = (Some(0), None);
         while let Some(from) = after {
             let file = Arc::clone(&file);
-            let work = move |db: &Connection| finish_some(db, &file, from);
-            after = self.change(Call::StudiesFinish, doing.clone(), work).await?;
+            let work = move |db: &Connection| {
+                let next = finish_some(db, &file, from)?;
+                Ok((next, repeated::project(db, (file.search_id, file.file_id))?))
+            };
+            (after, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
+        }
+        if let Some(project) = project {
+            self.last_pass().listed(project, (file.search_id, file.file_id));
         }
         Ok(())
     }
@@ -134,8 +140,8 @@ impl ReadStudies for Store {
         let work = move |db: &Connection| {
             let studies = page.keyed(db)?;
             let more = studies.len() == limit;
-            let listed = repeated::listed(db, (search, file))?;
-            Ok(Told { file: (search, file), studies, listed, more })
+            let project = repeated::project(db, (search, file))?;
+            Ok(Told { file: (search, file), project, studies, more })
         };
         let told = self.look(Call::StudiesKeyed, doing, work).await?;
         self.last_pass().leave_out(self.engine(), told).await

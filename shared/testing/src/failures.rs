@@ -164,7 +164,8 @@ pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_
 pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
-    let of = |failure: Failure| Failure { partition: Some(partition), ..failure };
+    // A second may end between two of them.
+    let of = |failure: Failure| Failure { partition: Some(partition), last_seen: now, ..failure };
     let plain = stored(ports, of(failure(ports.host, "plain"))).await?;
     let other_cause = stored(ports, of(failure(ports.host, "other"))).await?;
     let owner = Owner::Saga(partition);
