@@ -1,5 +1,6 @@
 //! Searches that are cancelled while they are read, and searches that are deleted: nothing of them is left.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -176,9 +177,13 @@ impl<'a> Turns<'a> {
 }
 
 /// Each twice: of those that are there once nothing is looked up.
-fn a_thousand_studies() -> String {
+fn studies_twice(which: Range<u32>) -> String {
     let study = |n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n");
-    (0..1_000).map(|n| study(n / 2)).collect()
+    which.flat_map(|n| [study(n), study(n)]).collect()
+}
+
+fn a_thousand_studies() -> String {
+    studies_twice(0..500)
 }
 
 /// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
@@ -211,6 +216,27 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
     }
     assert_eq!(named, [750, 500, 250, 0, 0]);
     assert_eq!(world.studies(search).await, []);
+}
+
+/// An earlier search is read while the duplicates of a later one are marked: whoever goes on with these knows it.
+#[tokio::test]
+async fn a_file_that_comes_while_another_is_marked_is_known_to_whoever_goes_on() {
+    let world = World::new();
+    let turns = Turns::new(&world);
+    let (earlier, parse_earlier) = commands(&world, &[("a.ris", &a_thousand_studies())]).await;
+    world.host.advance(Duration::from_secs(1));
+    let (later, mut batch) = turns.begin(&studies_twice(250..750)).await;
+    world.deliver(&PARSE, &parse_earlier).await;
+    let mut count = 0;
+    while !batch.is_empty() {
+        assert_eq!(body(&batch[0]).name, "StartParsing");
+        batch = turns.take(&batch).await;
+        count += 1;
+    }
+    assert!(count > 1, "it took {count} turns");
+    assert_eq!(turns.repeated(earlier.search_id, earlier.search_id).await, 500);
+    assert_eq!(turns.repeated(later, earlier.search_id).await, 500);
+    assert_eq!(turns.repeated(later, later).await, 250);
 }
 
 /// Nobody is shown its studies, so none may repeat them: whoever reads the file again would have nothing but duplicates.
