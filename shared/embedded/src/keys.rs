@@ -131,8 +131,8 @@ pub(crate) fn insert_some(
     let (mut new, mut last) = (Vec::new(), None);
     while let Some(study) = studies.next()? {
         let record = study.get(0)?;
-        let stored = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
-        new.extend(self::stored(stored.unwrap_or_default()).map(|key| (key, record)));
+        let bytes = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
+        new.extend(stored(bytes.unwrap_or_default()).map(|key| (key, record)));
         if new.len() >= most {
             last = Some(record);
             break;
@@ -175,8 +175,8 @@ pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usiz
     let mut studies = db.prepare_cached(sql)?;
     let mut studies = studies.query(params![source, limit(most)])?;
     while let Some(study) = studies.next()? {
-        let (record, stored): (i64, Option<Vec<u8>>) = (study.get(0)?, study.get(1)?);
-        for key in self::stored(&stored.unwrap_or_default()) {
+        let (record, bytes): (i64, Option<Vec<u8>>) = (study.get(0)?, study.get(1)?);
+        for key in stored(&bytes.unwrap_or_default()) {
             delete.execute(params![project, key, source, record])?;
         }
     }

@@ -44,8 +44,8 @@ pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_fil
 /// The keys that several studies of a project have, and some more.
 ///
 /// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Whoever
-/// lists one says so ([`LastPass::listed`]) before it counts the revision as which it compares that file's studies. So whoever was
-/// told by a pass that was good has an earlier revision, and the marks of the other one stay.
+/// lists one says so ([`LastPass::listed`]), and counts a revision only then, under which it compares that file's studies. So whoever
+/// still used the pass did so under an earlier revision, whose marks give way.
 #[derive(Debug)]
 struct Repeated {
     project: i64,
@@ -105,6 +105,12 @@ struct State {
     missed: u64,
 }
 
+impl State {
+    fn listings_of(&self, project: i64) -> u64 {
+        self.listings.get(&project).copied().unwrap_or_default()
+    }
+}
+
 /// Some studies of a file that is marked.
 #[derive(Debug)]
 pub(crate) struct Told {
@@ -150,7 +156,7 @@ impl LastPass {
     /// The last pass, if it is good for a project. Otherwise so many keys more are told without one.
     fn known(&self, project: i64, keys: u64) -> Option<Arc<Repeated>> {
         let mut state = self.locked();
-        let listings = state.listings.get(&project).copied().unwrap_or_default();
+        let listings = state.listings_of(project);
         let is_good = |last: &&Arc<Repeated>| last.project == project && last.listings == listings;
         let known = state.last.as_ref().filter(is_good).cloned();
         if known.is_none() {
@@ -171,9 +177,8 @@ impl LastPass {
         let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
         let (mut repeated, most) = {
             let state = self.locked();
-            let listings = state.listings.get(&project).copied().unwrap_or_default();
             let most = if state.last.is_some() { state.missed } else { u64::MAX };
-            (Repeated::new(project, listings, file), most)
+            (Repeated::new(project, state.listings_of(project), file), most)
         };
         let (entries, last) = engine.read(doing(), move |db| survey(db, project, file)).await?;
         let first = studies.first().map_or(0, |study| study.record);

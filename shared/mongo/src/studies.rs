@@ -74,7 +74,7 @@ fn decode_identity(stored: &Document) -> Result<Identity, String> {
     Ok(Identity { is_marked, ..Identity::of(count_field(stored, RECORD)?, &reference) })
 }
 
-/// The same, of others.
+/// The keys of a study, of which nothing else was asked for.
 fn decode_keyed(stored: &Document) -> Result<Keyed, String> {
     let keys: Option<Vec<i64>> =
         stored.get(KEYS).cloned().map(crate::value::from_bson).transpose()?.flatten();

@@ -1,7 +1,6 @@
 //! Of the keys of a large file, those that no other study has are left out.
 
-use imports::Fenced;
-use imports::{FileId, ReadStudies, SearchId, Study, TrackReading, WriteStudies};
+use imports::{Fenced, FileId, ReadStudies, SearchId, Study, TrackReading, WriteStudies};
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
 use testing::sample;
