@@ -3,6 +3,7 @@
 //! - [`host`]: a [`messages::Host`] whose time a test decides;
 //! - [`Seen`]: a [`messages::Observe`] that keeps decisions;
 //! - [`fixtures`]: what earlier releases stored and sent, for every adapter to read;
+//! - [`proof`]: how much a run proves: on every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;
 //! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
 //!   [`history`]: the engine's suites, one for each group of its ports. They know no application: their partitions are those of a made-up system.
@@ -31,6 +32,7 @@ pub mod objects;
 pub mod outboxes;
 pub mod processed;
 pub mod progress;
+pub mod proof;
 pub mod queues;
 pub mod reading;
 pub mod saga;

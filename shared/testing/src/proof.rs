@@ -1,0 +1,35 @@
+//! The two levels of proof: what every change runs, and what `make prove` runs every night and before a release.
+//!
+//! The level is the environment variable `PROOF`: `deep` for the second one, anything else for the first. Tests that
+//! have no short form are in modules named `deep`, which `.config/nextest.toml` leaves out of the first level.
+
+use std::env;
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// Returns `true` if this run is a deep one.
+pub fn is_deep() -> bool {
+    env::var("PROOF").is_ok_and(|level| level == "deep")
+}
+
+/// Returns the size for the level of this run: `change` on every change, `deep` in a deep run.
+pub fn size<T>(change: T, deep: T) -> T {
+    if is_deep() { deep } else { change }
+}
+
+/// Returns the first seed of schedules that no earlier run has tried: `PROOF_SEED`, which the Makefile derives from
+/// the date and prints. Without that variable it is always the same.
+///
+/// # Panics
+/// Panics if `PROOF_SEED` is not a number.
+pub fn fresh_seed() -> u64 {
+    number("PROOF_SEED", 1_000_000_000)
+}
+
+/// Returns the number in an environment variable, or `default` if it is not set.
+fn number<T: FromStr<Err: Display>>(variable: &str, default: T) -> T {
+    match env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{variable}={text} is not a number: {error}")),
+        Err(_) => default,
+    }
+}
