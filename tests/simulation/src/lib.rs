@@ -16,6 +16,7 @@
 //! - [`workload`]: what an application writes; [`access`]: what it is given for that;
 //! - [`options`]: what is asked for, what must hold, what is answered;
 //! - [`many`]: one schedule, and many of them; the entrance;
+//! - [`known`]: all planted defects, each at the seed that is known to find it;
 //! - `schedule`, `choice`: the executor, and the choice of what happens next;
 //! - `point`, `port`: where a worker stops, and what it holds in its hands;
 //! - `fault`, `clocks`: which faults befall a schedule, and how far its clocks are off;
@@ -38,6 +39,7 @@ mod clocks;
 pub mod coverage;
 mod damage;
 mod fault;
+pub mod known;
 pub mod many;
 mod mutants;
 mod operator;
@@ -53,7 +55,8 @@ mod world;
 
 pub use access::{Access, Scene};
 pub use coverage::{Call, Coverage, Fault, Phase};
-pub use many::{Range, Summary, run_many, simulate, survivors};
+pub use known::{Hunt, hunt_all};
+pub use many::{Range, Summary, hunt, planted, run_many, simulate};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 pub use rng::Rng;
 pub use workload::{Bounds, Change, Checked, Rest, Workload};

@@ -82,7 +82,7 @@ impl Summary {
 }
 
 /// Which schedules to run, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Range {
     /// The first seed.
     pub first_seed: u64,
@@ -104,20 +104,18 @@ pub fn run_many<W: Workload>(
     run_all(&application::of(workload), config, range, progress)
 }
 
-/// Plants every defect of the engine and of the workload, each by itself, and returns those that this many schedules did
-/// not find. `found` hears what the others violated.
-pub fn survivors<W: Workload>(workload: &W, schedules: u64, found: impl Fn(String)) -> Vec<(Mutant, Mode)> {
+/// Returns every defect of the engine and of the workload, with each mode in which it is one.
+pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
     let all = Mutant::ENGINE.into_iter().map(|mutant| (mutant, mutant.modes())).chain(own);
-    let cases = all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode)));
-    let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
-    let survives = |(mutant, mode): &(Mutant, Mode)| {
-        let config = Config { mutant: Some(*mutant), ..Config::new(*mode) };
-        let Some((seed, violation)) = run_many(workload, &config, &range, &|_| ()).first else { return true };
-        found(format!("{mutant:?} in {mode:?} mode: seed {seed} violates {violation}"));
-        false
-    };
-    cases.filter(survives).collect()
+    all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
+}
+
+/// Plants one defect, and returns the smallest seed of the range that finds it, with what it violates.
+pub fn hunt<W: Workload>(workload: &W, planted: (Mutant, Mode), range: &Range) -> Option<(u64, Violation)> {
+    let (mutant, mode) = planted;
+    let config = Config { mutant: Some(mutant), ..Config::new(mode) };
+    run_many(workload, &config, range, &|_| ()).first
 }
 
 fn run_all(

@@ -9,8 +9,7 @@
 
 mod bad_input;
 mod data_folder;
-#[cfg(target_os = "linux")]
-mod disk;
+mod deep;
 mod export;
 mod failures;
 mod faults;

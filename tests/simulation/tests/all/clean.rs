@@ -2,20 +2,24 @@
 
 use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, run_many, simulate};
 
-use crate::desk::Questions;
+use testing::proof;
 
-const SEEDS: u64 = 10_000;
+use crate::desk::Questions;
 
 fn run(mode: Mode) -> Summary {
     let config = Config::new(mode);
-    let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
+    let schedules = proof::size(5_000, 100_000);
+    let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
     let summary = run_many(&Questions::default(), &config, &range, &|_| ());
     if let Some((seed, violation)) = &summary.first {
         let outcome = simulate(&Questions::default(), &Config { trace: true, ..config }, *seed);
         panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
     }
     let stats = summary.stats;
-    assert!(stats.completed > SEEDS / 2 && stats.failed > 0 && stats.redriven > SEEDS / 100, "{stats:?}");
+    assert!(
+        stats.completed > schedules / 2 && stats.failed > 0 && stats.redriven > schedules / 100,
+        "{stats:?}"
+    );
     summary
 }
 

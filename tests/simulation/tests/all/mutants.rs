@@ -1,6 +1,8 @@
 //! Planted defects are found on the smallest saga too; `tests/searches` plants them on the search import.
 
-use simulation::{Config, Invariant, Mode, Range, run_many, survivors};
+use std::path::Path;
+
+use simulation::{Config, Invariant, Mode, Range, hunt_all, run_many};
 
 use crate::desk::Questions;
 
@@ -8,8 +10,13 @@ use crate::desk::Questions;
 const SEEDS: u64 = 10_000;
 
 #[test]
-fn every_planted_defect_is_found() {
-    assert_eq!(survivors(&Questions::default(), SEEDS, |found| println!("{found}")), []);
+fn planted_defects_are_all_found() {
+    let mut result = hunt_all(&Questions::default(), include_str!("seeds.txt"), SEEDS);
+    result
+        .update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/seeds.txt"))
+        .expect("a file to write");
+    assert_eq!(result.survivors, []);
+    assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 mod bad_input;
 mod commands;
+mod deep;
 mod deployment;
 mod expiry;
 mod faults;
-mod outage;
 mod restore;
 mod secrets;
 mod time;

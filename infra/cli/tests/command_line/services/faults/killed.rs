@@ -8,13 +8,13 @@ use servers::amazon::Service;
 use servers::mongo::{FailPoint, OwnServer};
 use servers::net::{Fate, Unreliable};
 
-use super::{Environment, SEARCHES, Worker, announce, check, have_ended_while, impatient, open};
+use super::{Environment, Worker, announce, check, have_ended_while, impatient, open};
 use crate::program::Program;
 
 /// How often everything is sent.
 const COPIES: u32 = 3;
-/// After how many more completed searches the next thing goes wrong, at most.
-const BETWEEN: usize = 15;
+/// The number of faults that a run has, if no more searches than that end between two of them.
+const FAULTS: usize = 12;
 /// The workers' name in the database, which fail points are for.
 const WORKERS: &str = "workers";
 
@@ -23,7 +23,7 @@ const WORKERS: &str = "workers";
 /// drops connections, meets write conflicts, cannot confirm writes, or steps down. All the while the ledger's table
 /// refuses every tenth request. What a killed worker had received comes again after its visibility timeout.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
+async fn two_workers_import_each_search_once_whatever_fails() -> Tested {
     Environment::with(async |environment| {
         let mongod = OwnServer::replica_set(&["ttlMonitorSleepSecs=1"]).await?;
         let uri = mongod.uri().replace("directConnection=true", "replicaSet=rs0");
@@ -38,19 +38,20 @@ async fn two_workers_import_200_searches_once_whatever_fails() -> Tested {
         let searches = announce(&backend, &environment).await?;
         let mut faults = Faults { mongod: &mongod, random: StdRng::seed_from_u64(4), next: 0, kills: 0 };
         let mut workers = [Worker::start(&program, COPIES), Worker::start(&program, COPIES)];
-        let mut due = faults.random.random_range(1..BETWEEN);
-        have_ended_while(&environment, SEARCHES, async |over| {
+        let between = 1 + searches.len() / FAULTS;
+        let mut due = faults.random.random_range(1..=between);
+        have_ended_while(&environment, searches.len(), async |over| {
             if over >= due {
                 faults.strike(&program, &mut workers).await?;
-                due = over + faults.random.random_range(1..BETWEEN);
+                due = over + faults.random.random_range(1..=between);
             }
             Ok(())
         })
         .await?;
         let throttled: usize = ledger.faults().values().sum();
         println!("{} faults, of them {} kills; {throttled} requests throttled", faults.next, faults.kills);
-        assert!(faults.kills >= 3 && faults.next >= 12 && throttled > 100);
-        check(&backend, &environment, &searches, SEARCHES).await?;
+        assert!(faults.kills >= 3 && faults.next >= 12 && throttled > searches.len() / 2);
+        check(&backend, &environment, &searches, searches.len()).await?;
         workers.into_iter().for_each(Worker::finish);
         Ok(())
     })

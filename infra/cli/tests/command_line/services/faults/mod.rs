@@ -1,8 +1,7 @@
-//! Worker processes that import 200 searches on servers that fail: each study is stored once, nothing is given up, and
-//! nothing is left over.
+//! Worker processes that import searches on servers that fail: each study is stored once, no message is dead-lettered,
+//! and nothing is left over.
 
 mod killed;
-mod replica_set;
 mod unreliable;
 
 use std::process::{Child, Command};
@@ -23,12 +22,16 @@ use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::mongo::{comes_true, eventually};
 use servers::{Tested, unique};
+use testing::proof;
 
 use super::{Environment, upload};
 use crate::program::{Program, bundled};
 
-/// How many searches are imported.
-const SEARCHES: usize = 200;
+/// Returns the number of searches to import.
+fn searches_to_import() -> usize {
+    proof::size(20, 200)
+}
+
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
@@ -43,7 +46,7 @@ pub(super) fn impatient(environment: &Environment) -> Environment {
 }
 
 /// What this process works on: the same as its workers, without faults. It sends everything so often.
-async fn open(
+pub(super) async fn open(
     environment: &Environment,
     copies: u32,
 ) -> Result<Backend, Box<dyn std::error::Error + Send + Sync>> {
@@ -55,7 +58,7 @@ async fn open(
 }
 
 /// Announces the searches and uploads their files, some at a time.
-async fn announce(
+pub(super) async fn announce(
     backend: &Backend,
     environment: &Environment,
 ) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
@@ -68,7 +71,7 @@ async fn announce(
         upload(environment, &announced.files[0].upload, &content).await?;
         Ok(announced.search_id)
     };
-    stream::iter(0..SEARCHES).map(one).buffer_unordered(8).try_collect().await
+    stream::iter(0..searches_to_import()).map(one).buffer_unordered(8).try_collect().await
 }
 
 /// How many searches have ended.
@@ -97,7 +100,7 @@ async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Er
     Ok(text)
 }
 
-async fn have_ended(environment: &Environment, searches: usize) -> Tested {
+pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Tested {
     have_ended_while(environment, searches, async |_| Ok(())).await
 }
 
@@ -128,17 +131,17 @@ async fn have_ended_while(
 }
 
 /// A worker in a process of its own. It is killed without warning when this value ends.
-struct Worker(Child);
+pub(super) struct Worker(Child);
 
 impl Worker {
     /// Starts one that sends everything so often.
-    fn start(program: &Program, copies: u32) -> Self {
+    pub(super) fn start(program: &Program, copies: u32) -> Self {
         let log = program.folder().join(unique("worker"));
         Self(program.start_logging(&["serve", "--duplicate", &copies.to_string()], &log))
     }
 
     /// Asks it to stop, and waits for it: whatever is under way is finished, and the rest stays in the queues.
-    fn finish(mut self) {
+    pub(super) fn finish(mut self) {
         let asked = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
         assert!(asked.success());
         assert_eq!(self.0.wait().unwrap().code(), Some(0));

@@ -7,7 +7,7 @@ use servers::Tested;
 use servers::amazon::Service;
 use servers::net::{Fate, Unreliable};
 
-use super::{Environment, SEARCHES, Worker, announce, check, have_ended, impatient, open};
+use super::{Environment, Worker, announce, check, have_ended, impatient, open};
 
 /// What the faults are drawn from.
 const SEED: u64 = 13;
@@ -23,12 +23,12 @@ async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
         let backend = open(&environment, 1).await?;
         let searches = announce(&backend, &environment).await?;
         let workers = [(); 2].map(|()| Worker::start(&program, 1));
-        have_ended(&environment, SEARCHES).await?;
+        have_ended(&environment, searches.len()).await?;
         println!("{service:?}: of {} requests, {:?}", way.requests(), way.faults());
         for fate in fates {
             assert!(way.faults().contains_key(fate), "no request met {fate:?}");
         }
-        check(&backend, &environment, &searches, SEARCHES).await?;
+        check(&backend, &environment, &searches, searches.len()).await?;
         workers.into_iter().for_each(Worker::finish);
         Ok(())
     })

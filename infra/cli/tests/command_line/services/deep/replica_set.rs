@@ -9,11 +9,11 @@ use mongodb::{Client, Collection};
 use servers::Tested;
 use servers::mongo::ReplicaSet;
 
-use super::{Environment, SEARCHES, Worker, announce, check, have_ended, impatient, open};
+use super::super::Environment;
+use super::super::faults::{Worker, announce, check, have_ended, impatient, open};
 
-/// How often the primary is deposed, and how many searches end between two times.
+/// How often the primary is deposed.
 const DEPOSITIONS: usize = 4;
-const BETWEEN: usize = SEARCHES / (DEPOSITIONS + 1);
 /// How many searches go on without the old primary.
 const MEANWHILE: usize = 3;
 /// How many read from the old primary at the moment at which it is continued.
@@ -38,19 +38,19 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
         let backend = open(&environment, 1).await?;
         let searches = announce(&backend, &environment).await?;
         let mut worker = Worker::start(&program, 1);
-        let mut stale = 0;
+        let (mut stale, between) = (0, searches.len() / (DEPOSITIONS + 1));
         for round in 1..=DEPOSITIONS {
             let old = set.primary().await?;
             let confined = outwaiting(&environment).but("MONGODB_URI", &set.member(old).uri()).program();
             let _confined = Worker::start(&confined, 1);
-            have_ended(&environment, round * BETWEEN).await?;
+            have_ended(&environment, round * between).await?;
             let marker = Arc::new(Marker::new(&set, old, round).await?);
             set.member(old).ignore_successors(true).await?;
             set.member(old).pause()?;
             set.primary_beside(old).await?;
             // The calls of the other worker hang, too.
             worker = Worker::start(&program, 1);
-            have_ended(&environment, round * BETWEEN + MEANWHILE).await?;
+            have_ended(&environment, round * between + MEANWHILE).await?;
             marker.change(&set).await?;
             let reads = tokio::spawn(async move { marker.stale_reads().await });
             set.member(old).resume()?;
@@ -58,10 +58,10 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
             set.member(old).ignore_successors(false).await?;
             set.is_secondary(old).await?;
         }
-        have_ended(&environment, SEARCHES).await?;
+        have_ended(&environment, searches.len()).await?;
         println!("{DEPOSITIONS} primaries deposed; {stale} of their answers were stale");
         assert!(stale > 0, "no deposed primary answered from before its successor's writes");
-        check(&backend, &environment, &searches, SEARCHES).await?;
+        check(&backend, &environment, &searches, searches.len()).await?;
         worker.finish();
         Ok(())
     })

@@ -12,9 +12,9 @@ use messages::{Host, QueueSpec, StoreError};
 use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
 use servers::Tested;
 
-use super::Environment;
-use super::deployment::{Deployment, Unexpected};
-use super::faults::check;
+use super::super::Environment;
+use super::super::deployment::{Deployment, Unexpected};
+use super::super::faults::check;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// How often each queue delivers a message here: within minutes, so that an hour without the database is enough for every

@@ -1,0 +1,4 @@
+//! Tests that take minutes, for `make prove`.
+
+#[cfg(target_os = "linux")]
+mod disk;
