@@ -3,6 +3,7 @@
 # make orders       builds and runs the second application, see docs/your-own-saga.md
 # make test         runs every test, with the real servers that some of them need
 # make lint         formatting, clippy, docs, which crates may be used and where, and the deployment's template
+# make prove        the long proofs, for hours: more schedules, more searches, outages, fuzzing
 # make build        builds the functions, a zip and a bill of materials for each
 # make test-deploy  deploys them to a stand-in for AWS, and puts a file through
 
@@ -18,8 +19,6 @@ ARCHITECTURE ?= arm64
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
 # A panic ends the process, as every other crash does: what would catch it is an eighth of a function (decision 16).
 FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
-# For a deployment that is only tried out: larger and slower functions, built much sooner.
-FOR_TRIAL := CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # Messages that releases have sent, besides those that the engine sends to itself.
 SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))
@@ -31,11 +30,15 @@ STORED_NAME := rename = "search_id"
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
 PYTHON := infra tests/compare
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
-# Everything with every adapter. Whatever takes these options shares what is compiled with `make test`.
-EVERYTHING := --workspace --features cli/services
+# Everything with every adapter. All commands with these options share their artifacts, and so does a build of the
+# functions alone with their feature `embedded` (infra/same-build).
+EVERYTHING := --workspace --features cli/services,functions/embedded
 DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
-# Builds both programs as `make test` does.
-PROGRAMS_OF_TESTS := $(CARGO) test $(EVERYTHING) --locked --quiet --no-run --test command_line
+PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/search-import
+# Builds all programs, the functions among them, and no tests.
+PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
+# The first seed of the simulator's fresh schedules: other ones on every day.
+export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # What the users' program must not need unless its feature `services` is asked for.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
 # What the functions must not need unless their feature `embedded` is asked for.
@@ -76,7 +79,7 @@ lint-page: $(PAGE)/node_modules/.package-lock.json ## Check the types of the pag
 
 .PHONY: test-page
 test-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Test the page in a browser, against the program
-	$(CARGO) build --package cli --locked
+	$(PROGRAMS)
 	cd $(PAGE_TESTS) && npm run --silent test
 
 .PHONY: measure-page
@@ -89,13 +92,26 @@ orders: ## Build and run the second application, some orders on SQLite (see docs
 	$(CARGO) build --package orders --locked
 	target/debug/orders --duplicate 3
 
+# How nextest runs the tests, and its profile in .config/nextest.toml. Without nextest, cargo runs them without limits of time.
+PROFILE ?= default
+NEXTEST := $(CARGO) nextest run $(EVERYTHING) --locked --profile $(PROFILE)
+
 .PHONY: test
 test: ## Run every test, on real servers that are started for it unless they run
+	@echo "fresh schedules begin at seed $(PROOF_SEED); to repeat them: make test PROOF_SEED=$(PROOF_SEED)"
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(SERVICES) run -- $(CARGO) nextest run $(EVERYTHING) --locked --no-fail-fast; \
+		$(SERVICES) run -- $(NEXTEST) --no-fail-fast; \
 	else \
-		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast; \
+		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast -- --skip deep::; \
 	fi
+
+.PHONY: seeds
+seeds: ## Record the seeds that find the simulator's planted defects, after a change of the simulator
+	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test simulation -- planted_defects_are_all_found
+
+.PHONY: prove
+prove: page ## Run the long proofs, for hours, and record what they came to in docs/measured/proof.json
+	@python3 infra/prove.py
 
 # What samconfig.toml has for the environment STACK, and PARAMETERS besides: make deploy STACK=dev PARAMETERS="Mode=ledger".
 .PHONY: deploy
@@ -115,9 +131,9 @@ openapi: ## Write docs/openapi.json and docs/messages.schema.json anew, from the
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copies_in_the_docs_are_what_the_code_says
 
 .PHONY: test-deploy
-test-deploy: page ## Build the functions, deploy the template to a stand-in for AWS, and put a file through
-	$(PROGRAMS_OF_TESTS)
-	@$(FOR_TRIAL) $(SERVICES) run -- $(TOOLS) run sam cargo-lambda -- python infra/deployment.py
+test-deploy: page ## Deploy the template and the functions as built for tests to a stand-in for AWS, and put a file through
+	$(PROGRAMS)
+	@$(SERVICES) run -- $(TOOLS) run sam $(if $(filter sam,$(FUNCTIONS)),cargo-lambda) -- python infra/deployment.py
 
 .PHONY: services
 services: ## Start the servers that tests need, and leave them running
@@ -134,8 +150,6 @@ WATCH_PORT ?= 9000
 AT_WATCH := --invoke-address 127.0.0.1 --invoke-port $(WATCH_PORT)
 # What it leaves for the commands beside it: the settings that it works with, and the data of the embedded backend.
 WATCHED := target/local-lambda
-# Builds the functions as `cargo lambda watch` does, so that no invocation waits for the compiler.
-FUNCTIONS_OF_WATCH := $(CARGO) build --locked --features embedded
 # Writes the settings: those of `make services` while it runs, else of the embedded backend. The claim is the caller's.
 # A command that fails ends the recipe, which `eval "$$(...)"` would not.
 define WRITE_SETTINGS
@@ -156,8 +170,7 @@ READ_SETTINGS = test -f $(WATCHED)/settings || { echo "there is nothing to work 
 
 .PHONY: watch
 watch: ## Run the functions under cargo lambda, on the servers of `make services` if they run (see docs/local-lambda.md)
-	$(FUNCTIONS_OF_WATCH)
-	$(PROGRAMS_OF_TESTS)
+	$(PROGRAMS)
 	@$(WRITE_SETTINGS)
 	@. ./$(WATCHED)/settings && $(LAMBDA) watch --features embedded --ignore-changes $(AT_WATCH)
 
@@ -176,8 +189,7 @@ invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s
 
 .PHONY: test-local-lambda
 test-local-lambda: ## Go through docs/local-lambda.md, command by command
-	$(FUNCTIONS_OF_WATCH)
-	$(PROGRAMS_OF_TESTS)
+	$(PROGRAMS)
 	@$(SERVICES) run -- python3 infra/local_lambda.py
 
 # The function that the sample events of a kind are for.
@@ -185,12 +197,21 @@ function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(
 	$(filter sqs-parse-%,$1),parse-references)$(if $(filter sqs-control-% schedule%,$1),dispatch-outbox)$(if \
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 
+# The checks that cost least come first.
+LINTS := lint-format lint-pure lint-walls lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
+
 .PHONY: lint
 lint: ## Check formatting, lints, docs, all that is depended on, and the deployment's template
+	@$(MAKE) --no-print-directory $(LINTS)
+
+.PHONY: lint-format
+lint-format: ## Check the formatting of the Rust
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(EVERYTHING) --all-targets --locked -- -D warnings
+
+.PHONY: lint-code
+lint-code: ## Run clippy, and build the documentation of the code
+	$(CARGO) clippy $(EVERYTHING) --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
-	@$(MAKE) --no-print-directory lint-pure lint-walls lint-tls lint-deny lint-template lint-python lint-page
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
@@ -204,12 +225,15 @@ lint-deny: ## Check licences, sources, banned and doubled crates, and known vuln
 	@$(TOOLS) run cargo-deny -- python3 infra/deny.py
 
 .PHONY: lint-template
-lint-template: ## Check the deployment's template, by the rules of AWS and against the code
+lint-template: ## Check the deployment's template by the rules of AWS, and messages against their schemas
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --schemafile docs/messages.schema.json $(SENT)
-	$(PROGRAMS_OF_TESTS)
+
+.PHONY: lint-deployment
+lint-deployment: ## Check the deployment's template against the code
+	$(PROGRAMS)
 	$(DEV) check-template
 
 .PHONY: lint-python

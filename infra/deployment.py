@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Deploys the shipped template to a stand-in for AWS, reads it back, and puts a file through it.
 
-    services.py run -- tools.py run sam cargo-lambda -- deployment.py
+    services.py run -- tools.py run sam -- deployment.py
 
-What is deployed is read back through the services' own interfaces and written as a template again, with which
-`dev check-template` repeats its checks: so what the code expects is compared with what is there.
+The functions are those that `make test` has built (`scripts/deployment/built.py`). What is deployed is read
+back through the services' own interfaces and written as a template again, with which `dev check-template`
+repeats its checks: so what the code expects is compared with what is there.
 Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
 as studies in MongoDB. Before that a create fails on purpose, and is repeated under the same name; after it
 the secret is rotated, a version is taken back while a file is on its way, and an operator comes by who

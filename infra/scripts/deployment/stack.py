@@ -7,8 +7,10 @@ from typing import Any
 
 import deploy
 from scripts import commands
+from scripts.deployment import built
 from scripts.deployment.progress import say
 from scripts.errors import Failure
+from scripts.paths import ROOT
 
 # A client of boto3, which makes its methods as it runs and so has no types.
 Client = Any
@@ -62,6 +64,8 @@ class Stack:
         self.database = f"{self.name}-database"
         self.session: Any = boto3.Session("test", "test", region_name=self.region)
         self.parameters = {"Architecture": "x86_64"}
+        # Without this, `sam deploy` takes what `sam build` has left.
+        self.template: list[str] = []
         self.resources: dict[str, Resource] = {}
 
     def client(self, service: str) -> Client:
@@ -82,7 +86,10 @@ class Stack:
         self.parameters["MongoDatabase"] = self.database
         self.client("s3").create_bucket(Bucket=self.code)
         self.sam("validate", "--lint")
-        self.sam("build", *self.overrides())
+        if os.environ.get("FUNCTIONS") == "sam":
+            self.sam("build", *self.overrides())
+        else:
+            self.template = ["--template-file", str(built.arrange(ROOT / "target" / "deployed"))]
 
     def status(self) -> str:
         """What CloudFormation says of it; empty when it does not know it."""
@@ -105,7 +112,7 @@ class Stack:
         """Deploys what is built, with the parameters as they are."""
         place = ["--stack-name", self.name, "--s3-bucket", self.code, "--no-resolve-s3"]
         unasked = ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"]
-        self.sam("deploy", *place, *unasked, *self.overrides())
+        self.sam("deploy", *self.template, *place, *unasked, *self.overrides())
         self.resources = self.read_resources()
 
     def read_resources(self) -> dict[str, Resource]:

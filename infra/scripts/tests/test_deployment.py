@@ -7,7 +7,7 @@ from unittest import mock
 
 import deployment
 from scripts import commands
-from scripts.deployment import checks, gaps, program, reading, search, stack
+from scripts.deployment import built, checks, gaps, program, reading, search, stack
 from scripts.deployment.references import References
 from scripts.deployment.stack import Json, Resource
 from scripts.errors import Failure
@@ -29,6 +29,16 @@ MAPPING: Json = {
     "BatchSize": 10,
     "FunctionResponseTypes": ["ReportBatchItemFailures"],
 }
+
+
+class Built(unittest.TestCase):
+    def test_every_function_has_the_folder_of_its_program(self) -> None:
+        text, names = built.with_code(built.TEMPLATE.read_text("utf-8"))
+        self.assertIn("run-saga", names)
+        self.assertEqual(len(names), text.count("Type: AWS::Serverless::Function"))
+        self.assertNotIn("BuildMethod", text)
+        for name in names:
+            self.assertIn(f"    Properties:\n      CodeUri: {name}\n", text)
 
 
 class Restoring(unittest.TestCase):

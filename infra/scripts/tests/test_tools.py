@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import tools
-from scripts import commands, crates, installs, paths
+from scripts import commands, installs, paths
 from scripts.errors import Failure
 
 
@@ -20,13 +20,9 @@ class Tools(unittest.TestCase):
         self.enterContext(mock.patch.dict(os.environ, {"PATH": "/usr/bin"}))
         self.venvs = self.enterContext(mock.patch.object(installs, "create_venv", side_effect=self.create))
         self.pip = self.enterContext(mock.patch.object(installs, "pip"))
-        self.crates = self.enterContext(mock.patch.object(crates, "install", side_effect=self.build))
 
     def create(self, folder: Path) -> None:
         (folder / "bin").mkdir(parents=True, exist_ok=True)
-
-    def build(self, _crate: crates.Crate, root: Path) -> None:
-        self.create(root)
 
     def folder(self, tool: str) -> Path:
         return installs.folder(self.home, tool)
@@ -51,13 +47,6 @@ class Installs(Tools):
         zig = self.folder("cargo-lambda") / "bin" / "zig"
         self.assertTrue(os.access(zig, os.X_OK))
         self.assertIn(f'"{self.folder("cargo-lambda")}/bin/python" -m ziglang "$@"', zig.read_text())
-
-    def test_of_crates_have_a_folder_for_each_version(self) -> None:
-        crate = tools.CRATES["cargo-deny"]
-        for _ in range(2):
-            self.assertEqual(tools.install("cargo-deny"), self.home / f"cargo-deny-{crate.version}")
-        self.crates.assert_called_once_with(crate, self.home / f"cargo-deny-{crate.version}")
-        self.pip.assert_not_called()
 
 
 class Locks(Tools):

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Runs the long proofs, and records what each came to in docs/measured/proof.json.
+
+    prove.py [STEP ...]            all steps, or these
+
+    tests         all tests with PROOF=deep: 100,000 schedules for each mode and workload, every planted
+                  defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
+                  without a database
+    deployment    the functions as `make build` compiles them, deployed to the stand-in
+    any_bytes, each_format, packed
+                  the fuzz targets, each for FUZZ_SECONDS (one hour)
+
+A step that fails is recorded as failed, the others still run, and the exit code is 1.
+"""
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scripts import commands, console
+from scripts.console import say
+from scripts.errors import check
+from scripts.paths import ROOT
+
+RECORD = ROOT / "docs" / "measured" / "proof.json"
+FUZZ_SECONDS = "3600"
+# What a command says of itself in the end: nextest, libFuzzer, the rehearsal.
+TOTALS = re.compile(r"^.*(?:tests run:|^Done \d+ runs|deployed, compared and used).*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Step:
+    command: Sequence[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def fuzz(crate: str, target: str) -> Step:
+    """A fuzz target, with its seeds. Address sanitizer needs features of a nightly compiler."""
+    folder = f"shared/{crate}/fuzz"
+    found = f"target/fuzz/{target}"
+    seconds = f"-max_total_time={os.environ.get('FUZZ_SECONDS', FUZZ_SECONDS)}"
+    corpora = [found, f"{folder}/seeds/{target}"]
+    run = ["cargo", "fuzz", "run", "--fuzz-dir", folder, target, *corpora, "--", seconds]
+    return Step(run, {"RUSTC_BOOTSTRAP": "1"})
+
+
+def steps() -> dict[str, Step]:
+    return {
+        "tests": Step(["make", "test", "PROFILE=deep"], {"PROOF": "deep"}),
+        "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam"}),
+        "any_bytes": fuzz("references", "any_bytes"),
+        "each_format": fuzz("references", "each_format"),
+        "packed": fuzz("archives", "packed"),
+    }
+
+
+def totals(output: str) -> str:
+    """The last line of a command that says what it came to."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    found = TOTALS.findall(plain)
+    return found[-1].strip() if found else commands.summary(plain).splitlines()[0]
+
+
+def prepare(step: Step) -> None:
+    if "fuzz" in step.command:
+        commands.quietly(["cargo", "fuzz", "--version"], "fuzzing needs the program cargo-fuzz of crates.io")
+        (ROOT / step.command[6]).mkdir(parents=True, exist_ok=True)
+
+
+def run(name: str, step: Step) -> dict[str, object]:
+    """Runs a step, shows its output, and returns its record."""
+    prepare(step)
+    say(f"== {name}: {' '.join(step.command)}")
+    began = time.monotonic()
+    lines = []
+    with subprocess.Popen(
+        step.command,
+        cwd=ROOT,
+        env={**os.environ, **step.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            lines.append(line)
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commands.output(["git", "rev-parse", "--short=12", "HEAD"]).strip(),
+        "passed": process.returncode == 0,
+        "seconds": round(time.monotonic() - began),
+        "seed": os.environ.get("PROOF_SEED", ""),
+        "totals": totals("".join(lines)),
+    }
+
+
+def record(path: Path, name: str, result: dict[str, object]) -> None:
+    """Replaces the step's last result, and leaves those of the others."""
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**known, name: result}, indent=2) + "\n", "utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    all_steps = steps()
+    unknown = [name for name in arguments if name not in all_steps]
+    check(not unknown, f"there is no step {', '.join(unknown)}, only {', '.join(all_steps)}")
+    failed = []
+    for name in arguments or all_steps:
+        result = run(name, all_steps[name])
+        record(RECORD, name, result)
+        if not result["passed"]:
+            failed.append(name)
+    check(not failed, f"these proofs failed: {', '.join(failed)}")
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("prove", main)

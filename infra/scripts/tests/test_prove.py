@@ -1,0 +1,35 @@
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import prove
+from scripts.paths import ROOT
+
+
+class Totals(unittest.TestCase):
+    def test_are_the_last_line_that_says_so(self) -> None:
+        nextest = "a\n     Summary [ 310.224s] 1450 tests run: 1450 passed, 1 skipped\nwarning: done\n"
+        self.assertIn("1450 tests run: 1450 passed", prove.totals(nextest))
+        done = "Done 3675 runs in 3601 second(s)"
+        self.assertEqual(prove.totals(f"#5 x\n{done}\n"), done)
+
+    def test_are_the_last_line_of_a_command_that_fails(self) -> None:
+        self.assertEqual(prove.totals("first\nmake: *** [test] Error 2\n"), "make: *** [test] Error 2")
+
+
+class Records(unittest.TestCase):
+    def test_keep_the_results_of_other_steps(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "proof.json")
+            prove.record(path, "tests", {"passed": True})
+            prove.record(path, "packed", {"passed": False})
+            prove.record(path, "tests", {"passed": False})
+            known = json.loads(path.read_text("utf-8"))
+        self.assertEqual(known, {"tests": {"passed": False}, "packed": {"passed": False}})
+
+
+class Steps(unittest.TestCase):
+    def test_are_every_fuzz_target(self) -> None:
+        targets = {file.stem for file in ROOT.glob("shared/*/fuzz/fuzz_targets/*.rs")}
+        self.assertEqual(targets, prove.steps().keys() - {"tests", "deployment"})
