@@ -30,7 +30,7 @@ from scripts.paths import ROOT
 
 RECORD = ROOT / "docs" / "measured" / "proof.json"
 FUZZ_SECONDS = "3600"
-# What a command says of itself in the end: nextest, libFuzzer, the rehearsal.
+# The line with the totals that nextest, libFuzzer and the rehearsal print.
 TOTALS = re.compile(r"^.*(?:tests run:|^Done \d+ runs|deployed, compared and used).*$", re.MULTILINE)
 
 
@@ -61,7 +61,7 @@ def steps() -> dict[str, Step]:
 
 
 def totals(output: str) -> str:
-    """The last line of a command that says what it came to."""
+    """Returns the last line with totals, or the last line of all if there is none."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     found = TOTALS.findall(plain)
     return found[-1].strip() if found else commands.summary(plain).splitlines()[0]
@@ -110,7 +110,7 @@ def record(path: Path, name: str, result: dict[str, object]) -> None:
 def main(arguments: list[str]) -> int:
     all_steps = steps()
     unknown = [name for name in arguments if name not in all_steps]
-    check(not unknown, f"there is no step {', '.join(unknown)}, only {', '.join(all_steps)}")
+    check(not unknown, f"unknown step {', '.join(unknown)}: use {', '.join(all_steps)}")
     failed = []
     for name in arguments or all_steps:
         result = run(name, all_steps[name])

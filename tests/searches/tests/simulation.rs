@@ -11,6 +11,10 @@ use testing::proof;
 
 /// The maximum number of schedules that a planted defect may survive.
 const MUTANT_SEEDS: u64 = 10_000;
+/// The maximum number of points that a fault may miss on every change.
+const MAX_MISSED: usize = 8;
+/// The maximum number of situations that no schedule may meet on every change.
+const MAX_UNMET: usize = 2;
 /// The seeds that are known to find planted defects; `make seeds` writes them.
 const KNOWN: &str = include_str!("seeds.txt");
 
@@ -26,7 +30,8 @@ fn run(mode: Mode, first_seed: u64, schedules: u64) -> Summary {
     summary
 }
 
-/// Always the same schedules, so many that every fault meets every call.
+/// Always the same schedules. On every change a fault may miss a few calls, which are rare; a deep run has so many
+/// schedules that every fault meets every call.
 #[test]
 fn every_invariant_holds_and_every_fault_was_met_everywhere() {
     let mut coverage = Coverage::default();
@@ -52,9 +57,10 @@ fn every_invariant_holds_and_every_fault_was_met_everywhere() {
     }
     // An outage begins at few calls; those after it fail as well.
     for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::Outage) {
-        assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
+        let missed = coverage.missed(fault);
+        assert!(missed.len() <= proof::size(MAX_MISSED, 0), "{fault:?} did not meet {missed:?}\n{coverage}");
     }
-    assert_eq!(coverage.unmet(), [""; 0], "{coverage}");
+    assert!(coverage.unmet().len() <= proof::size(MAX_UNMET, 0), "{coverage}");
     assert_eq!(coverage.of(Call::HOST_SLEEP, Phase::After, Fault::Crash), 0, "there is no such point");
 }
 
@@ -74,7 +80,7 @@ fn planted_defects_are_all_found() {
     assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
 }
 
-/// Seeds that nobody has tried find most defects soon, so the known ones are no exceptions.
+/// Fresh seeds find most defects soon, so the recorded seeds are not exceptional.
 #[test]
 fn planted_defects_are_mostly_found_by_fresh_schedules() {
     let schedules = proof::size(100, MUTANT_SEEDS);

@@ -9,7 +9,7 @@ use crate::many::{Range, hunt, planted};
 use crate::options::{Mode, Mutant};
 use crate::workload::Workload;
 
-/// What became of all planted defects.
+/// The result of planting every defect.
 #[derive(Debug, Clone, Default)]
 pub struct Hunt {
     /// The defects that no schedule found.

@@ -16,7 +16,7 @@
 //! - [`workload`]: what an application writes; [`access`]: what it is given for that;
 //! - [`options`]: what is asked for, what must hold, what is answered;
 //! - [`many`]: one schedule, and many of them; the entrance;
-//! - [`known`]: all planted defects, each at the seed that is known to find it;
+//! - [`known`]: every planted defect at the seed that is known to find it;
 //! - `schedule`, `choice`: the executor, and the choice of what happens next;
 //! - `point`, `port`: where a worker stops, and what it holds in its hands;
 //! - `fault`, `clocks`: which faults befall a schedule, and how far its clocks are off;

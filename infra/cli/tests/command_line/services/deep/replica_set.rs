@@ -10,9 +10,9 @@ use servers::Tested;
 use servers::mongo::ReplicaSet;
 
 use super::super::Environment;
-use super::super::faults::{Worker, announce, check, have_ended, impatient, open};
+use super::super::faults::{Worker, announce, check, have_ended, impatient, open, searches_to_import};
 
-/// How often the primary is deposed.
+/// The number of times that the primary is deposed.
 const DEPOSITIONS: usize = 4;
 /// How many searches go on without the old primary.
 const MEANWHILE: usize = 3;
@@ -36,7 +36,7 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
         let environment = environment.but("MONGODB_URI", &set.uri());
         let program = outwaiting(&environment).program();
         let backend = open(&environment, 1).await?;
-        let searches = announce(&backend, &environment).await?;
+        let searches = announce(&backend, &environment, searches_to_import()).await?;
         let mut worker = Worker::start(&program, 1);
         let (mut stale, between) = (0, searches.len() / (DEPOSITIONS + 1));
         for round in 1..=DEPOSITIONS {

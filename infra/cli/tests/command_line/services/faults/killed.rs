@@ -7,19 +7,20 @@ use servers::Tested;
 use servers::amazon::Service;
 use servers::mongo::{FailPoint, OwnServer};
 use servers::net::{Fate, Unreliable};
+use testing::proof;
 
-use super::{Environment, Worker, announce, check, have_ended_while, impatient, open};
+use super::{Environment, Worker, announce, check, have_ended, impatient, open, searches_to_import};
 use crate::program::Program;
 
 /// How often everything is sent.
 const COPIES: u32 = 3;
-/// The number of faults that a run has, if no more searches than that end between two of them.
-const FAULTS: usize = 12;
+/// The number of different faults.
+const FAULTS: usize = 6;
 /// The workers' name in the database, which fail points are for.
 const WORKERS: &str = "workers";
 
 /// The fault test in one picture: two workers in processes of their own receive what this process sends, three times
-/// each. Whenever some more searches are complete, something goes wrong, in turn: a worker is killed, the database
+/// each. Some searches are announced, and while the workers import them something goes wrong, in turn: a worker is killed, the database
 /// drops connections, meets write conflicts, cannot confirm writes, or steps down. All the while the ledger's table
 /// refuses every tenth request. What a killed worker had received comes again after its visibility timeout.
 #[tokio::test(flavor = "multi_thread")]
@@ -35,22 +36,20 @@ async fn two_workers_import_each_search_once_whatever_fails() -> Tested {
             .but(Service::DynamoDb.variable(), &ledger.address)
             .program();
         let backend = open(&environment, COPIES).await?;
-        let searches = announce(&backend, &environment).await?;
         let mut faults = Faults { mongod: &mongod, random: StdRng::seed_from_u64(4), next: 0, kills: 0 };
         let mut workers = [Worker::start(&program, COPIES), Worker::start(&program, COPIES)];
-        let between = 1 + searches.len() / FAULTS;
-        let mut due = faults.random.random_range(1..=between);
-        have_ended_while(&environment, searches.len(), async |over| {
-            if over >= due {
-                faults.strike(&program, &mut workers).await?;
-                due = over + faults.random.random_range(1..=between);
-            }
-            Ok(())
-        })
-        .await?;
+        let (mut searches, rounds) = (Vec::new(), proof::size(FAULTS, 5 * FAULTS));
+        for _ in 0..rounds {
+            let before = searches.len();
+            searches.extend(announce(&backend, &environment, searches_to_import() / rounds).await?);
+            // One of them has ended, so the workers have the others in their hands.
+            have_ended(&environment, before + 1).await?;
+            faults.strike(&program, &mut workers).await?;
+        }
+        have_ended(&environment, searches.len()).await?;
         let throttled: usize = ledger.faults().values().sum();
         println!("{} faults, of them {} kills; {throttled} requests throttled", faults.next, faults.kills);
-        assert!(faults.kills >= 3 && faults.next >= 12 && throttled > searches.len() / 2);
+        assert!(throttled > searches.len() / 2);
         check(&backend, &environment, &searches, searches.len()).await?;
         workers.into_iter().for_each(Worker::finish);
         Ok(())
@@ -69,7 +68,7 @@ struct Faults<'a> {
 impl Faults<'_> {
     async fn strike(&mut self, program: &Program, workers: &mut [Worker]) -> Tested {
         let times = self.random.random_range(1..6);
-        match self.next % 6 {
+        match self.next % FAULTS {
             0 | 3 => {
                 let place = self.random.random_range(0..workers.len());
                 // The one whose place it takes is killed.

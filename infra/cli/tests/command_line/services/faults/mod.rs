@@ -28,7 +28,7 @@ use super::{Environment, upload};
 use crate::program::{Program, bundled};
 
 /// Returns the number of searches to import.
-fn searches_to_import() -> usize {
+pub(super) fn searches_to_import() -> usize {
     proof::size(20, 200)
 }
 
@@ -57,10 +57,11 @@ pub(super) async fn open(
     Ok(backend)
 }
 
-/// Announces the searches and uploads their files, some at a time.
+/// Announces this many searches and uploads their files, some at a time.
 pub(super) async fn announce(
     backend: &Backend,
     environment: &Environment,
+    count: usize,
 ) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
     let start = StartUpload::over(&backend.ports)?;
     let content = std::fs::read(bundled(FILE))?;
@@ -71,7 +72,7 @@ pub(super) async fn announce(
         upload(environment, &announced.files[0].upload, &content).await?;
         Ok(announced.search_id)
     };
-    stream::iter(0..searches_to_import()).map(one).buffer_unordered(8).try_collect().await
+    stream::iter(0..count).map(one).buffer_unordered(8).try_collect().await
 }
 
 /// How many searches have ended.
@@ -100,22 +101,13 @@ async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Er
     Ok(text)
 }
 
-pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Tested {
-    have_ended_while(environment, searches, async |_| Ok(())).await
-}
-
-/// Waits until so many searches have ended, and calls `meanwhile` with each number of them on the way.
+/// Waits until this many searches have ended.
 ///
 /// # Panics
-/// When for a long time none has ended.
-async fn have_ended_while(
-    environment: &Environment,
-    searches: usize,
-    mut meanwhile: impl AsyncFnMut(usize) -> Tested,
-) -> Tested {
+/// Panics if none ends for a long time.
+pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Tested {
     let mut before = ended(environment).await?;
     while before < searches {
-        meanwhile(before).await?;
         let mut now = before;
         let more = async || {
             now = ended(environment).await?;

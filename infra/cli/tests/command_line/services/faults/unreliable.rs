@@ -7,7 +7,7 @@ use servers::Tested;
 use servers::amazon::Service;
 use servers::net::{Fate, Unreliable};
 
-use super::{Environment, Worker, announce, check, have_ended, impatient, open};
+use super::{Environment, Worker, announce, check, have_ended, impatient, open, searches_to_import};
 
 /// What the faults are drawn from.
 const SEED: u64 = 13;
@@ -21,7 +21,7 @@ async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
         let way = Unreliable::before(&service.address(), plan).await;
         let program = impatient(&environment).but(service.variable(), &way.address).program();
         let backend = open(&environment, 1).await?;
-        let searches = announce(&backend, &environment).await?;
+        let searches = announce(&backend, &environment, searches_to_import()).await?;
         let workers = [(); 2].map(|()| Worker::start(&program, 1));
         have_ended(&environment, searches.len()).await?;
         println!("{service:?}: of {} requests, {:?}", way.requests(), way.faults());

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Lists the slowest tests of the last `make test`, in seconds, for docs/slow-tests.md.
+
+slowest.py [NUMBER]
+"""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from scripts import console
+from scripts.errors import check
+from scripts.paths import ROOT
+
+REPORT = ROOT / "target" / "nextest" / "default" / "junit.xml"
+
+
+def slowest(report: Path, number: int) -> list[tuple[float, str]]:
+    """Returns seconds and names, the slowest first."""
+    check(report.exists(), f"{report} does not exist: run `make test` with cargo-nextest first")
+    # The report is written by our own test run.
+    cases = ElementTree.parse(report).iter("testcase")
+    timed = ((float(case.get("time", 0)), f"{case.get('classname')} {case.get('name')}") for case in cases)
+    return sorted(timed, reverse=True)[:number]
+
+
+def main(arguments: list[str]) -> int:
+    for seconds, name in slowest(REPORT, int(arguments[0]) if arguments else 30):
+        print(f"{seconds:7.1f}  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("slowest", main)
