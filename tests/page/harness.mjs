@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -13,7 +13,7 @@ export const ROOT = join(HERE, '../..');
 export const SAMPLES = join(ROOT, 'tests/samples');
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
 export const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
-export const PROGRAM = process.env.SEARCH_IMPORT ?? join(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
+export const PROGRAM = process.env.SEARCH_IMPORT ?? resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
 /** How long something may take that should be there at once, in milliseconds: these machines are busy with other tests. */
 export const PATIENCE = 30_000;
 /** The rules of WCAG 2.2 AA, and what axe recommends beyond them. */

@@ -89,7 +89,10 @@ class Stack:
         if os.environ.get("FUNCTIONS") == "sam":
             self.sam("build", *self.overrides())
         else:
-            self.template = ["--template-file", str(built.arrange(ROOT / "target" / "deployed"))]
+            template = built.arrange(ROOT / "target" / "deployed")
+            # SAM looks for its settings beside the template.
+            config = ROOT / "samconfig.toml"
+            self.template = ["--template-file", str(template), "--config-file", str(config)]
 
     def status(self) -> str:
         """What CloudFormation says of it; empty when it does not know it."""
