@@ -1,19 +1,24 @@
-//! Files of several people at once: nobody waits for the end of a large one.
+//! Files of several reviewers at once: no file waits for the end of a large one, and no request waits for any file.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use embedded::{Call, Settings, Store};
+use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::SYSTEM;
+use functions::start_upload::StartUpload;
+use functions::start_upload::http::router;
 use imports::queues::{QUEUES, SAGA, UPLOADS};
-use imports::{Job, SearchId};
+use imports::{Job, Ports, SearchId};
 use jiff::Timestamp;
 use local::{Home, Runner, Trial};
 use messages::Host;
 use testing::ManualHost;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::api;
 use crate::parsing::many_records;
 use crate::world::{SLOW, Slow, TWO_RECORDS, World};
 
@@ -51,34 +56,35 @@ impl Host for Standing {
     }
 }
 
-/// Runs the functions on what a world has, until the searches have ended.
-async fn run(world: &World, searches: &[SearchId]) -> Vec<Job> {
+/// The functions on what a world has, and their store. Every call of the store is intercepted.
+fn runner(world: &World, intercept: Arc<dyn Intercept>) -> (Runner<Ports>, Arc<Store>) {
     let host: Arc<dyn Host> = Arc::new(Standing(Arc::clone(&world.host)));
     let store = Store::open(world.store.dir(), Arc::clone(&host), Settings::new(&QUEUES)).unwrap();
-    let store = Arc::new(store.with_intercept(Arc::new(Slow(Call::StudiesStore, Arc::clone(&world.host)))));
+    let store = Arc::new(store.with_intercept(intercept));
     let ports = backend::embedded(&store, host, store.clone(), world.backend.config.clone()).ports;
-    let jobs = ports.jobs().unwrap();
     let again = ports.clone();
     let home = Home {
         store: Arc::clone(&store),
         lock: Arc::new(Store::lock(store.dir()).unwrap()),
         ports: Arc::new(move |_: &Arc<Store>| again.clone()),
     };
-    let runner = Runner::new(&SYSTEM, ports, Some(home), Trial::default()).with_turns_of(2 * SLOW);
-    let ended = async {
-        let mut signal = store.message_signal();
-        loop {
-            let mut found = Vec::new();
-            for search in searches {
-                found.push(jobs.job(*search).await.unwrap().unwrap());
-            }
-            if found.iter().all(|job| job.state.has_ended()) {
-                return found;
-            }
-            signal.wait(Duration::MAX).await;
+    (Runner::new(&SYSTEM, ports, Some(home), Trial::default()).with_turns_of(2 * SLOW), store)
+}
+
+/// Waits until the searches have ended.
+async fn ended(store: &Store, ports: &Ports, searches: &[SearchId]) -> Vec<Job> {
+    let jobs = ports.jobs().unwrap();
+    let mut signal = store.message_signal();
+    loop {
+        let mut found = Vec::new();
+        for search in searches {
+            found.push(jobs.job(*search).await.unwrap().unwrap());
         }
-    };
-    runner.run_until(ended).await.unwrap()
+        if found.iter().all(|job| job.state.has_ended()) {
+            return found;
+        }
+        signal.wait(Duration::MAX).await;
+    }
 }
 
 /// There are two workers, and two large files that came before.
@@ -88,8 +94,67 @@ async fn a_small_file_is_read_while_larger_ones_of_others_are() {
     let large = many_records(30_000);
     let searches =
         [waiting(&world, &large).await, waiting(&world, &large).await, waiting(&world, TWO_RECORDS).await];
-    let jobs = run(&world, &searches).await;
+    let (runner, store) = runner(&world, Arc::new(Slow(Call::StudiesStore, Arc::clone(&world.host))));
+    let ports = runner.ports();
+    let jobs = runner.run_until(ended(&store, &ports, &searches)).await.unwrap();
     assert_eq!(jobs.iter().map(Job::studies).collect::<Vec<_>>(), [30_000, 30_000, 2]);
     let [first, second, small] = &jobs[..] else { panic!() };
     assert!(small.completed_at < first.completed_at && small.completed_at < second.completed_at, "{jobs:?}");
+}
+
+/// Readers that compute without a pause, until they are released: they occupy the thread that they are polled on.
+struct Computing {
+    begun: Mutex<Vec<oneshot::Sender<()>>>,
+    released: Mutex<mpsc::Receiver<()>>,
+    /// Whether one has ended by itself: nothing else got done meanwhile.
+    was_waited_for: AtomicBool,
+}
+
+/// How long a reader computes that is not released because no other work gets done.
+const BOUND: Duration = Duration::from_secs(5);
+
+#[async_trait]
+impl Intercept for Computing {
+    async fn step(&self, call: Call, phase: Phase) {
+        if (call, phase) != (Call::ObjectsOpen, Phase::Before) {
+            return;
+        }
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let Some(begun) = begun else { return };
+        begun.send(()).unwrap();
+        let released = self.released.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(BOUND);
+        if released.is_err() {
+            self.was_waited_for.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The runtime of this test has one thread.
+#[tokio::test]
+async fn api_answers_while_all_readers_compute() {
+    let world = World::new();
+    let searches = [waiting(&world, TWO_RECORDS).await, waiting(&world, TWO_RECORDS).await];
+    let (release, released) = mpsc::channel();
+    let (begun, begins): (Vec<_>, Vec<_>) = searches.iter().map(|_| oneshot::channel()).unzip();
+    let computing = Arc::new(Computing {
+        begun: Mutex::new(begun),
+        released: Mutex::new(released),
+        was_waited_for: AtomicBool::new(false),
+    });
+    let (runner, store) = runner(&world, computing.clone());
+    let ports = runner.ports();
+    let asked = async {
+        for begin in begins {
+            begin.await.unwrap();
+        }
+        let api = router(StartUpload::over(&ports).unwrap());
+        api::get(&api, "/health").await;
+        let shown = api::get(&api, &format!("/searches/{}", searches[0])).await;
+        assert_eq!(shown["state"], "Parsing");
+        searches.iter().for_each(|_| release.send(()).unwrap());
+        ended(&store, &ports, &searches).await
+    };
+    let jobs = runner.run_until(asked).await.unwrap();
+    assert_eq!(jobs.iter().map(Job::studies).collect::<Vec<_>>(), [2, 2]);
+    assert!(!computing.was_waited_for.load(Ordering::SeqCst));
 }

@@ -21,9 +21,9 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use saga::{Engine, Failures, Missing, Source, Sweeps, System};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::trial::{Copying, Crashes, Trial};
+use crate::workers::Workers;
 
 /// How often overdue effects are looked for, on this machine and in a database that others sweep as well.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -138,17 +138,17 @@ where
         tokio::pin!(done);
         loop {
             let (stop, stopped) = watch::channel(());
-            let mut workers = self.start(crashes.as_ref(), &stopped)?;
+            let workers = self.start(crashes.as_ref(), &stopped)?;
             tokio::select! {
                 value = &mut done => {
                     drop(stop);
-                    while workers.join_next().await.is_some() {}
+                    workers.ended().await;
                     self.ports.as_ref().observer.flush().await;
                     return Ok(value);
                 }
                 () = crashed(crashes.as_deref()) => {
                     self.crashes.fetch_add(1, Ordering::Relaxed);
-                    workers.shutdown().await;
+                    workers.abort().await;
                     self.release_held().await;
                 }
             }
@@ -211,7 +211,7 @@ where
         &self,
         crashes: Option<&Arc<Crashes>>,
         stopped: &watch::Receiver<()>,
-    ) -> Result<JoinSet<()>, Missing> {
+    ) -> Result<Workers, Missing> {
         let ports = self.with_copies(self.with_crashes(crashes));
         let engine = ports.as_ref();
         let pump = Arc::new(Pump {
@@ -227,10 +227,15 @@ where
             visibility: self.visibility,
             order: self.trial.shuffle.map(|seed| Mutex::new(StdRng::seed_from_u64(seed))),
         });
-        let mut workers = JoinSet::new();
+        let mut workers = Workers::default();
         for (queue, behind) in &pump.consumers.0 {
-            for _ in 0..behind.spec.workers {
-                workers.spawn(Arc::clone(&pump).run(queue.clone(), stopped.clone()));
+            for number in 0..behind.spec.workers {
+                let work = Arc::clone(&pump).run(queue.clone(), stopped.clone());
+                if is_long(behind.spec) {
+                    workers.spawn_thread(&format!("{}-{number}", queue.name()), work);
+                } else {
+                    workers.spawn(work);
+                }
             }
         }
         workers.spawn(Arc::clone(&pump).record(stopped.clone()));
@@ -368,7 +373,7 @@ impl Pump {
     fn end_of_turn(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Option<Timestamp> {
         let [delivery] = deliveries else { return None };
         let turn = turn(self.turn, delivery.receive_count);
-        (spec.batch_size == 1).then(|| self.host.now().checked_add(turn).unwrap_or(Timestamp::MAX))
+        is_long(spec).then(|| self.host.now().checked_add(turn).unwrap_or(Timestamp::MAX))
     }
 
     async fn handle(&self, queue: &Queue, behind: &Behind, batch: &[Received]) -> Result<(), StoreError> {
@@ -422,6 +427,12 @@ fn tell<T>(swept: Result<T, StoreError>, what: &'static str) {
 /// nobody makes here: once what the function may take is enough, and what a killed process held comes back sooner.
 fn visibility(spec: &QueueSpec) -> Duration {
     (spec.visibility / LAMBDA_FACTOR).max(LEAST_VISIBILITY)
+}
+
+/// Returns `true` if a message of the queue may take long: it is handled by itself. Reading, unpacking, comparing and
+/// exporting occupy a processor without a pause, so the workers of such a queue have threads of their own.
+fn is_long(spec: &QueueSpec) -> bool {
+    spec.batch_size == 1
 }
 
 /// How long a message may be worked on that was received so often, counting this time.
