@@ -17,9 +17,6 @@ use crate::objects::{ObjectStream, ReadObject};
 /// Most parts of an uploaded file that are read: what is known of each is kept with the file.
 pub const MAX_PARTS: usize = 50;
 
-/// How much text of a sheet is taken at a time, in bytes.
-const SHEET_BYTES: usize = 64 * 1024;
-
 /// One file inside an uploaded file, or one sheet, that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Part {
@@ -203,8 +200,12 @@ async fn bytes(
 ) -> Result<Vec<u8>, ContentsError> {
     let mut stream = objects.open(object, from).await?.ok_or(ContentsError::Gone)?;
     let mut found = Vec::with_capacity(most);
-    fill(&mut stream, &mut found, most).await?;
-    found.truncate(most);
+    while found.len() < most
+        && let Some(piece) = stream.try_next().await?
+    {
+        // No more than there is room for: growing would take three times the room.
+        found.extend_from_slice(&piece[..piece.len().min(most - found.len())]);
+    }
     Ok(found)
 }
 
@@ -248,7 +249,7 @@ impl PartBytes {
         Ok(unpacked.map(|unpacked| Self::Packed(Box::new(unpacked))))
     }
 
-    /// The next bytes; none at the end.
+    /// The next bytes; none at the end. As [`Unpacked::next`], it may return no bytes although more follow.
     ///
     /// # Errors
     /// When the store does not answer, or the file is refused.
@@ -293,20 +294,17 @@ impl std::fmt::Debug for Source {
 }
 
 impl Unpacked {
-    /// The next bytes; none at the end.
+    /// The next bytes; none at the end. It may return no bytes although more follow: the work of one call is bounded, so
+    /// that the caller can look at the time in between, also while what comes before the wanted bytes is unpacked.
     ///
     /// # Errors
     /// When the store does not answer, or the file is refused.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
-        loop {
-            let Some(mut bytes) = self.unpack().await? else { return Ok(None) };
-            let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
-            self.skip -= skipped as u64;
-            bytes.drain(..skipped);
-            if !bytes.is_empty() {
-                return Ok(Some(bytes));
-            }
-        }
+        let Some(mut bytes) = self.unpack().await? else { return Ok(None) };
+        let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+        self.skip -= skipped as u64;
+        bytes.drain(..skipped);
+        Ok(Some(bytes))
     }
 
     /// How far the uploaded file is read, in its own bytes, as near as that is known.
@@ -331,11 +329,7 @@ impl Unpacked {
         }
         let mut out = Vec::new();
         match &mut self.source {
-            Source::Sheet(text) => {
-                while out.len() < SHEET_BYTES && !self.ended {
-                    self.ended = !text.next_piece(&mut out)?;
-                }
-            }
+            Source::Sheet(text) => self.ended = !text.next_piece(&mut out)?,
             Source::Packed { stream, piece, taken, left, unpack, .. } => {
                 if *taken >= piece.len() && *left > 0 {
                     (*piece, *taken) = (stream.try_next().await?.unwrap_or_default(), 0);

@@ -24,6 +24,12 @@ use crate::{Directory, Entry, Error, Limits, Tail, local_header};
 pub const MOST_WORKBOOK_BYTES: u64 = 8 << 20;
 /// Most sheets.
 const MOST_SHEETS: usize = 200;
+/// Most XML of the texts that cells share, in bytes: the texts themselves have 12 MiB at most, the rest is markup.
+const MOST_STRINGS_XML: u64 = 128 << 20;
+/// Most XML of the other parts that are read before any sheet, in bytes each.
+const MOST_XML: u64 = 16 << 20;
+/// Longest name of a sheet, in bytes: Excel allows 31 characters.
+const MOST_SHEET_NAME: usize = 1_000;
 /// The list of a workbook's sheets.
 const BOOK: &str = "xl/workbook.xml";
 
@@ -72,13 +78,17 @@ impl Workbook {
         let (sheets, from_1904) = book.list()?;
         book.sheets = sheets;
         let mut formats = match book.find("xl/styles.xml") {
-            Some(entry) => Formats::read(book.xml(entry)?)?,
+            Some(entry) => Formats::read(book.small_xml(entry, "formats of cells")?)?,
             None => Formats::default(),
         };
         formats.from_1904 = from_1904;
         book.formats = Arc::new(formats);
         if let Some(entry) = book.find("xl/sharedStrings.xml") {
-            book.strings = Arc::new(Strings::read(book.xml(entry)?)?);
+            let bytes = book.size(entry);
+            if bytes > MOST_STRINGS_XML {
+                return Err(Error::WorkbookTooLarge { what: "text" });
+            }
+            book.strings = Arc::new(Strings::read(book.xml(entry)?, bytes)?);
         }
         Ok(book)
     }
@@ -95,10 +105,23 @@ impl Workbook {
     /// When the sheet is not where the archive says.
     pub fn text(&self, sheet: usize) -> Result<Option<SheetText>, Error> {
         let Some(entry) = self.sheets.get(sheet).and_then(|sheet| sheet.entry) else { return Ok(None) };
-        let merged = sheet::merged(self.xml(entry)?)?;
         let limits = (self.limits, self.file.len() as u64);
         let (strings, formats) = (Arc::clone(&self.strings), Arc::clone(&self.formats));
-        Ok(Some(SheetText::new(self.xml(entry)?, strings, formats, merged, limits)))
+        let xml = (self.xml(entry)?, self.xml(entry)?);
+        Ok(Some(SheetText::new(xml, strings, formats, limits)))
+    }
+
+    /// The unpacked size of an entry, as the archive says. Unpacking more of it is refused.
+    fn size(&self, entry: usize) -> u64 {
+        self.directory.entries.get(entry).map_or(0, |entry| entry.unpacked)
+    }
+
+    /// A part that is read as a whole before any sheet.
+    fn small_xml(&self, entry: usize, what: &'static str) -> Result<Xml, Error> {
+        if self.size(entry) > MOST_XML {
+            return Err(Error::WorkbookTooLarge { what });
+        }
+        self.xml(entry)
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -118,25 +141,30 @@ impl Workbook {
     fn list(&self) -> Result<(Vec<Sheet>, bool), Error> {
         const NONE: Error = Error::Workbook { fault: "the list of its sheets is missing" };
         let relations = self.find("xl/_rels/workbook.xml.rels").ok_or(NONE)?;
-        let relations = strings::relations(self.xml(relations)?)?;
+        let relations = strings::relations(self.small_xml(relations, "relationships")?)?;
         let entry_of = |id: String| {
             let (_, target) = relations.iter().find(|(known, _)| *known == id)?;
             let path = target.strip_prefix('/').map_or_else(|| format!("xl/{target}"), str::to_owned);
             self.find(&path).filter(|_| path.contains("worksheets/"))
         };
-        let mut xml = self.xml(self.find(BOOK).ok_or(NONE)?)?;
+        let mut xml = self.small_xml(self.find(BOOK).ok_or(NONE)?, "sheets")?;
         let (mut sheets, mut from_1904) = (Vec::new(), false);
         loop {
             match xml.next()? {
                 Node::Start(start) | Node::Empty(start) if name(&start) == "sheet" => {
-                    sheets.push(Sheet {
-                        name: attribute(&start, "name").unwrap_or_default(),
-                        is_visible: attribute(&start, "state").is_none_or(|state| state == "visible"),
-                        entry: attribute(&start, "id").and_then(entry_of),
-                    });
-                    if sheets.len() > MOST_SHEETS {
+                    let name = attribute(&start, "name").unwrap_or_default();
+                    if sheets.len() == MOST_SHEETS {
                         return Err(Error::WorkbookTooLarge { what: "sheets" });
                     }
+                    if name.len() > MOST_SHEET_NAME {
+                        return Err(Error::WorkbookTooLarge { what: "characters in the name of a sheet" });
+                    }
+                    let is_visible = attribute(&start, "state").is_none_or(|state| state == "visible");
+                    // A part that is several sheets would be unpacked for each of them.
+                    let is_new =
+                        |entry: &usize| sheets.iter().all(|sheet: &Sheet| sheet.entry != Some(*entry));
+                    let entry = attribute(&start, "id").and_then(entry_of).filter(is_new);
+                    sheets.push(Sheet { name, is_visible, entry });
                 }
                 Node::Start(start) | Node::Empty(start) if name(&start) == "workbookPr" => {
                     let is_set = |value: String| matches!(value.as_str(), "1" | "true");

@@ -1,5 +1,7 @@
 //! Numbers of cells as text: numbers as people write them, and dates, which are numbers too.
 
+use std::collections::HashMap;
+
 use jiff::{SignedDuration, civil};
 
 use super::xml::{Node, Xml, attribute, name};
@@ -31,7 +33,7 @@ pub(super) struct Formats {
 impl Formats {
     /// Reads `styles.xml`.
     pub(super) fn read(mut xml: Xml) -> Result<Self, Error> {
-        let (mut own, mut kinds, mut in_cells) = (Vec::new(), Vec::new(), false);
+        let (mut own, mut kinds, mut in_cells) = (HashMap::new(), Vec::new(), false);
         loop {
             match xml.next()? {
                 Node::Start(start) if name(&start) == "cellXfs" => in_cells = true,
@@ -42,7 +44,9 @@ impl Formats {
                 }
                 Node::Start(start) | Node::Empty(start) if name(&start) == "numFmt" => {
                     let id = attribute(&start, "numFmtId").and_then(|id| id.parse::<u32>().ok());
-                    own.extend(id.zip(attribute(&start, "formatCode").map(|code| kind_of(&code))));
+                    if let Some((id, code)) = id.zip(attribute(&start, "formatCode")) {
+                        own.entry(id).or_insert_with(|| kind_of(&code));
+                    }
                 }
                 Node::Eof => return Ok(Self { kinds, from_1904: false }),
                 _ => {}
@@ -88,11 +92,11 @@ impl Formats {
     }
 }
 
-fn kind(id: u32, own: &[(u32, Kind)]) -> Kind {
+fn kind(id: u32, own: &HashMap<u32, Kind>) -> Kind {
     match id {
         14..=17 | 22 | 27..=31 | 36 | 50..=54 | 57 | 58 => Kind::Date,
         18..=21 | 32..=35 | 45..=47 | 55 | 56 => Kind::Time,
-        _ => own.iter().find(|(known, _)| *known == id).map_or(Kind::Number, |(_, kind)| *kind),
+        _ => own.get(&id).copied().unwrap_or(Kind::Number),
     }
 }
 

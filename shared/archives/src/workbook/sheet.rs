@@ -1,11 +1,11 @@
 //! One sheet, as a table of comma-separated values.
 
-use std::{collections::BTreeMap, fmt::Write, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     numbers::Formats,
     strings::{Item, Strings},
-    xml::{Node, Xml, attribute, name},
+    xml::{Node, Xml, attribute, name, push_text},
 };
 use crate::{Error, Limits};
 
@@ -17,17 +17,23 @@ const MOST_ROWS: u32 = 1_048_576;
 const MOST_MERGED: usize = 10_000;
 /// Most bytes of text that merged cells hold for the rows below, all together.
 const MOST_HELD: usize = 1 << 20;
+/// Most bytes of text in the cells of a row: many cells may name one long text.
+const MOST_ROW: usize = 2 << 20;
+/// Longest kind of a cell, in bytes: `inlineStr`.
+const MOST_KIND: usize = 9;
 /// How much text is made at a time, in bytes, about.
 const PIECE: usize = 64 * 1024;
+/// How much XML is read at a time, in bytes, about: markup may make no text at all.
+const STEP: u64 = 1 << 20;
 
 /// Cells that are one and go over several rows: the place of the first cell, and the last row. A cell that goes over several
 /// columns needs nothing: it is in the first of them.
-pub(super) type Merged = BTreeMap<(u32, usize), u32>;
+type Merged = BTreeMap<(u32, usize), u32>;
 
-/// Finds the merged cells, which are listed behind the cells.
-pub(super) fn merged(mut xml: Xml) -> Result<Merged, Error> {
-    let mut found = Merged::new();
-    loop {
+/// Finds the next merged cells; `true` once all are found.
+fn find_merged(xml: &mut Xml, found: &mut Merged) -> Result<bool, Error> {
+    let begun = xml.read();
+    while xml.read() - begun < STEP {
         match xml.next()? {
             Node::Start(start) | Node::Empty(start) if name(&start) == "mergeCell" => {
                 let span = attribute(&start, "ref");
@@ -35,16 +41,17 @@ pub(super) fn merged(mut xml: Xml) -> Result<Merged, Error> {
                 if let Some((Some(first), Some(last))) = span.map(|(a, b)| (place(a), place(b)))
                     && last.0 > first.0
                 {
+                    if found.len() == MOST_MERGED {
+                        return Err(Error::WorkbookTooLarge { what: "merged cells" });
+                    }
                     found.insert(first, last.0);
                 }
-                if found.len() > MOST_MERGED {
-                    return Err(Error::WorkbookTooLarge { what: "merged cells" });
-                }
             }
-            Node::Eof => return Ok(found),
+            Node::Eof => return Ok(true),
             _ => {}
         }
     }
+    Ok(false)
 }
 
 /// Row and column, from 1 and 0, of a cell called like `AB12`.
@@ -62,6 +69,8 @@ fn place(cell: &str) -> Option<(u32, usize)> {
 /// over several rows each row has the text.
 pub struct SheetText {
     xml: Xml,
+    /// The same sheet until its merged cells are found: they are listed behind the cells.
+    ahead: Option<Xml>,
     strings: Arc<Strings>,
     formats: Arc<Formats>,
     merged: Merged,
@@ -73,11 +82,12 @@ pub struct SheetText {
     rows: u32,
     /// The cells of the row that is open, and its number.
     row: BTreeMap<usize, String>,
+    /// The bytes of text that were put into its cells.
+    row_bytes: usize,
     number: u32,
     cell: Option<Cell>,
     /// What merged cells put into the rows below: text and last row, by column.
     held: BTreeMap<usize, (String, u32)>,
-    held_bytes: usize,
     unsaved: u64,
     ended: bool,
 }
@@ -102,26 +112,26 @@ struct Cell {
 
 impl SheetText {
     pub(super) fn new(
-        xml: Xml,
+        (xml, ahead): (Xml, Xml),
         strings: Arc<Strings>,
         formats: Arc<Formats>,
-        merged: Merged,
         (limits, packed): (Limits, u64),
     ) -> Self {
         Self {
             xml,
+            ahead: Some(ahead),
             strings,
             formats,
-            merged,
+            merged: Merged::new(),
             limits,
             packed,
             made: 0,
             rows: 0,
             row: BTreeMap::new(),
+            row_bytes: 0,
             number: 0,
             cell: None,
             held: BTreeMap::new(),
-            held_bytes: 0,
             unsaved: 0,
             ended: false,
         }
@@ -133,13 +143,20 @@ impl SheetText {
         self.unsaved
     }
 
-    /// Adds the next text; false when there is none any more.
+    /// Adds the next text, which may be none although more follows; false when there is none any more. The work of one
+    /// call is bounded.
     ///
     /// # Errors
     /// When the workbook is damaged, or has more than it may.
     pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
-        let mut text = String::new();
-        while text.len() < PIECE && !self.ended {
+        if let Some(ahead) = &mut self.ahead {
+            if find_merged(ahead, &mut self.merged)? {
+                self.ahead = None;
+            }
+            return Ok(true);
+        }
+        let (mut text, begun) = (String::new(), self.xml.read());
+        while text.len() < PIECE && self.xml.read() - begun < STEP && !self.ended {
             let node = match self.xml.next()? {
                 Node::Start(start) | Node::Empty(start) if name(&start) == "row" => {
                     Seen::Row(attribute(&start, "r"))
@@ -157,13 +174,18 @@ impl SheetText {
         }
         self.made += text.len() as u64;
         self.limits.check(self.packed, self.made)?;
-        out.extend_from_slice(text.as_bytes());
-        Ok(!self.ended || !text.is_empty())
+        let has_text = !text.is_empty();
+        if out.is_empty() {
+            *out = text.into_bytes();
+        } else {
+            out.extend_from_slice(text.as_bytes());
+        }
+        Ok(!self.ended || has_text)
     }
 
     fn opened(start: &quick_xml::events::BytesStart<'_>) -> (Option<(u32, usize)>, Cell) {
         let at = attribute(start, "r").as_deref().and_then(place);
-        let kind = attribute(start, "t").unwrap_or_default();
+        let kind = attribute(start, "t").filter(|kind| kind.len() <= MOST_KIND).unwrap_or_default();
         let format = attribute(start, "s").and_then(|format| format.parse().ok());
         (at, Cell { kind, format, ..Cell::default() })
     }
@@ -193,7 +215,7 @@ impl SheetText {
             }
             Seen::Start(name) => self.open(&name),
             Seen::Formula => self.open("f"),
-            Seen::End(name) if name == "c" => self.close_cell(),
+            Seen::End(name) if name == "c" => self.close_cell()?,
             Seen::End(name) if name == "row" || name == "sheetData" => self.write_row(out)?,
             Seen::End(name) => {
                 if let Some(cell) = &mut self.cell {
@@ -204,9 +226,9 @@ impl SheetText {
             Seen::Text(text) => {
                 if let Some(cell) = &mut self.cell {
                     if cell.in_value {
-                        cell.value.push_str(&text);
+                        push_text(&mut cell.value, &text)?;
                     }
-                    cell.inline.add(&text);
+                    cell.inline.add(&text)?;
                 }
             }
             Seen::Eof => {
@@ -226,25 +248,27 @@ impl SheetText {
         }
     }
 
-    fn close_cell(&mut self) {
-        let Some(mut cell) = self.cell.take() else { return };
+    fn close_cell(&mut self) -> Result<(), Error> {
+        let Some(mut cell) = self.cell.take() else { return Ok(()) };
         let inline = cell.inline.take();
         let text = match cell.kind.as_str() {
-            "s" => cell
-                .value
-                .trim()
-                .parse()
-                .ok()
-                .and_then(|at| self.strings.get(at))
-                .unwrap_or_default()
-                .to_owned(),
+            "s" => {
+                let shared = cell.value.trim().parse().ok().and_then(|at| self.strings.get(at));
+                let shared = shared.unwrap_or_default();
+                count(&mut self.row_bytes, shared)?;
+                shared.to_owned()
+            }
             "inlineStr" => inline,
             "b" => if cell.value.trim() == "1" { "TRUE" } else { "FALSE" }.to_owned(),
             "str" | "e" | "d" => cell.value,
             _ => self.formats.text(&cell.value, cell.format),
         };
+        if cell.kind != "s" {
+            count(&mut self.row_bytes, &text)?;
+        }
         self.unsaved += u64::from(cell.has_formula && text.is_empty());
         self.row.insert(cell.column, text);
+        Ok(())
     }
 
     /// Writes the row that is open, if there is one, behind empty lines for those that are not there.
@@ -257,6 +281,7 @@ impl SheetText {
         self.rows = self.number;
         self.fill()?;
         let row = std::mem::take(&mut self.row);
+        self.row_bytes = 0;
         let last = row.iter().rev().find(|(_, text)| !text.is_empty()).map_or(0, |(column, _)| *column);
         for column in 0..=last {
             if column > 0 {
@@ -275,17 +300,19 @@ impl SheetText {
         for (column, (text, _)) in &self.held {
             let cell = self.row.entry(*column).or_default();
             if cell.is_empty() {
+                count(&mut self.row_bytes, text)?;
                 cell.clone_from(text);
             }
         }
+        let mut held_bytes: usize = self.held.values().map(|(text, _)| text.len()).sum();
         for ((_, column), last) in self.merged.range((number, 0)..(number + 1, 0)) {
             if let Some(text) = self.row.get(column) {
+                held_bytes += text.len();
+                if held_bytes > MOST_HELD {
+                    return Err(Error::WorkbookTooLarge { what: "text in merged cells" });
+                }
                 self.held.insert(*column, (text.clone(), *last));
             }
-        }
-        self.held_bytes = self.held.values().map(|(text, _)| text.len()).sum();
-        if self.held_bytes > MOST_HELD {
-            return Err(Error::WorkbookTooLarge { what: "text in merged cells" });
         }
         Ok(())
     }
@@ -303,12 +330,27 @@ enum Seen {
     Eof,
 }
 
+/// Counts a text that is about to be put into the row, so that a row is refused before it takes the memory.
+fn count(row_bytes: &mut usize, text: &str) -> Result<(), Error> {
+    *row_bytes = row_bytes.saturating_add(text.len());
+    if *row_bytes > MOST_ROW {
+        return Err(Error::WorkbookTooLarge { what: "text in a row" });
+    }
+    Ok(())
+}
+
 /// Writes a cell, in quotes where it needs them.
 fn write_cell(text: &str, out: &mut String) {
     let text = text.trim_end_matches('\0');
     if text.contains([',', '"', '\n', '\r', ';', '\t']) || text.starts_with(char::is_whitespace) {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "\"{}\"", text.replace('"', "\"\""));
+        out.push('"');
+        for (number, piece) in text.split('"').enumerate() {
+            if number > 0 {
+                out.push_str("\"\"");
+            }
+            out.push_str(piece);
+        }
+        out.push('"');
     } else {
         out.push_str(text);
     }

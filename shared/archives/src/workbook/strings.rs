@@ -1,12 +1,18 @@
 //! The texts of a workbook, which its cells name by number.
 
-use super::xml::{Node, Xml, attribute, name};
+use super::xml::{Node, Xml, attribute, name, push_text};
 use crate::Error;
 
 /// Most bytes of text: the worker has little memory, and the workbook itself is in it too.
 const MOST_BYTES: usize = 12 << 20;
 /// Most texts.
 const MOST_STRINGS: usize = 1_000_000;
+/// How many bytes of XML a text takes at least: `<si/>`.
+const LEAST_XML: usize = 5;
+/// Most relationships of a workbook: it has one for each sheet, and a few more.
+const MOST_RELATIONS: usize = 1_000;
+/// Longest id and target of a relationship, in bytes: the target is the path of an entry.
+const MOST_RELATION: usize = 1_000;
 
 /// All texts, one behind the other.
 #[derive(Debug, Default)]
@@ -16,27 +22,38 @@ pub(super) struct Strings {
 }
 
 impl Strings {
-    /// Reads `sharedStrings.xml`.
-    pub(super) fn read(mut xml: Xml) -> Result<Self, Error> {
-        let (mut strings, mut item) = (Self::default(), Item::default());
+    /// Reads `sharedStrings.xml`, which has so many bytes.
+    pub(super) fn read(mut xml: Xml, bytes: u64) -> Result<Self, Error> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Taken at once: a buffer that doubles takes three times as much while it grows.
+        let mut strings = Self {
+            text: String::with_capacity(bytes.min(MOST_BYTES)),
+            ends: Vec::with_capacity((bytes / LEAST_XML).min(MOST_STRINGS)),
+        };
+        let mut item = Item::default();
         loop {
             match xml.next()? {
                 Node::Start(start) => item.open(name(&start)),
                 Node::Empty(start) if name(&start) == "si" => strings.add(&mut item)?,
                 Node::End(name) if name == "si" => strings.add(&mut item)?,
                 Node::End(name) => item.close(&name),
-                Node::Text(text) => item.add(&text),
+                Node::Text(text) => item.add(&text)?,
                 Node::Empty(_) => {}
-                Node::Eof => return Ok(strings),
+                Node::Eof => {
+                    strings.text.shrink_to_fit();
+                    strings.ends.shrink_to_fit();
+                    return Ok(strings);
+                }
             }
         }
     }
 
     fn add(&mut self, item: &mut Item) -> Result<(), Error> {
-        self.text.push_str(&item.take());
-        if self.text.len() > MOST_BYTES || self.ends.len() == MOST_STRINGS {
+        let text = item.take();
+        if self.text.len() + text.len() > MOST_BYTES || self.ends.len() == MOST_STRINGS {
             return Err(Error::WorkbookTooLarge { what: "text" });
         }
+        self.text.push_str(&text);
         self.ends.push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
         Ok(())
     }
@@ -75,10 +92,11 @@ impl Item {
         }
     }
 
-    pub(super) fn add(&mut self, text: &str) {
+    pub(super) fn add(&mut self, text: &str) -> Result<(), Error> {
         if self.in_text && self.phonetic == 0 {
-            self.text.push_str(text);
+            push_text(&mut self.text, text)?;
         }
+        Ok(())
     }
 
     pub(super) fn take(&mut self) -> String {
@@ -114,7 +132,13 @@ pub(super) fn relations(mut xml: Xml) -> Result<Vec<(String, String)>, Error> {
     loop {
         match xml.next()? {
             Node::Start(start) | Node::Empty(start) if name(&start) == "Relationship" => {
-                found.extend(attribute(&start, "Id").zip(attribute(&start, "Target")));
+                let Some((id, target)) = attribute(&start, "Id").zip(attribute(&start, "Target")) else {
+                    continue;
+                };
+                if found.len() == MOST_RELATIONS || id.len() + target.len() > MOST_RELATION {
+                    return Err(Error::WorkbookTooLarge { what: "relationships" });
+                }
+                found.push((id, target));
             }
             Node::Eof => return Ok(found),
             _ => {}

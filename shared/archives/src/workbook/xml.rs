@@ -17,6 +17,8 @@ use crate::{Entry, Error, Limits, Unpack};
 const MOST_EVENT: usize = 1 << 20;
 /// Deepest nesting; a cell with formatted text has nine.
 const MOST_DEPTH: usize = 64;
+/// Longest name of an element, in bytes: those of all open elements are kept.
+const MOST_NAME: usize = 1_000;
 /// How many packed bytes are unpacked at a time.
 const PIECE: usize = 4 * 1024;
 
@@ -45,6 +47,11 @@ impl Xml {
         Self { reader, buffer: Vec::new(), depth: 0 }
     }
 
+    /// How many bytes of XML were read.
+    pub(super) fn read(&self) -> u64 {
+        self.reader.get_ref().read
+    }
+
     /// The next node.
     pub(super) fn next(&mut self) -> Result<Node<'_>, Error> {
         const BROKEN: Error = Error::Workbook { fault: "its XML is broken" };
@@ -59,6 +66,9 @@ impl Xml {
                 self.depth += 1;
                 if self.depth > MOST_DEPTH {
                     return Err(Error::Workbook { fault: "its elements are nested too deeply" });
+                }
+                if start.name().as_ref().len() > MOST_NAME {
+                    return Err(Error::Workbook { fault: "its elements have too long names" });
                 }
                 Node::Start(start)
             }
@@ -83,6 +93,16 @@ impl Xml {
     }
 }
 
+/// Adds a piece of a cell's text, unless the text becomes longer than a cell can hold. A text may come in any number of
+/// pieces, so [`MOST_EVENT`] alone does not bound it.
+pub(super) fn push_text(text: &mut String, piece: &str) -> Result<(), Error> {
+    if text.len() + piece.len() > MOST_EVENT {
+        return Err(Error::WorkbookTooLarge { what: "characters in a cell" });
+    }
+    text.push_str(piece);
+    Ok(())
+}
+
 /// The name of an element, without its prefix.
 pub(super) fn name<'a>(start: &'a BytesStart<'_>) -> &'a str {
     start.local_name().into_inner()
@@ -105,6 +125,8 @@ pub(super) struct Inside {
     ready: Vec<u8>,
     front: usize,
     finished: bool,
+    /// How many unpacked bytes were read.
+    read: u64,
     /// How many bytes may be read before the budget is set anew.
     budget: usize,
     fault: Option<Error>,
@@ -117,7 +139,7 @@ impl Inside {
         let (at, end) = (place(entry.header + before), place(entry.header + before + entry.packed));
         let unpack = Unpack::entry(entry.clone(), limits);
         let (ready, front, finished, fault) = (Vec::new(), 0, false, None);
-        Self { file, at, end, unpack, ready, front, finished, budget: MOST_EVENT, fault }
+        Self { file, at, end, unpack, ready, front, finished, read: 0, budget: MOST_EVENT, fault }
     }
 
     fn more(&mut self) -> Result<(), Error> {
@@ -165,6 +187,7 @@ impl BufRead for Inside {
 
     fn consume(&mut self, taken: usize) {
         self.front += taken;
+        self.read += taken as u64;
         self.budget = self.budget.saturating_sub(taken);
     }
 }

@@ -22,6 +22,12 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> File {
     File { name, bytes: bytes.to_vec(), method: 8, flags: 0, attributes: 0, says: None, at: None }
 }
 
+/// The same, not made smaller: no ratio bounds what it unpacks to, and packing it takes no time.
+#[allow(dead_code, reason = "another test program uses it")]
+pub(crate) fn stored(name: &str, bytes: &[u8]) -> File {
+    File { method: 0, ..file(name, bytes) }
+}
+
 pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
