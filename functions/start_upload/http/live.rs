@@ -87,6 +87,8 @@ pub(super) async fn follow_project(
 )]
 pub(super) async fn follow_search(
     State(api): State<Arc<Api>>,
+    // Without a look at the search: a stranger is told so before anything is read.
+    AskedProject(_): AskedProject,
     AskedSearch { caller, search }: AskedSearch,
     headers: HeaderMap,
 ) -> Answer {
@@ -94,14 +96,15 @@ pub(super) async fn follow_search(
 }
 
 async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
+    // Before anything is read: a first look costs up to 120 searches.
+    if api.answers == Answers::Whole {
+        let detail = "this deployment does not stream changes; poll with ETags instead";
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
+    }
     let mut known = Known::default();
     let first = scope.look(&api.function, &known).await?;
     if matches!(scope, Scope::Search(..)) && first.is_empty() {
         return Err(Problem::no_such_search());
-    }
-    if api.answers == Answers::Whole {
-        let detail = "this deployment does not stream changes; poll with ETags instead";
-        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
     }
     let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let (text, now) = (changes(&first, &known), Known::of(&first));

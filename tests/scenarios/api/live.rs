@@ -1,10 +1,14 @@
 //! Changes as they happen.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{Request, StatusCode};
+use embedded::{Call, Intercept, Phase};
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
 use futures::StreamExt;
@@ -260,6 +264,33 @@ async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
             assert_eq!(Events::open(&ours, &path, None).await.0, status, "{path}");
         }
         let absent = of(SearchId::from_uuid(Uuid::nil()));
-        assert_eq!(refusal(&ours, &absent).await.0, 404);
+        let status = if answers == Answers::Whole { 501 } else { 404 };
+        assert_eq!(refusal(&ours, &absent).await.0, status);
+    }
+}
+
+/// How often a store is called.
+#[derive(Default)]
+struct Calls(AtomicUsize);
+
+#[async_trait]
+impl Intercept for Calls {
+    async fn step(&self, _: Call, phase: Phase) {
+        if phase == Phase::Before {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[tokio::test]
+async fn refused_stream_on_lambda_reads_nothing() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let calls = Arc::new(Calls::default());
+    let function = world.crashing(&calls).start_upload;
+    let api = router_for(function, Answers::Whole, |_| Caller::Everywhere);
+    for path in [of_project(), of(announced.search_id)] {
+        assert_eq!(refusal(&api, &path).await.0, 501);
+        assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{path}");
     }
 }
