@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::{OpenError, keys};
 
@@ -125,6 +125,9 @@ fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
     if application != APPLICATION_ID && !(application == 0 && is_empty) {
         return Err(OpenError::NotOurs { path: path.to_owned() });
     }
+    if let Some((kind, name)) = code(db).map_err(failed)? {
+        return Err(OpenError::Programmed { path: path.to_owned(), kind, name });
+    }
     let found = number("SELECT user_version FROM pragma_user_version")?;
     let version = match u32::try_from(found) {
         Ok(found) if found <= VERSION => found,
@@ -138,6 +141,14 @@ fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
             Err(failed(rusqlite::Error::SqliteFailure(code, Some(why))))
         }
     }
+}
+
+/// The kind and name of the first trigger or view: code of another program, which would run at any later statement.
+/// Reading the list of what a database has runs none of it.
+fn code(db: &Connection) -> rusqlite::Result<Option<(String, String)>> {
+    let sql = "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') \
+               UNION ALL SELECT 'virtual table', name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1";
+    db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
 /// What keeps a file from being one of ours of this version: a column that is missing, or tables of no version. Whatever

@@ -71,6 +71,20 @@ pub enum OpenError {
         #[source]
         source: rusqlite::Error,
     },
+    /// It has code in it, which SQLite would run at each statement on its tables, for any length of time.
+    #[error(
+        "{} has the {kind} \"{name}\", which could run code of another program: put the folder back from a backup, or \
+         remove the {kind} with sqlite3",
+        path.display()
+    )]
+    Programmed {
+        /// Which.
+        path: PathBuf,
+        /// `trigger`, `view` or `virtual table`.
+        kind: String,
+        /// What it is called.
+        name: String,
+    },
     /// The database is not there, and what it listed is.
     #[error(
         "{} is missing or empty, and {left}; nothing is touched: put the database back from a backup, or move the folder \

@@ -41,6 +41,35 @@ fn the_database_of_another_program_is_refused_and_left_alone() {
     assert!(std::fs::read(&path).unwrap() == before);
 }
 
+/// None of these is run, or it would not end.
+#[test]
+fn database_with_code_is_refused_and_left_alone() {
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS i FROM n";
+    for (kind, name, made) in [
+        (
+            "trigger",
+            "endless",
+            format!("CREATE TRIGGER endless AFTER INSERT ON message BEGIN {endless}; END"),
+        ),
+        ("trigger", "later", format!("CREATE TRIGGER later AFTER UPDATE ON object BEGIN {endless}; END")),
+        ("view", "slow", format!("CREATE VIEW slow AS {endless}")),
+        ("virtual table", "texts", "CREATE VIRTUAL TABLE texts USING fts5(text)".to_owned()),
+    ] {
+        let Depot { store, folder, .. } = Depot::new();
+        drop(store);
+        let path = folder.path().join("search-import.sqlite");
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&made).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let reading = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), &QUEUES);
+        for error in [open(folder.path()).err(), reading.err()] {
+            let error = error.expect("it is refused");
+            assert!(matches!(error, OpenError::Programmed { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("the {kind} \"{name}\"")), "{error}");
+        }
+        assert!(std::fs::read(&path).unwrap() == before);
+    }
+}
+
 #[test]
 fn an_empty_folder_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
