@@ -28,6 +28,7 @@ mod withdraw;
 
 use std::sync::Arc;
 
+use futures::lock::Mutex;
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
 use imports::ports::{Allowance, LINKS, OBJECTS, UPLOADS};
@@ -99,6 +100,8 @@ pub struct StartUpload {
     pub history: Option<Arc<dyn KeepHistory>>,
     /// How everything is.
     pub health: Health,
+    /// Held while a part of a packed file is read: one at a time in each process.
+    pub unpacking: Arc<Mutex<()>>,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,
 }
@@ -210,6 +213,7 @@ impl StartUpload {
             failures: ports.engine.failures(NAME, &crate::SYSTEM)?,
             history: ports.engine.history.clone(),
             health: Health::over(ports)?,
+            unpacking: Arc::default(),
             settings: ports.settings.clone(),
         })
     }

@@ -1,8 +1,14 @@
 //! The text that a record was read from, as it is in the uploaded file.
 
+use std::future::poll_fn;
 use std::ops::Range;
+use std::task::Poll;
+use std::time::Duration;
 
+use futures::future::{Either, select};
+use futures::lock::MutexGuard;
 use imports::{ContentsError, ParsedFile, Part, PartBytes};
+use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use references::{Cutting, Encoding, Limits};
 
@@ -11,6 +17,14 @@ use super::StartUpload;
 /// The most of a record that is shown, in bytes of its file.
 pub const MAX_RAW_BYTES: usize = 256 * 1024;
 
+/// How long a request may unpack. The text of a record in a packed file is found by unpacking all that is before it.
+const UNPACK_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+/// How long a request waits until others have unpacked: a process unpacks for one request at a time.
+const WAIT_AT_MOST: Duration = Duration::from_secs(5);
+
+const TOO_FAR: &str =
+    "the record is too far inside a packed file to be shown in time; unpack the file to see it";
+const BUSY: &str = "texts of other packed files are being looked for; try again in a few seconds";
 const CHANGED: &str = "the uploaded file has changed since it was read";
 
 /// The text of a record.
@@ -41,6 +55,25 @@ pub struct Around {
 /// How much of a file is read to find what is around its records, in bytes.
 const MAX_BEFORE: usize = 1 << 20;
 
+/// The turn of a request, which ends when this is dropped.
+struct Turn<'a> {
+    /// None where nothing has to be unpacked.
+    unpacking: Option<(MutexGuard<'a, ()>, Timestamp)>,
+}
+
+/// Lets other tasks of the thread go on.
+async fn pause() {
+    let mut is_over = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// A file that was read before, and is refused now, is another one than it was.
 struct Replaced;
 
@@ -54,6 +87,27 @@ fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, Stor
 }
 
 impl StartUpload {
+    /// Waits for the turn of a request that reads a part of a packed file; none if that takes too long.
+    async fn turn(&self, part: Option<&Part>) -> Option<Turn<'_>> {
+        if part.is_none() {
+            return Some(Turn { unpacking: None });
+        }
+        match select(self.unpacking.lock(), self.host().sleep(WAIT_AT_MOST)).await {
+            Either::Left((guard, _)) => {
+                let until = self.host().now().saturating_add(UNPACK_WITHIN).unwrap_or(Timestamp::MAX);
+                Some(Turn { unpacking: Some((guard, until)) })
+            }
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Whether a request may go on unpacking. Other requests go on first.
+    async fn may_go_on(&self, turn: &Turn<'_>) -> bool {
+        let Some((_, until)) = &turn.unpacking else { return true };
+        pause().await;
+        !self.host().is_past(Some(*until))
+    }
+
     /// The bytes of a file, or of a part of it, from a place on; none when they are not there any more.
     async fn open_part(
         &self,
@@ -78,10 +132,14 @@ impl StartUpload {
     ) -> Result<Option<Around>, StoreError> {
         let part = Part::of(&file.parts, record);
         let encoding = part.map_or(encoding, |part| &part.encoding);
+        let Some(turn) = self.turn(part).await else { return Ok(None) };
         let Some(mut pieces) = self.open_part(file, part, 0).await? else { return Ok(None) };
         let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
         let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
         while cutting.between().is_none() && read < MAX_BEFORE {
+            if !self.may_go_on(&turn).await {
+                return Ok(None);
+            }
             let Ok(piece) = still(pieces.next().await)? else { return Ok(None) };
             read += piece.as_ref().map_or(MAX_BEFORE, Vec::len);
             // It was read before, so nothing is wrong with it but that it may have been replaced.
@@ -127,6 +185,7 @@ impl StartUpload {
         if start == end {
             return Ok(Raw::Text { text: String::new(), truncated: false });
         }
+        let Some(turn) = self.turn(part).await else { return Ok(Raw::Missing(BUSY)) };
         let Some(mut pieces) = self.open_part(file, part, start).await? else {
             return Ok(Raw::Missing("the uploaded file is gone"));
         };
@@ -134,6 +193,9 @@ impl StartUpload {
         let most = wanted.min(MAX_RAW_BYTES);
         let mut record = Vec::new();
         while record.len() < most {
+            if !self.may_go_on(&turn).await {
+                return Ok(Raw::Missing(TOO_FAR));
+            }
             let Ok(Some(piece)) = still(pieces.next().await)? else { break };
             record.extend_from_slice(piece.get(..most - record.len()).unwrap_or(&piece));
         }

@@ -1,15 +1,24 @@
 //! The text that a record was read from.
 
+use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use embedded::Store;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use functions::start_upload::StartUpload;
 use functions::start_upload::http::router;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{ObjectFacts, ReadObject};
-use messages::StoreError;
+use messages::{Host, StoreError};
+use testing::ManualHost;
 use testing::sample::search::study;
+use tokio::sync::Semaphore;
 
 use super::{api, get, imported, path_of, stored};
 use crate::world::World;
@@ -86,4 +95,96 @@ async fn a_text_that_cannot_be_shown_says_why() {
     let shown = get(&api(&world), &format!("{}/studies/0-1", path_of(search))).await;
     assert_eq!((&shown["raw"], &shown["study"]["bytes"]), (&().into(), &().into()));
     assert!(shown["raw_missing"].as_str().unwrap().contains("earlier release"), "{shown}");
+}
+
+/// A store whose packed files take long: opening waits for a permit, and each piece of 64 bytes takes a second.
+struct SlowFiles {
+    store: Arc<Store>,
+    host: Arc<ManualHost>,
+    opening: Semaphore,
+    /// How many wait to be opened, and how many were at the same time.
+    waiting: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl SlowFiles {
+    fn of(world: &World, permits: usize) -> Arc<Self> {
+        let (store, host) = (Arc::clone(&world.store), Arc::clone(&world.host));
+        let opening = Semaphore::new(permits);
+        Arc::new(Self { store, host, opening, waiting: AtomicUsize::new(0), most: AtomicUsize::new(0) })
+    }
+}
+
+#[async_trait]
+impl ReadObject for SlowFiles {
+    async fn head(&self, _: &str, _: &str, _: Option<&str>) -> Result<Option<ObjectFacts>, StoreError> {
+        Ok(None)
+    }
+
+    async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
+        let waiting = self.waiting.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(waiting, Ordering::SeqCst);
+        let permit = self.opening.acquire().await.unwrap();
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        permit.forget();
+        let Some(stream) = self.store.open(object, from).await? else { return Ok(None) };
+        let host = Arc::clone(&self.host);
+        let small = |piece: Vec<u8>| {
+            let pieces: Vec<_> = piece.chunks(64).map(|chunk| Ok(chunk.to_vec())).collect();
+            stream::iter(pieces)
+        };
+        let pieces = stream.map_ok(small).try_flatten();
+        Ok(Some(pieces.inspect_ok(move |_| host.advance(Duration::from_secs(1))).boxed()))
+    }
+}
+
+/// A gzip file of so many records, of which no two are alike; the path of its search.
+async fn packed(world: &World, records: u32) -> String {
+    let text: String = (0..records)
+        .map(|number| format!("TY  - JOUR\nTI  - Title {:x}\nER  - \n\n", number.wrapping_mul(2_654_435_761)))
+        .collect();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    let announced = world.announce(&["a.ris.gz"]).await;
+    world.upload_bytes(&announced, 0, encoder.finish().unwrap()).await;
+    world.run().await;
+    path_of(announced.search_id)
+}
+
+#[tokio::test]
+async fn text_far_inside_packed_file_is_not_waited_for() {
+    let world = World::new();
+    let path = packed(&world, 200).await;
+    let objects = SlowFiles::of(&world, 100);
+    let api = router(StartUpload { objects, ..world.functions.start_upload.clone() });
+    let shown = get(&api, &format!("{path}/studies/0-1")).await;
+    assert!(shown["raw"].as_str().unwrap().contains("Title 0"), "{shown}");
+    let shown = get(&api, &format!("{path}/studies/0-200")).await;
+    assert!(shown["raw_missing"].as_str().unwrap().contains("unpack the file"), "{shown}");
+    assert!(shown["study"]["title"].is_string(), "the study itself is shown");
+}
+
+#[tokio::test]
+async fn packed_files_are_unpacked_for_one_request_at_a_time() {
+    let world = World::new();
+    let path = packed(&world, 2).await;
+    let objects = SlowFiles::of(&world, 0);
+    let api = router(StartUpload { objects: objects.clone(), ..world.functions.start_upload.clone() });
+    let study = format!("{path}/studies/0-1");
+    let others = async {
+        while objects.waiting.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Waiting takes a machine of a test no time, and moves its clock.
+        let begun_at = world.host.now();
+        let (second, third) = tokio::join!(get(&api, &study), get(&api, &study));
+        world.host.set(begun_at);
+        for shown in [second, third] {
+            assert!(shown["raw_missing"].as_str().unwrap().contains("try again"), "{shown}");
+        }
+        objects.opening.add_permits(100);
+    };
+    let (first, ()) = tokio::join!(get(&api, &study), others);
+    assert!(first["raw"].as_str().unwrap().contains("Title 0"), "{first}");
+    assert_eq!(objects.most.load(Ordering::SeqCst), 1);
 }
