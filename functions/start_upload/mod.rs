@@ -52,7 +52,7 @@ use crate::health::Health;
 pub use self::caller::{Caller, Operator, Whoever};
 pub use self::changes::{Change, MOST_SEEN, Seen, changes};
 pub use self::decisions::{Decided, Word};
-pub use self::export::{Exported, export_file};
+pub use self::export::{Exported, MAX_UNDER_WAY, NotMade, export_file};
 pub use self::keyed::{FIRST_REQUEST, Keyed};
 pub use self::list::{Stored, Text, Wanted, age};
 pub use self::raw::{Around, MAX_RAW_BYTES, Raw};

@@ -1,7 +1,8 @@
 //! All studies of a search at once: in the answer, or as an object that is made for whoever asks.
 
+use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
@@ -11,7 +12,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use futures::stream::TryStreamExt;
-use imports::{ExportLink, ParsedFile, Study, Which};
+use imports::{ExportLink, ParsedFile, ProjectId, Study, Which};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,6 +33,43 @@ use crate::start_upload::{Exported, export_file};
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
 /// How often studies are read for it, 500 at a time at most: there may be few among many that are asked for.
 const WHOLE_EXPORT_READS: usize = 40;
+/// The maximum number of exports of one project that are sent at a time. Each reads studies as fast as its client takes
+/// them, beside whatever else reads them.
+pub(super) const MAX_SENT: usize = 8;
+
+/// The exports that are being sent, by project.
+#[derive(Default)]
+pub(super) struct Exports(Arc<Mutex<BTreeMap<ProjectId, usize>>>);
+
+/// An export that is being sent, until this is dropped.
+struct Sending {
+    project: ProjectId,
+    all: Arc<Mutex<BTreeMap<ProjectId, usize>>>,
+}
+
+impl Exports {
+    /// Counts one more; none if there are as many as there may be.
+    fn begin(&self, project: ProjectId) -> Option<Sending> {
+        // A poisoned lock means a panic between two entries, each of which is whole.
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = all.entry(project).or_default();
+        *sent = Some(*sent + 1).filter(|sent| *sent <= MAX_SENT)?;
+        Some(Sending { project, all: Arc::clone(&self.0) })
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sent) = all.get_mut(&self.project) {
+            *sent -= 1;
+            if *sent == 0 {
+                all.remove(&self.project);
+            }
+        }
+    }
+}
+
 /// When to look again for an export that is being made.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -137,6 +175,7 @@ fn name(studies: Which) -> &'static str {
     responses(
         (status = 200, description = "All of them; another format has its own media type", body = StudyView, content_type = "application/jsonl"),
         (status = 413, description = "They are more than can be sent at once; have an export made", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "As many exports of the review are being sent as may be at a time", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -148,13 +187,23 @@ pub(super) async fn export_studies(
     let ExportQuery { format, studies } = read(query)?;
     let wanted = wanted(format.as_deref(), studies.as_deref())?;
     let stored = asked.stored(&api.function).await?;
+    let sending = api.exports.begin(stored.job.project_id).ok_or_else(|| {
+        let detail = format!(
+            "{MAX_SENT} exports of this review are being sent, as many as are sent at a time; ask again when one of them \
+             has ended"
+        );
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
+    })?;
     let sources = api.function.sources_for(&stored.job, &wanted).await?;
     let files = files(stored, None)?;
     let studies = Arc::clone(&api.function.studies);
     let mut export = Export::of(studies, asked.search, files, &wanted, sources);
     let body = match api.answers {
         // An empty piece would say that nothing follows.
-        Answers::Streamed => Body::from_stream(export.pieces().try_filter(|piece| ready(!piece.is_empty()))),
+        Answers::Streamed => Body::from_stream(export.pieces().try_filter(move |piece| {
+            let _until_the_end = &sending;
+            ready(!piece.is_empty())
+        })),
         Answers::Whole => {
             let (mut whole, mut reads) = (Vec::new(), 0);
             while let Some(piece) = export.next().await? {
@@ -192,7 +241,7 @@ pub(super) async fn export_studies(
     responses(
         (status = 200, description = "It can be had at once", body = ExportView),
         (status = 202, description = "It will be made; `Location` is where to ask for it", body = ExportView),
-        (status = 429, description = "The search has as many exports as it may; they are kept for a day", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The search has 20 exports, which are kept for a day, or 4 of the review are being made", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -208,10 +257,8 @@ pub(super) async fn make_export(
     if api.answers == Answers::Streamed {
         return Ok(Json(ExportView::streamed(&asked, project, &wanted)).into_response());
     }
-    let export = api.function.make_export(&stored, &wanted).await?.ok_or_else(|| {
-        let detail = "the search has as many exports as it may; they are kept for a day";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
-    })?;
+    let export = api.function.make_export(&stored, &wanted).await?;
+    let export = export.map_err(|why| Problem::new(StatusCode::TOO_MANY_REQUESTS, &why.to_string()))?;
     let location = format!("/projects/{project}/searches/{}/exports/{export}", asked.search);
     let body = Json(ExportView::being_made(export.as_uuid()));
     let again = LOOK_AGAIN.as_secs().to_string();

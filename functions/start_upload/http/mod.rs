@@ -78,6 +78,8 @@ struct Api {
     answers: Answers,
     /// How many clients follow changes.
     streams: AtomicUsize,
+    /// The exports that are being sent.
+    exports: export::Exports,
     /// Where something is made to fail on purpose.
     trials: Option<Arc<dyn RunTrials>>,
 }
@@ -138,7 +140,14 @@ where
     };
     router
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
-        .with_state(Arc::new(Api { failures, function, answers, streams: AtomicUsize::new(0), trials }))
+        .with_state(Arc::new(Api {
+            failures,
+            function,
+            answers,
+            streams: AtomicUsize::new(0),
+            exports: export::Exports::default(),
+            trials,
+        }))
         .route("/openapi.json", get(async || Json(description())))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
         .method_not_allowed_fallback(async || {

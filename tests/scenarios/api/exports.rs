@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
 use embedded::{Call, Intercept, Phase};
 use functions::start_upload::Caller;
 use functions::start_upload::http::{Answers, router_for};
@@ -18,6 +20,7 @@ use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use testing::sample::search::study;
+use tower::ServiceExt;
 use uuid::Uuid;
 use writers::Format;
 
@@ -215,11 +218,51 @@ async fn a_search_has_so_many_exports_and_no_more() {
         world.run().await;
     }
     let (status, _, problem) = post(&api, &path, &json!({})).await;
-    assert_eq!(status.as_u16(), 429, "{problem}");
+    let why = problem["detail"].as_str().unwrap();
+    assert_eq!((status.as_u16(), why.contains("20 exports")), (429, true), "{problem}");
     let refused = [json!({ "format": "doc" }), json!({ "studies": "some" }), json!({ "x": 1 }), json!("x")];
     for (body, expected) in refused.map(|body| (body, 400)) {
         assert_eq!(post(&api, &path, &body).await.0.as_u16(), expected, "{body}");
     }
+}
+
+/// Waiting or being made, of whichever search; and no longer once they are ready, or nothing waits for them.
+#[tokio::test]
+async fn exports_under_way_are_limited_for_each_project() {
+    let world = World::new();
+    let searches = [stored(&world, study, 1).await, stored(&world, study, 1).await];
+    let (api, path) = (on_lambda(&world), |search| format!("{}/exports", path_of(search)));
+    let refused = async |search| {
+        let (status, _, problem) = post(&api, &path(search), &json!({})).await;
+        let why = problem["detail"].as_str().unwrap();
+        assert_eq!((status.as_u16(), why.contains("4 exports")), (429, true), "{problem}");
+    };
+    let asked_at_once = searches.iter().cycle().take(4).map(|search| asked(&api, *search));
+    futures::future::join_all(asked_at_once).await;
+    refused(searches[0]).await;
+    refused(searches[1]).await;
+    let commands = world.take(&PARSE).await;
+    world.deliver(&PARSE, &commands[..1]).await;
+    asked(&api, searches[0]).await;
+    refused(searches[1]).await;
+    world.pass(Duration::from_secs(3_601)).await;
+    asked(&api, searches[1]).await;
+}
+
+#[tokio::test]
+async fn exports_being_sent_are_limited_for_each_project() {
+    let world = World::new();
+    let search = stored(&world, study, 1).await;
+    let (api, path) = (api(&world), format!("{}/export", path_of(search)));
+    let mut sent = Vec::new();
+    for _ in 0..8 {
+        let request = Request::get(&path).body(Body::empty()).unwrap();
+        sent.push(api.clone().oneshot(request).await.unwrap());
+    }
+    let (status, why) = refusal(&api, &path).await;
+    assert_eq!((status, why.contains("8 exports")), (429, true), "{why}");
+    sent.pop();
+    assert_eq!(ask(&api, &path, None).await.0.as_u16(), 200);
 }
 
 /// Where answers are streamed there is nothing to wait for.
