@@ -8,7 +8,7 @@ use futures::poll;
 use futures::stream::StreamExt;
 use imports::messages::StartParsing;
 use imports::{ContentsError, Fenced, PartBytes, Place, Progress, Quarantined, SearchId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Message, Reporter, StoreError};
 use references::{Checkpoint, Limits, Reader, Report};
 use serde::Deserialize;
@@ -17,9 +17,13 @@ use super::ParseReferences;
 use super::parts::{Found, Spot, Tally, place};
 use super::pending::{BATCH_BYTES, Pending};
 
-/// How many outcomes are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
+/// How long reading records may take before the time is looked at again: a few seconds are kept for what has to be done
+/// once it is over.
+pub(super) const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
+
+/// How many outcomes are taken at a time, at most. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
-const AT_ONCE: usize = 1_024;
+pub(super) const AT_ONCE: usize = 1_024;
 
 /// How many unreadable records the error of a refused file lists.
 const TOLD: usize = 3;
@@ -157,6 +161,10 @@ impl ParseReferences {
     ) -> Result<Option<Report>, FileError> {
         let mut bytes = Vec::with_capacity(self.push_bytes);
         while let Some(piece) = stream.next().await? {
+            // A part may have much that becomes no bytes. Without a place to go on from, going on is all that helps.
+            if piece.is_empty() && pending.reached.is_some() && time.is_over() {
+                return Ok(None);
+            }
             bytes.extend(piece);
             if bytes.len() < self.push_bytes {
                 continue;
@@ -190,9 +198,11 @@ impl ParseReferences {
     ) -> Result<Rest, FileError> {
         loop {
             let (origin, studies) = (pending.origin(), &*self.studies);
-            let items = reader.read_as(AT_ONCE, &|outcome| origin.item(studies, outcome))?;
+            let (at_once, begun_at) = (pending.at_once, time.host.now());
+            let items = reader.read_as(at_once, &|outcome| origin.item(studies, outcome))?;
+            pending.pace(time.host.now().duration_since(begun_at));
             // Fewer than were asked for are all there are.
-            let is_all = items.len() < AT_ONCE;
+            let is_all = items.len() < at_once;
             pending.add(items)?;
             self.store(pending, self.studies.pace().records).await?;
             let over = time.is_over();

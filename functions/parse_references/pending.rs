@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{Message, MessageId, Reporter, StoreError};
 use references::{Checkpoint, Outcome};
 
-use super::file::{Attempt, FileError};
+use super::file::{AT_ONCE, Attempt, FileError, READ_FOR};
 use super::parts::{InPart, Spot};
 
 /// How often progress is reported at most.
@@ -76,6 +76,8 @@ pub(super) struct Pending<'a> {
     /// The records of the file so far, and how many of them could not be read.
     pub(super) records: u64,
     pub(super) unreadable: u64,
+    /// How many records are read before the time is looked at.
+    pub(super) at_once: usize,
     /// How many of those are kept.
     pub(super) kept_unreadable: u64,
     /// The part that is read, where the file is packed, and how many records were before it.
@@ -113,6 +115,7 @@ impl<'a> Pending<'a> {
             storing_bytes: 0,
             records,
             unreadable,
+            at_once: AT_ONCE,
             kept_unreadable,
             begun_at: (part.as_ref().map_or(0, |part| part.index), byte),
             before: part.as_ref().map_or(0, |part| part.read.records),
@@ -173,6 +176,11 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
+    /// Reads fewer records at a time where those took too long: what they cost depends on what is in them.
+    pub(super) fn pace(&mut self, took: SignedDuration) {
+        self.at_once = paced(self.at_once, took);
+    }
+
     /// Whether it is time to say how far the file is, which is not worth doing more often.
     pub(super) fn is_due(&self, reporter: &Reporter) -> bool {
         let now = reporter.host.now();
@@ -205,5 +213,25 @@ impl<'a> Pending<'a> {
         }
         self.bytes -= bytes;
         (studies, quarantined, bytes)
+    }
+}
+
+/// How many records to read next, after so many took so long.
+fn paced(at_once: usize, took: SignedDuration) -> usize {
+    if took > READ_FOR { (at_once / 4).max(1) } else { at_once }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_records_are_read_few_at_a_time() {
+        let paces = [0, 500, 501, 501, 100, 9_000, 9_000, 9_000, 9_000].map(SignedDuration::from_millis);
+        let read = paces.into_iter().scan(AT_ONCE, |at_once, took| {
+            *at_once = paced(*at_once, took);
+            Some(*at_once)
+        });
+        assert_eq!(read.collect::<Vec<_>>(), [1_024, 1_024, 256, 64, 64, 16, 4, 1, 1]);
     }
 }
