@@ -17,11 +17,11 @@ use super::ParseReferences;
 use super::parts::{Found, Spot, Tally, place};
 use super::pending::{BATCH_BYTES, Pending};
 
-/// How long reading records may take before the time is looked at again: a few seconds are kept for what has to be done
-/// once it is over.
+/// The maximum duration between two checks of the deadline while records are read. A function keeps five seconds after its
+/// deadline to store what was read.
 pub(super) const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 
-/// How many outcomes are taken at a time, at most. A piece of a file that is read at once may hold some hundred thousand records of
+/// The maximum number of outcomes that are taken at a time. A piece of a file that is read at once may hold some hundred thousand records of
 /// a few bytes, and what is made of each takes half a kilobyte of memory.
 pub(super) const AT_ONCE: usize = 1_024;
 
@@ -161,7 +161,7 @@ impl ParseReferences {
     ) -> Result<Option<Report>, FileError> {
         let mut bytes = Vec::with_capacity(self.push_bytes);
         while let Some(piece) = stream.next().await? {
-            // A part may have much that becomes no bytes. Without a place to go on from, going on is all that helps.
+            // Unpacking may return no bytes for a long time. Without a checkpoint, stopping would lose the work of this attempt.
             if piece.is_empty() && pending.reached.is_some() && time.is_over() {
                 return Ok(None);
             }

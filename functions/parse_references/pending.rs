@@ -76,7 +76,7 @@ pub(super) struct Pending<'a> {
     /// The records of the file so far, and how many of them could not be read.
     pub(super) records: u64,
     pub(super) unreadable: u64,
-    /// How many records are read before the time is looked at.
+    /// The number of records that are read between two checks of the deadline.
     pub(super) at_once: usize,
     /// How many of those are kept.
     pub(super) kept_unreadable: u64,
@@ -176,7 +176,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Reads fewer records at a time where those took too long: what they cost depends on what is in them.
+    /// Reads fewer records at a time after some took too long: their cost depends on their content.
     pub(super) fn pace(&mut self, took: SignedDuration) {
         self.at_once = paced(self.at_once, took);
     }
@@ -216,7 +216,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// How many records to read next, after so many took so long.
+/// Returns the number of records to read next, after `at_once` records took this long.
 fn paced(at_once: usize, took: SignedDuration) -> usize {
     if took > READ_FOR { (at_once / 4).max(1) } else { at_once }
 }

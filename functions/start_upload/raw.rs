@@ -17,9 +17,10 @@ use super::StartUpload;
 /// The most of a record that is shown, in bytes of its file.
 pub const MAX_RAW_BYTES: usize = 256 * 1024;
 
-/// How long a request may unpack. The text of a record in a packed file is found by unpacking all that is before it.
+/// The maximum duration of unpacking for one request. The text of a record in a packed file is found by unpacking the whole
+/// part before it.
 const UNPACK_WITHIN: SignedDuration = SignedDuration::from_secs(5);
-/// How long a request waits until others have unpacked: a process unpacks for one request at a time.
+/// The maximum duration that a request waits for others: a process unpacks for one request at a time.
 const WAIT_AT_MOST: Duration = Duration::from_secs(5);
 
 const TOO_FAR: &str =
@@ -61,7 +62,7 @@ struct Turn<'a> {
     unpacking: Option<(MutexGuard<'a, ()>, Timestamp)>,
 }
 
-/// Lets other tasks of the thread go on.
+/// Yields to the other tasks of the thread once.
 async fn pause() {
     let mut is_over = false;
     poll_fn(|context| {
@@ -87,7 +88,7 @@ fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, Stor
 }
 
 impl StartUpload {
-    /// Waits for the turn of a request that reads a part of a packed file; none if that takes too long.
+    /// Waits for the turn of a request that reads a part of a packed file; returns `None` if that takes too long.
     async fn turn(&self, part: Option<&Part>) -> Option<Turn<'_>> {
         if part.is_none() {
             return Some(Turn { unpacking: None });
@@ -101,7 +102,7 @@ impl StartUpload {
         }
     }
 
-    /// Whether a request may go on unpacking. Other requests go on first.
+    /// Returns `true` if a request may continue unpacking. Yields to other tasks first.
     async fn may_go_on(&self, turn: &Turn<'_>) -> bool {
         let Some((_, until)) = &turn.unpacking else { return true };
         pause().await;

@@ -106,11 +106,11 @@ async fn a_small_file_is_read_while_larger_ones_of_others_are() {
 struct Computing {
     begun: Mutex<Vec<oneshot::Sender<()>>>,
     released: Mutex<mpsc::Receiver<()>>,
-    /// Whether one has ended by itself: nothing else got done meanwhile.
+    /// Whether a reader ended without being released: no other work was done while it computed.
     was_waited_for: AtomicBool,
 }
 
-/// How long a reader computes that is not released because no other work gets done.
+/// The time after which a reader that is not released ends.
 const BOUND: Duration = Duration::from_secs(5);
 
 #[async_trait]

@@ -33,8 +33,8 @@ use crate::start_upload::{Exported, export_file};
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
 /// How often studies are read for it, 500 at a time at most: there may be few among many that are asked for.
 const WHOLE_EXPORT_READS: usize = 40;
-/// The maximum number of exports of one project that are sent at a time. Each reads studies as fast as its client takes
-/// them, beside whatever else reads them.
+/// The maximum number of exports of one project that are sent at a time. Each reads studies as fast as its client receives
+/// them.
 pub(super) const MAX_SENT: usize = 8;
 
 /// The exports that are being sent, by project.
@@ -48,9 +48,9 @@ struct Sending {
 }
 
 impl Exports {
-    /// Counts one more; none if there are as many as there may be.
+    /// Counts one more export; returns `None` if the project has the maximum number.
     fn begin(&self, project: ProjectId) -> Option<Sending> {
-        // A poisoned lock means a panic between two entries, each of which is whole.
+        // A panic cannot leave a count half changed, so a poisoned lock is used as it is.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = all.entry(project).or_default();
         *sent = Some(*sent + 1).filter(|sent| *sent <= MAX_SENT)?;

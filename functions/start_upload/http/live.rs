@@ -87,7 +87,7 @@ pub(super) async fn follow_project(
 )]
 pub(super) async fn follow_search(
     State(api): State<Arc<Api>>,
-    // Without a look at the search: a stranger is told so before anything is read.
+    // Refuses callers of other projects without reading the search.
     AskedProject(_): AskedProject,
     AskedSearch { caller, search }: AskedSearch,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! What workbooks make a reader allocate. The tests are a program of their own, with an allocator that counts, and one
+//! Memory that workbooks make a reader allocate. The tests are a program of their own, with an allocator that counts, and one
 //! test, since the allocator counts for all threads.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
@@ -48,7 +48,7 @@ fn strings(items: &str) -> File {
     stored("xl/sharedStrings.xml", format!("<sst>{items}</sst>").as_bytes())
 }
 
-/// How many bytes of text a workbook has, or why it is refused.
+/// Returns the number of bytes of text in a workbook, or why it is refused.
 fn read(bytes: Vec<u8>) -> Result<usize, Error> {
     let book = Workbook::open(bytes, Limits::default())?;
     let mut read = 0;

@@ -203,7 +203,7 @@ async fn bytes(
     while found.len() < most
         && let Some(piece) = stream.try_next().await?
     {
-        // No more than there is room for: growing would take three times the room.
+        // No more than the capacity: a growing buffer would take three times the memory.
         found.extend_from_slice(&piece[..piece.len().min(most - found.len())]);
     }
     Ok(found)
@@ -295,7 +295,7 @@ impl std::fmt::Debug for Source {
 
 impl Unpacked {
     /// The next bytes; none at the end. It may return no bytes although more follow: the work of one call is bounded, so
-    /// that the caller can look at the time in between, also while what comes before the wanted bytes is unpacked.
+    /// that the caller can check its deadline, also while the bytes before the wanted ones are unpacked.
     ///
     /// # Errors
     /// When the store does not answer, or the file is refused.

@@ -269,7 +269,7 @@ async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
     }
 }
 
-/// How often a store is called.
+/// Counts the calls of a store.
 #[derive(Default)]
 struct Calls(AtomicUsize);
 

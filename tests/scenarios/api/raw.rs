@@ -102,7 +102,7 @@ struct SlowFiles {
     store: Arc<Store>,
     host: Arc<ManualHost>,
     opening: Semaphore,
-    /// How many wait to be opened, and how many were at the same time.
+    /// The number of files that wait to be opened, and the highest number so far.
     waiting: AtomicUsize,
     most: AtomicUsize,
 }
@@ -138,7 +138,7 @@ impl ReadObject for SlowFiles {
     }
 }
 
-/// A gzip file of so many records, of which no two are alike; the path of its search.
+/// Imports a gzip file of so many different records; returns the path of its search.
 async fn packed(world: &World, records: u32) -> String {
     let text: String = (0..records)
         .map(|number| format!("TY  - JOUR\nTI  - Title {:x}\nER  - \n\n", number.wrapping_mul(2_654_435_761)))

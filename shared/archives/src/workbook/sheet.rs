@@ -23,14 +23,14 @@ const MOST_ROW: usize = 2 << 20;
 const MOST_KIND: usize = 9;
 /// How much text is made at a time, in bytes, about.
 const PIECE: usize = 64 * 1024;
-/// How much XML is read at a time, in bytes, about: markup may make no text at all.
+/// The approximate number of bytes of XML that one call reads: markup may contain no text at all.
 const STEP: u64 = 1 << 20;
 
 /// Cells that are one and go over several rows: the place of the first cell, and the last row. A cell that goes over several
 /// columns needs nothing: it is in the first of them.
 type Merged = BTreeMap<(u32, usize), u32>;
 
-/// Finds the next merged cells; `true` once all are found.
+/// Finds the next merged cells; returns `true` when all are found.
 fn find_merged(xml: &mut Xml, found: &mut Merged) -> Result<bool, Error> {
     let begun = xml.read();
     while xml.read() - begun < STEP {

@@ -7,7 +7,7 @@ use crate::Error;
 const MOST_BYTES: usize = 12 << 20;
 /// Most texts.
 const MOST_STRINGS: usize = 1_000_000;
-/// How many bytes of XML a text takes at least: `<si/>`.
+/// The minimum number of bytes of XML for a text: `<si/>`.
 const LEAST_XML: usize = 5;
 /// Most relationships of a workbook: it has one for each sheet, and a few more.
 const MOST_RELATIONS: usize = 1_000;

@@ -47,7 +47,7 @@ impl Xml {
         Self { reader, buffer: Vec::new(), depth: 0 }
     }
 
-    /// How many bytes of XML were read.
+    /// Returns the number of bytes of XML that were read.
     pub(super) fn read(&self) -> u64 {
         self.reader.get_ref().read
     }
@@ -125,7 +125,7 @@ pub(super) struct Inside {
     ready: Vec<u8>,
     front: usize,
     finished: bool,
-    /// How many unpacked bytes were read.
+    /// The number of unpacked bytes that were read.
     read: u64,
     /// How many bytes may be read before the budget is set anew.
     budget: usize,
