@@ -101,6 +101,9 @@ const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::A
 /// How many columns have to be known in a header that does not stand first: a line above it may be the name of one.
 const ENOUGH_COLUMNS: usize = 2;
 
+/// The maximum number of columns. A row with more cells is quarantined; databases export up to 100 columns.
+const MAX_COLUMNS: usize = 4_096;
+
 /// The header of a table.
 #[derive(Debug)]
 pub(crate) struct Header {
@@ -130,8 +133,8 @@ impl Header {
     /// The header in this row, if it is one.
     pub(crate) fn of_row(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = csv::has_quotes(row.as_bytes(), delimiter);
-        let columns: Vec<_> =
-            cells(row, delimiter.byte(), quotes).enumerate().map(|(at, name)| column(&name, at)).collect();
+        let cells = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS);
+        let columns: Vec<_> = cells.enumerate().map(|(at, name)| column(&name, at)).collect();
         let known = columns.iter().filter_map(|column| column.named);
         let recognised = known.into_iter().any(|named| IDENTIFYING.contains(&named.field));
         recognised.then_some(Self { delimiter, quotes, columns })

@@ -33,6 +33,7 @@ mod refer;
 mod refworks;
 mod ris;
 mod tidy;
+mod values;
 mod wos;
 
 #[cfg(test)]
@@ -102,6 +103,7 @@ pub(crate) fn read(
     text: &str,
     ahead: Ahead<'_>,
 ) -> Result<Reference, String> {
+    values::check(format, text)?;
     let reference = match (format, context) {
         (Format::Ris, _) => ris::read(text).finish(),
         (Format::Nbib, _) => nbib::read(text).finish(),
