@@ -49,7 +49,29 @@ fn row(cells: impl Iterator<Item = String>, out: &mut Vec<u8>) -> io::Result<()>
     writer.flush()
 }
 
-/// <https://owasp.org/www-community/attacks/CSV_Injection>. Tabs and line breaks begin no cell here.
+/// The characters that begin a formula (<https://owasp.org/www-community/attacks/CSV_Injection>), in full width too.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+/// The separators of other locales and import dialogs. A spreadsheet that splits at one of them takes no notice of the
+/// quotes around the whole cell, so what follows begins a cell. At commas it respects the quotes.
+const SEPARATORS: [char; 3] = [';', '|', '\t'];
+
+/// Returns a cell that no spreadsheet computes, whichever separator it splits at: with an apostrophe wherever a formula
+/// would begin.
 fn guard(cell: String) -> String {
-    if cell.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { format!("'{cell}") } else { cell }
+    let mut guarded = String::new();
+    let mut rest = cell.as_str();
+    if rest.starts_with(FORMULA) {
+        guarded.push('\'');
+    }
+    while let Some(found) = rest.find(SEPARATORS) {
+        // Every separator is one byte long.
+        let (before, after) = rest.split_at(found + 1);
+        guarded.push_str(before);
+        // Quotes and white space before a formula do not make it text.
+        if after.trim_start_matches(|c: char| c == '"' || c.is_whitespace()).starts_with(FORMULA) {
+            guarded.push('\'');
+        }
+        rest = after;
+    }
+    if guarded.is_empty() { cell } else { guarded + rest }
 }

@@ -45,6 +45,19 @@ fn a_cell_that_begins_like_a_formula_is_text_in_tables_for_people() {
             assert!(file.contains(&format!(",{begin},")), "{format}: {file}");
         }
     }
+    for (title, guarded) in [
+        ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),
+        ("x; \"=1", "x;' \"\"=1"),
+        ("a|@b;-1;c", "a|'@b;'-1;c"),
+        (";＝1", ";'＝1"),
+    ] {
+        let reference = Reference { title: title.to_owned(), ..Reference::default() };
+        let file = text(Format::Csv, std::slice::from_ref(&reference));
+        assert!(file.contains(guarded), "a cell after another locale's separator: {file}");
+    }
+    let plain = Reference { title: "a; b, -1 | c-d; \"e\"".to_owned(), ..Reference::default() };
+    let file = text(Format::Csv, &[plain]);
+    assert!(file.contains("\"a; b, -1 | c-d; \"\"e\"\"\""), "what begins no formula stays: {file}");
     let spaced = Reference { title: "\t =1".to_owned(), ..Reference::default() };
     assert!(text(Format::Csv, &[spaced]).contains(",'=1,"), "white space before it is no guard");
 }
