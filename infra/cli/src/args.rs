@@ -329,7 +329,7 @@ pub(crate) struct Export {
     pub(crate) search: Option<String>,
     #[command(flatten)]
     pub(crate) project: Project,
-    /// What to write
+    /// The format. Tables for rayyan and asreview are not safe to open in a spreadsheet, which may compute their cells
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<writers::Format>,
     /// The program to write for: its format, and for covidence a file for each source, of 15,000 studies and 50 MB at most
@@ -411,12 +411,12 @@ impl From<BackendArg> for backend::config::BackendKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Where to answer the HTTP API; requests to any other than a loopback address need the token that is printed
+    /// Address of the HTTP API. On any address except a loopback one, requests need the token that is printed
     /// [default: 127.0.0.1:8080 on the embedded backend, else nowhere]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// A name under which clients reach the HTTP API, as behind a proxy; may be repeated [default: localhost and the
-    /// address itself]
+    /// A name by which clients reach the HTTP API, for example behind a proxy. Requests then need the token on every
+    /// address. May be repeated [default: localhost and the address itself, without a token on loopback]
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
     #[command(flatten)]

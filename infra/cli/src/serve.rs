@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
             }
             let door = Door::of(address.ip(), args.host.clone(), open);
             if let Some(token) = &door.token {
-                let reached = "other machines can reach this address: the page asks for the token, every request needs the header field";
+                let reached = "other machines can reach this server: the page asks for the token, every request needs the header field";
                 output::remark(reached);
                 output::remark(&format!("  Authorization: Bearer {token}"));
             }

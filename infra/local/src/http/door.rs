@@ -34,7 +34,7 @@ const TOKEN_BYTES: usize = 32;
 pub struct Door {
     /// The names under which clients may know this server, besides `localhost` and the address that they reach.
     pub hosts: Vec<String>,
-    /// What every request has to show; none where only this machine can reach the server.
+    /// What every request has to show; none where only programs of this machine use the server.
     pub token: Option<String>,
     /// The paths that are read without it: the files of a page, which hold nothing and ask people for the token.
     pub open: BTreeSet<String>,
@@ -57,12 +57,23 @@ pub enum Stranger {
         "the request needs the token that the server printed when it started, as Authorization: Bearer TOKEN"
     )]
     Tokenless,
+    /// A proxy passes it on to a server that asks for no token, so it may come from anywhere.
+    #[error(
+        "the request was passed on by a proxy, and this server asks for no token: start it with --host NAME, the name \
+         that clients know it by"
+    )]
+    Forwarded,
 }
 
+/// The headers that a proxy adds (RFC 7239, RFC 9110 section 7.6.3, and the usual ones from before them).
+const OF_PROXIES: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
 impl Door {
-    /// The door of a server at an address: with a new token unless only this machine can reach it.
+    /// Returns the door of a server at an address: with a new token unless only programs of this machine use it. A
+    /// server with names of its own is behind a proxy, so a loopback address says nothing about its clients.
     pub fn of(address: IpAddr, hosts: Vec<String>, open: BTreeSet<String>) -> Self {
-        let token = (!address.is_loopback()).then(fresh_token);
+        let is_local = address.is_loopback() && hosts.is_empty();
+        let token = (!is_local).then(fresh_token);
         Self { hosts, token, open }
     }
 
@@ -81,6 +92,9 @@ impl Door {
         match &self.token {
             Some(token) if !self.is_open(request) && !shows(&request.headers, token) => {
                 Err(Stranger::Tokenless)
+            }
+            None if OF_PROXIES.iter().any(|name| request.headers.contains_key(*name)) => {
+                Err(Stranger::Forwarded)
             }
             Some(_) | None => Ok(()),
         }
@@ -156,7 +170,7 @@ impl IntoResponse for Stranger {
         let status = match self {
             Self::Nameless => StatusCode::BAD_REQUEST,
             Self::Misdirected(_) => StatusCode::MISDIRECTED_REQUEST,
-            Self::Foreign => StatusCode::FORBIDDEN,
+            Self::Foreign | Self::Forwarded => StatusCode::FORBIDDEN,
             Self::Tokenless => StatusCode::UNAUTHORIZED,
         };
         let mut response = line(status, &self.to_string());
@@ -283,6 +297,25 @@ mod tests {
             assert_eq!(shown(value), Err(Stranger::Tokenless), "{value}");
         }
         assert_eq!(asked(&door, LOCAL, &[("host", LOCAL)]), Err(Stranger::Tokenless));
+    }
+
+    #[test]
+    fn server_with_a_name_needs_the_token_on_loopback_too() {
+        let door = Door::of(LOCAL.parse().unwrap(), vec!["imports.example".into()], BTreeSet::new());
+        assert!(door.token.is_some());
+        let passed_on = [("host", "imports.example")];
+        assert_eq!(asked(&door, LOCAL, &passed_on), Err(Stranger::Tokenless));
+    }
+
+    #[test]
+    fn request_through_a_proxy_is_refused_without_a_token() {
+        for name in OF_PROXIES {
+            let headers = [("host", LOCAL), (name, "192.0.2.7")];
+            assert_eq!(asked(&Door::default(), LOCAL, &headers), Err(Stranger::Forwarded), "{name}");
+            let with_token = Door { token: Some("t".into()), ..Door::default() };
+            let shown = [&headers[..], &[("authorization", "Bearer t")]].concat();
+            assert_eq!(asked(&with_token, LOCAL, &shown), Ok(()), "{name}");
+        }
     }
 
     #[test]
