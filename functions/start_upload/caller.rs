@@ -36,12 +36,11 @@ impl Caller {
     }
 
     fn listed(projects: &str) -> Self {
-        let is_between = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"');
-        let projects = || projects.split(is_between).filter(|part| !part.is_empty());
-        if projects().any(|project| project == ALL) {
+        if elements(projects).any(|project| project == ALL) {
             return Self::Everywhere;
         }
-        Self::In(projects().filter_map(|id| Uuid::parse_str(id).ok()).map(ProjectId::from_uuid).collect())
+        let ids = elements(projects).filter_map(|id| Uuid::parse_str(id).ok());
+        Self::In(ids.map(ProjectId::from_uuid).collect())
     }
 
     /// Whether they may see and change a project and its searches.
@@ -67,17 +66,32 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// The operator who made a request, by the claims of its token: one of the scopes in it is `scope`. As with
-    /// [`Caller::of`], where there are no tokens everybody who is let in is one.
+    /// Returns the operator who made a request, by the claims of its token. As with [`Caller::of`], where there are
+    /// no tokens every caller is an operator.
+    ///
+    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope alone
+    /// says nothing about a person: Cognito gives every user of an app client all scopes of that client
+    /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
+    /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
     pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
         let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
-        let scopes = claims.get("scope").map_or("", String::as_str);
-        scopes.split_whitespace().any(|granted| granted == scope).then(|| Self { name: name(Some(claims)) })
+        let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
+        let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
+        let is_everywhere = Caller::of(claim, Some(claims)) == Caller::Everywhere;
+        (has_scope && is_everywhere).then(|| Self { name: name(Some(claims)) })
     }
 
     fn unnamed() -> Self {
         Self { name: name(None) }
     }
+}
+
+/// Returns the elements of a list in a claim, however it is written: separated by spaces or commas, with or without
+/// brackets and quotes.
+fn elements(claim: &str) -> impl Iterator<Item = &str> {
+    claim
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"'))
+        .filter(|part| !part.is_empty())
 }
 
 /// Who that is by the claims of a token.
@@ -171,18 +185,30 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_makes_an_operator_and_a_project_does_not() {
-        let token = |scope: &str| {
-            let claims = [("sub", "ann"), ("projects", "*"), ("scope", scope)];
+    fn operator_needs_the_scope_and_all_projects() {
+        let token = |name: &str, scope: &str, projects: &str| {
+            let claims = [("sub", "ann"), ("projects", projects), (name, scope)];
             HashMap::from(claims.map(|(name, value)| (name.to_owned(), value.to_owned())))
         };
-        let of = |scope| Operator::of(Some("projects"), "searches:operate", Some(&token(scope)));
-        for scope in ["searches:operate", "openid searches:operate email"] {
-            assert_eq!(of(scope), Some(Operator { name: "ann".to_owned() }), "{scope}");
+        let of = |name: &str, scope: &str, projects: &str| {
+            Operator::of(Some("projects"), "searches:operate", Some(&token(name, scope, projects)))
+        };
+        let operator = Some(Operator { name: "ann".to_owned() });
+        for (name, scope) in [
+            ("scope", "searches:operate"),
+            ("scope", "openid searches:operate email"),
+            ("scp", "openid searches:operate"),
+            ("scp", "[openid searches:operate]"),
+            ("scp", r#"["openid","searches:operate"]"#),
+        ] {
+            assert_eq!(of(name, scope, "*"), operator, "{name} {scope}");
+            assert_eq!(of(name, scope, ONE), None, "a reviewer of one project");
+            assert_eq!(of(name, scope, ""), None, "a user without projects");
         }
         for scope in ["", "openid", "searches:read searches:write", "searches:operated"] {
-            assert_eq!(of(scope), None, "{scope}");
+            assert_eq!(of("scope", scope, "*"), None, "{scope}");
         }
+        assert_eq!(of("roles", "searches:operate", "*"), None, "another claim");
         assert_eq!(Operator::of(Some("projects"), "x", None), None, "something is set up wrongly");
         assert!(Operator::of(None, "x", None).is_some());
     }

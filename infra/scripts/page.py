@@ -43,7 +43,7 @@ class Page:
         outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
         check("PageBucketName" in outputs, f"{stack} has no page: deploy it with the parameter Page=true")
         given = {one["ParameterKey"]: one["ParameterValue"] for one in found.get("Parameters", [])}
-        scopes = ",".join(given[name] for name in ("ReadScopes", "WriteScopes", "OperatorScope"))
+        scopes = ",".join(given[name] for name in ("ReadScopes", "WriteScopes"))
         return cls(
             outputs["PageUrl"],
             outputs["PageBucketName"],
@@ -52,6 +52,8 @@ class Page:
                 "url": given["SignInUrl"],
                 "client": given["SignInClientId"],
                 "scope": " ".join(["openid", *(scope for scope in scopes.split(",") if scope)]),
+                # The page asks for it when a user opens a screen for operators.
+                "operator_scope": given["OperatorScope"],
             },
         )
 

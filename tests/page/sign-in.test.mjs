@@ -41,6 +41,7 @@ class SignIn {
 
   authorize(query, response) {
     this.visits += 1;
+    this.scope = query.get('scope');
     assert.equal(query.get('response_type'), 'code');
     assert.equal(query.get('code_challenge_method'), 'S256');
     const back = new URL(query.get('redirect_uri'));
@@ -78,7 +79,7 @@ class SignIn {
 
 /** The page's files and the API under one name: the API takes nobody without a token, and streams nothing. */
 function gateway(program, signIn) {
-  const meta = JSON.stringify({ url: signIn.url, client: CLIENT, scope: 'openid' }).replaceAll('"', '&quot;');
+  const meta = JSON.stringify({ url: signIn.url, client: CLIENT, scope: 'openid', operator_scope: 'operate' }).replaceAll('"', '&quot;');
   const policy = `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ${program.url} ${signIn.url}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html`;
   const file = (path) => {
     if (path !== '/' && !path.startsWith('/assets/')) return undefined;
@@ -97,6 +98,10 @@ function gateway(program, signIn) {
     if (pathname !== '/uploads' && !signIn.tokens.has(token)) {
       response.writeHead(401, { 'content-type': 'application/json' });
       return response.end('{"message":"Unauthorized"}');
+    }
+    if (pathname.startsWith('/admin/') && signIn.scope !== 'openid operate') {
+      response.writeHead(403, { 'content-type': 'application/problem+json' });
+      return response.end('{"title":"Forbidden","status":403,"detail":"this is for operators of the deployment"}');
     }
     const { host: _, origin: __, authorization: ___, ...headers } = request.headers;
     for (const name of Object.keys(headers)) if (name.startsWith('sec-')) delete headers[name];
@@ -156,6 +161,7 @@ test('whoever comes is sent to sign in, comes back to where they were, and is as
   await page.reload();
   await heading(page, 'Searches');
   assert.equal(signIn.visits, before + 2, 'the token was in memory alone');
+  assert.equal(signIn.scope, 'openid', 'a reviewer asks for no more');
   await page.context().close();
 });
 
@@ -172,6 +178,23 @@ test('a token that has ended is renewed once for all requests, and without a ren
   await page.getByRole('link', { name: 'Failures', exact: true }).click();
   await until('somebody signs in again', () => signIn.visits > visits);
   await heading(page, 'Failures');
+  await page.context().close();
+});
+
+test('the scope of operators is requested on an operator screen, and once', async () => {
+  signIn.caller = { projects: null, is_operator: false };
+  const page = await visit();
+  await heading(page, 'Searches');
+  assert.equal(signIn.scope, 'openid');
+  await page.getByRole('link', { name: 'Failures', exact: true }).click();
+  await until('the scope is requested', () => signIn.scope === 'openid operate');
+  await heading(page, 'Failures');
+  signIn.scope = 'openid';
+  const visits = signIn.visits;
+  await page.getByRole('link', { name: 'All searches' }).click();
+  await page.getByText('This is for operators of the deployment.').waitFor();
+  assert.equal(signIn.visits, visits, 'a refusal does not ask again');
+  signIn.caller = {};
   await page.context().close();
 });
 

@@ -191,9 +191,9 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     }
 }
 
-/// Not even somebody who may enter every project.
+/// The scope alone is not enough: an identity provider may give it to every user of the page.
 #[tokio::test]
-async fn no_operation_of_operators_answers_somebody_without_their_scope() {
+async fn admin_operations_need_the_scope_and_all_projects() {
     let installation = Installation::new();
     let function = StartUpload::over(&installation.backend().ports).unwrap();
     let mut operations = operations(&function).await;
@@ -202,10 +202,14 @@ async fn no_operation_of_operators_answers_somebody_without_their_scope() {
     for (method, path) in operations {
         let path = path.replace("{failure}", OURS).replace("{operation}", OURS).replace("{search}", OURS);
         let body = json!({ "all": true });
-        for (scope, is_refused) in
-            [(None, true), (Some("searches:write"), true), (Some("searches:operate"), false)]
-        {
-            let mut asked = request(&method, &path, Some("*"), (method == "POST").then_some(&body));
+        for (scope, projects, is_refused) in [
+            (None, "*", true),
+            (Some("searches:write"), "*", true),
+            (Some("searches:operate"), OURS, true),
+            (Some("searches:operate"), "", true),
+            (Some("searches:operate"), "*", false),
+        ] {
+            let mut asked = request(&method, &path, Some(projects), (method == "POST").then_some(&body));
             let claims = asked["requestContext"]["authorizer"]["jwt"]["claims"].as_object_mut().unwrap();
             claims.remove("scope");
             claims.extend(scope.map(|scope| ("scope".to_owned(), scope.into())));

@@ -76,7 +76,7 @@ class Stacks(unittest.TestCase):
     PARAMETERS: ClassVar = {
         "ReadScopes": "a/read,a/all",
         "WriteScopes": "a/write",
-        "OperatorScope": "",
+        "OperatorScope": "a/operate",
         "SignInUrl": "https://sign-in.example",
         "SignInClientId": "page",
     }
@@ -86,6 +86,7 @@ class Stacks(unittest.TestCase):
         page = Page.of(Amazon(outputs, self.PARAMETERS), "stack")
         self.assertEqual((page.bucket, page.distribution, page.url), ("b", "d", "https://p"))
         self.assertEqual(page.sign_in["scope"], "openid a/read a/all a/write")
+        self.assertEqual(page.sign_in["operator_scope"], "a/operate")
 
     def test_without_a_page_say_what_to_do(self) -> None:
         with self.assertRaisesRegex(Failure, "Page=true"):

@@ -7,11 +7,14 @@
 
 import { knocking } from './door.svelte';
 
-/** Where people sign in: `{"url": "https://…", "client": "…", "scope": "…"}` in the page's `meta` of this name. */
+/** The identity provider, as JSON in the page's `meta` of this name. */
 interface Place {
   url: string;
   client: string;
+  /** The scopes of every user. */
   scope: string;
+  /** The further scope of operators, requested when a user opens one of their screens. */
+  operator_scope?: string;
 }
 
 interface Tokens {
@@ -25,6 +28,8 @@ interface Pending {
   verifier: string;
   /** Where they were. */
   hash: string;
+  /** Whether the scope of operators was requested. */
+  operator?: boolean;
 }
 
 const written = document.querySelector<HTMLMetaElement>('meta[name="sign-in"]')?.content;
@@ -33,8 +38,12 @@ const KEPT = 'sign-in';
 const here = new URL('.', location.href).href;
 let tokens: Tokens | undefined;
 let renewing: Promise<boolean> | undefined;
+/** Whether the tokens were requested with the scope of operators, so that a refusal does not request it again. */
+let operator = false;
 
 export const isSignedIn = !!place;
+/** Whether a user who may see all reviews can ask for the scope of operators. */
+export const canBecomeOperator = !!place?.operator_scope;
 
 const encoded = (bytes: Uint8Array) =>
   btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
@@ -45,6 +54,7 @@ export async function signIn(): Promise<string | undefined> {
   if (!place) return undefined;
   const query = new URLSearchParams(location.search);
   const pending = taken();
+  operator = pending?.operator ?? false;
   if (!query.has('code') && !query.has('error')) return leave();
   history.replaceState(null, '', here);
   // Only this tells of the change.
@@ -62,6 +72,10 @@ export async function withToken(request: Request): Promise<Response> {
   if (!place) return knocking(request);
   const again = request.clone();
   const answer = await fetch(signed(request));
+  if (answer.status === 403 && place.operator_scope && !operator && isForOperators(request)) {
+    operator = true;
+    return leave();
+  }
   if (answer.status !== 401) return answer;
   return (await renew()) ? fetch(signed(again)) : leave();
 }
@@ -72,6 +86,10 @@ export function signOut(): void {
   tokens = undefined;
   const query = new URLSearchParams({ client_id: place.client, logout_uri: here });
   location.assign(`${place.url}/logout?${query}`);
+}
+
+function isForOperators(request: Request): boolean {
+  return new URL(request.url).pathname.includes('/admin/');
 }
 
 function signed(request: Request): Request {
@@ -100,15 +118,15 @@ async function ask(grant: Record<string, string>): Promise<boolean> {
 
 /** Goes to sign in; never answers, since the page is left. */
 async function leave(): Promise<never> {
-  const { url, client, scope } = place as Place;
-  const pending: Pending = { state: random(), verifier: random(), hash: location.hash };
+  const { url, client, scope, operator_scope } = place as Place;
+  const pending: Pending = { state: random(), verifier: random(), hash: location.hash, operator };
   sessionStorage.setItem(KEPT, JSON.stringify(pending));
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pending.verifier));
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: client,
     redirect_uri: here,
-    scope,
+    scope: operator && operator_scope ? `${scope} ${operator_scope}` : scope,
     state: pending.state,
     code_challenge: encoded(new Uint8Array(digest)),
     code_challenge_method: 'S256',
