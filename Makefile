@@ -226,8 +226,8 @@ lint-deny: ## Check licences, sources, banned and doubled crates, and known vuln
 
 .PHONY: lint-template
 lint-template: ## Check the deployment's template by the rules of AWS, and messages against their schemas
-	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml
-	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml
+	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml infra/templates/sign-in.yaml
+	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml infra/templates/sign-in.yaml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --schemafile docs/messages.schema.json $(SENT)
 

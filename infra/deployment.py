@@ -12,7 +12,8 @@ the secret is rotated, a version is taken back while a file is on its way, and a
 reaches nothing but the function (`scripts/deployment/life.py`).
 At last the stack is updated to have a page, which is brought there and read back, and is deleted, with what
 must be left. Nobody signs in for the page: the stand-in has no CloudFront that answers, and `tests/page` does
-that with it.
+that with it. The user pool of `infra/templates/sign-in.yaml` is deployed beside the stack, and its outputs
+are the stack's parameters (`scripts/deployment/sign_in.py`).
 
 The stand-in has gaps. Each is filled in the open, in `scripts/deployment/gaps.py`, and reported; the template
 stays right for AWS.
@@ -22,7 +23,7 @@ import time
 from collections.abc import Sized
 
 from scripts import console, page
-from scripts.deployment import checks, life, program, progress, reading, search
+from scripts.deployment import checks, life, program, progress, reading, search, sign_in
 from scripts.deployment.gaps import GAPS
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Json, Stack, setting
@@ -66,10 +67,7 @@ def show_page(stack: Stack) -> None:
     stack.parameters |= {
         "Page": "true",
         "ApiAuthorization": "JWT",
-        "JwtIssuer": "https://issuer.example",
-        "JwtAudience": "the-page",
-        "SignInUrl": "https://sign-in.example",
-        "SignInClientId": "the-page",
+        **sign_in.deploy(stack),
     }
     update(stack)
     shown = page.Page.of(stack.client, stack.name)

@@ -1,0 +1,76 @@
+"""The template of the user pool, deployed to the stand-in.
+
+The stand-in has no domain where a person signs in, and calls no trigger. So the function is invoked as
+Cognito would invoke it, and its answer is compared with what `start-upload` expects of a token.
+"""
+
+import json
+
+from scripts.deployment.progress import say
+from scripts.deployment.stack import Client, Json, Stack
+from scripts.errors import check
+from scripts.paths import ROOT
+
+TEMPLATE = ROOT / "infra" / "templates" / "sign-in.yaml"
+PAGE = "https://page.example/"
+PROJECT = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77"
+
+
+def deploy(stack: Stack) -> dict[str, str]:
+    """Creates the pool, checks it and deletes it; returns the parameters that it gives the stack."""
+    client, name = stack.client("cloudformation"), f"{stack.name}-sign-in"
+    parameters = {"DomainPrefix": name, "PageUrl": PAGE}
+    client.create_stack(
+        StackName=name,
+        TemplateBody=TEMPLATE.read_text(),
+        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+        Capabilities=["CAPABILITY_IAM"],
+    )
+    try:
+        client.get_waiter("stack_create_complete").wait(
+            StackName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120}
+        )
+        [found] = client.describe_stacks(StackName=name)["Stacks"]
+        outputs = {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
+        pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
+        resources = {
+            one["LogicalResourceId"]: one["PhysicalResourceId"]
+            for page in pages
+            for one in page["StackResourceSummaries"]
+        }
+        pool = outputs.pop("UserPoolId")
+        check_pool(stack.client("cognito-idp"), pool, outputs)
+        check_trigger(stack.client("lambda"), resources["AddProjects"], outputs["OperatorScope"])
+    finally:
+        client.delete_stack(StackName=name)
+    say("the user pool: a client, scopes, a group, and a trigger that adds projects")
+    return outputs
+
+
+def check_pool(cognito: Client, pool: str, outputs: dict[str, str]) -> None:
+    client = cognito.describe_user_pool_client(UserPoolId=pool, ClientId=outputs["SignInClientId"])[
+        "UserPoolClient"
+    ]
+    wanted = {"openid", *(outputs[name] for name in ("ReadScopes", "WriteScopes", "OperatorScope"))}
+    check(set(client["AllowedOAuthScopes"]) == wanted, f"the client has the scopes {client}")
+    check(client["CallbackURLs"] == [PAGE], f"people are sent back to {client['CallbackURLs']}")
+    check("ClientSecret" not in client, "the client of a page has a secret")
+    [server] = cognito.list_resource_servers(UserPoolId=pool, MaxResults=10)["ResourceServers"]
+    named = {f"{server['Identifier']}/{scope['ScopeName']}" for scope in server["Scopes"]}
+    check(named == wanted - {"openid"}, f"the resource server has the scopes {named}")
+    groups = [group["GroupName"] for group in cognito.list_groups(UserPoolId=pool)["Groups"]]
+    check(groups == ["operators"], f"the groups are {groups}")
+
+
+def check_trigger(functions: Client, name: str, scope: str) -> None:
+    def token(groups: list[str]) -> Json:
+        event = {"request": {"groupConfiguration": {"groupsToOverride": groups}}, "response": {}}
+        answer = functions.invoke(FunctionName=name, Payload=json.dumps(event))
+        check("FunctionError" not in answer, f"the trigger failed: {answer}")
+        found = json.loads(answer["Payload"].read())["response"]["claimsAndScopeOverrideDetails"]
+        return dict(found["accessTokenGeneration"])
+
+    reviewer, operator = token([PROJECT, "readers"]), token(["operators"])
+    check(reviewer["claimsToAddOrOverride"] == {"projects": PROJECT}, f"a reviewer gets {reviewer}")
+    check(reviewer["scopesToSuppress"] == [scope], f"a reviewer gets {reviewer}")
+    check(operator == {"claimsToAddOrOverride": {"projects": "*"}}, f"an operator gets {operator}")

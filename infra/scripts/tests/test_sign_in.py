@@ -1,0 +1,57 @@
+import re
+import textwrap
+import unittest
+from typing import Any
+from unittest import mock
+
+from scripts.deployment.sign_in import PROJECT, TEMPLATE
+
+OTHER = "019b76da-a800-700a-8000-000000000001"
+SETTINGS = {"OPERATORS_GROUP": "operators", "OPERATOR_SCOPE": "searches/operate"}
+
+
+def handler() -> Any:
+    """The function that the template carries."""
+    found = re.search(r"^ +ZipFile: \|\n((?: {10}.*\n|\n)+)", TEMPLATE.read_text(), re.MULTILINE)
+    assert found
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent(found[1]), names)
+    return names["handler"]
+
+
+class Trigger(unittest.TestCase):
+    def token(self, request: dict[str, Any]) -> Any:
+        with mock.patch.dict("os.environ", SETTINGS):
+            answer = handler()({"request": request, "response": {}}, None)
+        return answer["response"]["claimsAndScopeOverrideDetails"]["accessTokenGeneration"]
+
+    def of(self, *groups: str) -> Any:
+        return self.token({"groupConfiguration": {"groupsToOverride": list(groups)}})
+
+    def test_a_reviewer_gets_projects_and_not_the_scope_of_operators(self) -> None:
+        token = self.of(PROJECT, "readers", OTHER)
+        self.assertEqual(token["claimsToAddOrOverride"], {"projects": f"{OTHER} {PROJECT}"})
+        self.assertEqual(token["scopesToSuppress"], ["searches/operate"])
+
+    def test_an_operator_gets_every_project_and_keeps_the_scope(self) -> None:
+        self.assertEqual(self.of(PROJECT, "operators"), {"claimsToAddOrOverride": {"projects": "*"}})
+
+    def test_no_name_of_a_group_opens_every_project(self) -> None:
+        for groups in (
+            [],
+            ["*"],
+            ["Operators"],
+            ["operators *"],
+            [f"{PROJECT} *"],
+            [f"{{{PROJECT}}}"],
+            ["a,*"],
+        ):
+            token = self.of(*groups)
+            self.assertEqual(token["claimsToAddOrOverride"], {"projects": ""}, groups)
+            self.assertEqual(token["scopesToSuppress"], ["searches/operate"], groups)
+        for request in ({}, {"groupConfiguration": None}, {"groupConfiguration": {"groupsToOverride": None}}):
+            self.assertEqual(self.token(request)["claimsToAddOrOverride"], {"projects": ""}, request)
+
+
+if __name__ == "__main__":
+    unittest.main()
