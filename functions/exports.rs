@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{Duplicate, FileId, ParsedFile, ReadStudies, SearchId, Selection, Study, Tier, Which};
+use imports::{
+    Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Selection, Study, Tier, Which, readable,
+};
 use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
@@ -33,6 +35,19 @@ pub struct Studies {
     files: Vec<ParsedFile>,
     /// The record after which the next one goes on.
     after: u64,
+    /// Those that could not be read; none if the first one of them is to be an error.
+    skipped: Option<Vec<Skipped>>,
+}
+
+/// A study that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The name of its file.
+    pub file: String,
+    /// The number of its record.
+    pub record: u64,
+    /// The damage.
+    pub why: String,
 }
 
 impl Studies {
@@ -44,7 +59,18 @@ impl Studies {
         which: Which,
     ) -> Self {
         files.reverse();
-        Self { stored, search, which, files, after: 0 }
+        Self { stored, search, which, files, after: 0, skipped: None }
+    }
+
+    /// Skips studies that cannot be read, for callers that name them at the end.
+    #[must_use]
+    pub fn skipping(self) -> Self {
+        Self { skipped: Some(Vec::new()), ..self }
+    }
+
+    /// Returns the studies that were skipped.
+    pub fn skipped(self) -> Vec<Skipped> {
+        self.skipped.unwrap_or_default()
     }
 
     /// The next ones, and the file that they are in; none at the end. There may be none of them although more follow.
@@ -54,19 +80,28 @@ impl Studies {
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
         let marked = self.which.marked();
         while let Some(file) = self.files.last() {
-            let selection = Selection {
-                marked: (marked == Some(true)).then_some(Tier::Likely),
-                after: self.after,
-                limit: READ_STUDIES,
-                bytes: READ_BYTES,
+            let read = |after, limit| {
+                let marked = (marked == Some(true)).then_some(Tier::Likely);
+                let selection = Selection { marked, after, limit, bytes: READ_BYTES };
+                self.stored.select(self.search, file.file_id, selection)
             };
-            let mut studies = self.stored.select(self.search, file.file_id, selection).await?;
-            let Some(last) = studies.last() else {
+            let Readable { items: mut studies, damaged, last } = match &self.skipped {
+                Some(_) => readable(self.after, READ_STUDIES, |study: &Study| study.record, read).await?,
+                None => {
+                    let items = read(self.after, READ_STUDIES).await?;
+                    let last = items.last().map(|study| study.record);
+                    Readable { items, damaged: None, last }
+                }
+            };
+            let Some(last) = last else {
                 self.after = 0;
                 self.files.pop();
                 continue;
             };
-            self.after = last.record;
+            self.after = last;
+            if let (Some((record, why)), Some(skipped)) = (damaged, &mut self.skipped) {
+                skipped.push(Skipped { file: file.name.clone(), record, why });
+            }
             let file = file.clone();
             studies.retain(|study| marked.is_none_or(|marked| marked == study.is_duplicate()));
             return Ok(Some((file, studies)));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use imports::manifest::MAX_NAME_CHARS;
-use imports::{FileId, Job, Outcome, SearchId};
+use imports::{FileId, Job, Outcome, SearchId, Study, readable};
 use jiff::civil::Date;
 use messages::{SessionId, StoreError};
 use outbox::Key;
@@ -191,7 +191,9 @@ impl StartUpload {
                 said.as_ref().is_some_and(|said| said.database.is_some() || said.platform.is_some());
             // Who says the date alone does not deny what the file shows of the rest.
             if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
-                let first = self.studies.studies(job.search_id, file.file_id, 0, 1).await?.pop();
+                let read = |after, limit| self.studies.studies(job.search_id, file.file_id, after, limit);
+                // A damaged first record must not hide the sources of all other files.
+                let first = readable(0, 1, |study: &Study| study.record, read).await?.items.pop();
                 let shows = guess(&counts.format, first.as_ref().map(|study| &study.reference));
                 let searched_on = said.and_then(|said| said.searched_on).or(shows.searched_on);
                 let source = Source { searched_on, ..shows };

@@ -184,6 +184,7 @@ pub fn embedded(
         bucket: Ok(store.clone()),
         uploads: Ok(store.clone()),
         exports: Ok(store.clone()),
+        machine: Some(store.clone()),
         settings: config.settings(),
     };
     Backend { ports, config }

@@ -113,6 +113,7 @@ pub(crate) async fn open(
         bucket: uploads.clone().map(|uploads| uploads as _),
         uploads: uploads.clone().map(|uploads| uploads as _),
         exports: uploads.map(|uploads| uploads as _),
+        machine: None,
         settings: config.settings(),
     };
     Ok(Backend { ports, config })

@@ -45,7 +45,7 @@ impl Marks {
     /// succeed without it.
     pub(crate) fn refusal(&self) -> Option<Failed> {
         let why = "the disk has failed before; start again when it is well";
-        self.failed.load(Ordering::SeqCst).then(|| Failed(why.to_owned()))
+        self.failed.load(Ordering::SeqCst).then(|| Failed::because(why.to_owned()))
     }
 }
 
@@ -97,7 +97,11 @@ fn keep(marks: &Marks, waiting: &mpsc::Receiver<Waiting>, mut flush: impl FnMut(
                 Err(error) => {
                     tracing::error!(%error, "the disk failed; nothing is written until a new start");
                     marks.failed.store(true, Ordering::SeqCst);
-                    answer(&mut pending, u64::MAX, Some(&Failed(format!("the disk failed: {error}"))));
+                    answer(
+                        &mut pending,
+                        u64::MAX,
+                        Some(&Failed::because(format!("the disk failed: {error}"))),
+                    );
                 }
             }
         }

@@ -11,16 +11,16 @@
 //! Dropping the future of a write does not take the write back: nobody then knows its outcome, just as when a
 //! network is cut.
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use messages::StoreError;
+use messages::store::DiskRefused;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::disk::{Disk, Marks, Waiting};
-use crate::fault::Fault;
+use crate::fault::{self, Fault};
 
 /// What an answer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +48,35 @@ pub(crate) trait Work: Send {
 pub(crate) type Queued = Box<dyn Work>;
 
 /// Why a piece of work, or the transaction that it shared, came to nothing.
-pub(crate) struct Failed(pub(crate) String);
+pub(crate) struct Failed {
+    why: String,
+    is_of_disk: bool,
+}
+
+impl Failed {
+    /// A failure that more space does not end.
+    pub(crate) fn because(why: String) -> Self {
+        Self { why, is_of_disk: false }
+    }
+
+    fn while_doing(&self, doing: String) -> StoreError {
+        if self.is_of_disk {
+            StoreError::unavailable(doing, DiskRefused(self.why.clone()))
+        } else {
+            StoreError::unavailable(doing, self.why.clone())
+        }
+    }
+}
 
 impl From<rusqlite::Error> for Failed {
     fn from(error: rusqlite::Error) -> Self {
-        Self(error.to_string())
+        Self { why: error.to_string(), is_of_disk: fault::is_of_disk(&error) }
+    }
+}
+
+impl From<&Fault> for Failed {
+    fn from(fault: &Fault) -> Self {
+        Self { why: fault.to_string(), is_of_disk: fault.is_of_disk() }
     }
 }
 
@@ -76,7 +100,7 @@ where
     fn run(&mut self, db: &Connection) -> Result<(), Failed> {
         self.result = self.work.take().map(|work| work(db));
         match &self.result {
-            Some(Err(fault)) => Err(Failed(fault.to_string())),
+            Some(Err(fault)) => Err(fault.into()),
             Some(Ok(_)) | None => Ok(()),
         }
     }
@@ -86,7 +110,7 @@ where
         let answer = match (result, failed) {
             (Some(Err(fault)), _) => Err(fault.while_doing(doing)),
             (Some(Ok(value)), None) => Ok(value),
-            (Some(Ok(_)) | None, Some(Failed(cause))) => Err(StoreError::unavailable(doing, cause.clone())),
+            (Some(Ok(_)) | None, Some(failed)) => Err(failed.while_doing(doing)),
             (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
         };
         // Whoever asked may have stopped waiting; the work is done all the same.
@@ -101,6 +125,8 @@ pub(crate) struct Engine {
     // Ends first: the last connection that closes puts the log into the database, and this one may not write.
     reader: Worker,
     writer: Option<Worker>,
+    /// Why the disk took no more data, the last time that it did not.
+    refused: Mutex<Option<String>>,
     // Ends last, when nobody has anything for it any more.
     _disk: Option<Disk>,
 }
@@ -115,7 +141,7 @@ impl Engine {
         let Some(writer) = writer else {
             // What another process writes is its own to wait for.
             let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs, None))?;
-            return Ok(Self { reader, writer: None, _disk: None });
+            return Ok(Self { reader, writer: None, refused: Mutex::default(), _disk: None });
         };
         let marks = Arc::new(Marks::default());
         let (disk, waiting) = Disk::start(Arc::clone(&marks), flush)?;
@@ -124,7 +150,7 @@ impl Engine {
             read(&reader, &jobs, Some((&marks_of_reader, &disk_of_reader)));
         })?;
         let writer = Worker::start("embedded-writer", move |jobs| write(writer, &jobs, &marks, &waiting))?;
-        Ok(Self { reader, writer: Some(writer), _disk: Some(disk) })
+        Ok(Self { reader, writer: Some(writer), refused: Mutex::default(), _disk: Some(disk) })
     }
 
     /// Runs `work` in a transaction and returns once it is durable.
@@ -143,9 +169,22 @@ impl Engine {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         match &self.writer {
-            Some(writer) => writer.run(doing, wait, work).await,
+            Some(writer) => {
+                let answer = writer.run(doing, wait, work).await;
+                if let Err(error) = &answer
+                    && error.is_refused_by_disk()
+                {
+                    *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.chain());
+                }
+                answer
+            }
             None => Err(StoreError::unusable(doing, "the store was opened for reading only")),
         }
+    }
+
+    /// Returns why the disk took no more data; none if it took all of it so far.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// As [`Engine::write`], without waiting for it or hearing what became of it.
@@ -333,7 +372,9 @@ mod tests {
         assert!(stored < answers.len());
         for error in answers.into_iter().filter_map(Result::err) {
             assert!(error.is_retryable() && error.chain().contains("disk is full"), "{}", error.chain());
+            assert!(error.is_refused_by_disk(), "{}", error.chain());
         }
+        assert!(engine.refused().is_some_and(|why| why.contains("disk is full")));
         let room = |db: &Connection| Ok(db.execute_batch("PRAGMA max_page_count = 1000")?);
         engine.write("making room".to_owned(), room).await.unwrap();
         keep(&engine).await.unwrap();

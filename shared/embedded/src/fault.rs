@@ -1,6 +1,8 @@
 //! What goes wrong inside a piece of work, and what the caller hears of it.
 
+use imports::Damaged;
 use messages::StoreError;
+use messages::store::DiskRefused;
 use rusqlite::ErrorCode;
 
 /// A failure inside a piece of work.
@@ -26,6 +28,8 @@ pub(crate) enum Fault {
     Study {
         /// Its place among the file's records.
         record: u64,
+        /// The number of records of the page that come before it.
+        before: usize,
         /// Why.
         source: Box<Fault>,
     },
@@ -57,10 +61,40 @@ pub(crate) fn without_sql(error: rusqlite::Error) -> rusqlite::Error {
     }
 }
 
+/// Returns `true` if SQLite could not write for lack of space. A limit on the size of files, as file systems and users
+/// have, is reported as a failed write.
+pub(crate) fn is_of_disk(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
+    let written = [rusqlite::ffi::SQLITE_IOERR_WRITE, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
+    failure.code == ErrorCode::DiskFull || written.contains(&failure.extended_code)
+}
+
 impl Fault {
     /// As the error of a port; `doing` says what failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
-        if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
+        if self.is_of_disk() {
+            return StoreError::unavailable(doing, DiskRefused(self.to_string()));
+        }
+        let may_pass = self.may_pass();
+        if let Self::Study { record, before, source } = self {
+            let damaged = Damaged { record, before, source };
+            let error = if may_pass { StoreError::unavailable } else { StoreError::unusable };
+            return error(doing, damaged);
+        }
+        if may_pass { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
+    }
+
+    /// Returns `true` if the disk took no more data.
+    pub(crate) fn is_of_disk(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => is_of_disk(error),
+            Self::Damaged(_)
+            | Self::Json(_)
+            | Self::Pack(_)
+            | Self::Packed(_)
+            | Self::Study { .. }
+            | Self::Malformed { .. } => false,
+        }
     }
 
     /// Whether what is stored is to blame, and not the database: then it costs only what it stands for.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The database's name in the data directory.
-const DATABASE: &str = "search-import.sqlite";
+pub const DATABASE: &str = "search-import.sqlite";
 /// What SQLite puts beside it.
 const BESIDE_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The objects' folder in the data directory.
@@ -127,6 +127,18 @@ impl Folder {
             0 => self.orphaned(),
             bytes => Ok(Some(format!("{} holds {bytes} bytes of it", log.display()))),
         }
+    }
+
+    /// Returns the space that is left for a user without special rights; none where the file system cannot tell.
+    #[cfg(unix)]
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let facts = rustix::fs::statvfs(&self.dir).ok()?;
+        Some(facts.f_bavail.saturating_mul(facts.f_frsize))
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        None
     }
 
     /// Makes the database's file, so that nobody else can read it from the beginning. SQLite gives those beside it the

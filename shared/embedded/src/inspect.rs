@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use imports::InspectMachine;
 use jiff::Timestamp;
-use messages::{Depth, InspectQueues, MessageId, PartitionKey, Queue, QueueSpec, StoreError};
+use messages::{Depth, InspectQueues, MessageId, PartitionKey, Presence, Queue, QueueSpec, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
 use crate::fault::Fault;
+use crate::lock::Lock;
 use crate::queues::copy_to;
 use crate::turns::remove;
 use crate::value::{nanos, parse, timestamp, uint};
@@ -50,6 +52,35 @@ impl InspectQueues for Store {
             }
         }
     }
+
+    async fn locate(&self, queue: &Queue, message: MessageId) -> Result<Option<Presence>, StoreError> {
+        let (doing, queue) = (format!("looking for message {message} in queue {queue}"), queue.clone());
+        let work = move |db: &Connection| presence(db, &queue, message);
+        self.engine().read(doing, work).await.map(Some)
+    }
+}
+
+impl InspectMachine for Store {
+    fn free_bytes(&self) -> Option<u64> {
+        self.folder().free_bytes()
+    }
+
+    fn has_worker(&self) -> Option<bool> {
+        Lock::is_held(self.folder()).ok()
+    }
+}
+
+/// A queue may hold several copies of a message: one that no worker has received counts first.
+fn presence(db: &Connection, queue: &Queue, message: MessageId) -> Result<Presence, Fault> {
+    let sql = "SELECT min(receive_count) FROM message WHERE queue = ?1 AND message_id = ?2";
+    let found = db
+        .prepare_cached(sql)?
+        .query_row(params![queue.name(), message.to_string()], |row| row.get::<_, Option<i64>>(0))?;
+    Ok(match found {
+        None => Presence::Absent,
+        Some(0) => Presence::Waiting,
+        Some(_) => Presence::Received,
+    })
 }
 
 impl Store {

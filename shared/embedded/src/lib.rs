@@ -78,6 +78,7 @@ mod upload;
 mod value;
 mod views;
 
+pub use folder::DATABASE;
 pub use inspect::DeadLetter;
 pub use intercept::{Call, Intercept, Phase};
 pub use lock::{Lock, LockError};

@@ -26,7 +26,7 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("{} is in use by {}", dir.display(), holder(*pid))]
+    #[error("{} is in use by {}; wait for its end, or stop it", dir.display(), holder(*pid))]
     Held {
         /// The data directory.
         dir: PathBuf,
@@ -73,6 +73,22 @@ impl Lock {
             write_pid(&mut file).map_err(failed)?;
         }
         Ok(Self { dir: folder.path().to_owned(), _locked: [directory, Some(file)] })
+    }
+
+    /// Returns `true` if a process holds the lock, this one included.
+    ///
+    /// It takes a shared lock for a moment, so a process that starts at this very moment may be refused.
+    pub(crate) fn is_held(folder: &Folder) -> std::io::Result<bool> {
+        let is_held = |file: &File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        #[cfg(unix)]
+        if is_held(&File::open(folder.path())?) {
+            return Ok(true);
+        }
+        match folder::private(OpenOptions::new().read(true)).open(folder.lock()) {
+            Ok(file) => Ok(is_held(&file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The data directory.

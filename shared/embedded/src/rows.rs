@@ -273,7 +273,7 @@ impl Page {
         {
             let text = unpacker.said(row, TEXT, query.packed);
             bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
-            found.push(decode(row, text).map_err(|fault| named(row, fault))?);
+            found.push(decode(row, text).map_err(|fault| named(row, found.len(), fault))?);
         }
         Ok(found)
     }
@@ -342,9 +342,11 @@ impl Page {
 }
 
 /// Which study of a file cannot be read, if that is what is wrong.
-fn named(row: &Row<'_>, fault: Fault) -> Fault {
+fn named(row: &Row<'_>, before: usize, fault: Fault) -> Fault {
     match row.get(0) {
-        Ok(record) if fault.is_of_value() => Fault::Study { record: uint(record), source: Box::new(fault) },
+        Ok(record) if fault.is_of_value() => {
+            Fault::Study { record: uint(record), before, source: Box::new(fault) }
+        }
         _ => fault,
     }
 }

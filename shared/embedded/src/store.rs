@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use messages::store::DiskRefused;
 use messages::{Host, QueueSpec, StoreError};
 use rusqlite::{Connection, ErrorCode};
 
 use crate::engine::{Engine, Wait};
-use crate::fault::{Fault, without_sql};
+use crate::fault::{Fault, is_of_disk, without_sql};
 use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
@@ -38,7 +39,7 @@ struct Shared {
 /// Why a data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The folder cannot be made or used.
+    /// The folder, or a file in it, cannot be made or used.
     #[error("preparing {} failed", path.display())]
     Folder {
         /// Which.
@@ -57,7 +58,7 @@ pub enum OpenError {
         source: rusqlite::Error,
     },
     /// The file is something else.
-    #[error("{} is not a database of search import", path.display())]
+    #[error("{} is not a database of search import, and is not touched; name another data directory", path.display())]
     NotOurs {
         /// Which.
         path: PathBuf,
@@ -106,7 +107,7 @@ pub enum OpenError {
         found: i64,
     },
     /// An earlier release wrote it, and reading alone cannot upgrade it.
-    #[error("{} has schema version {found}, and reading needs {}: open it for writing once", path.display(), schema::VERSION)]
+    #[error("{} has schema version {found}, and reading needs {}; a command that works in it, such as `resume`, upgrades it", path.display(), schema::VERSION)]
     Older {
         /// Which.
         path: PathBuf,
@@ -118,7 +119,17 @@ pub enum OpenError {
 impl OpenError {
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let (path, source) = (path.to_owned(), without_sql(source));
+        if is_of_disk(&source) {
+            let refused = DiskRefused(format!("its disk is full, or takes no more data: {source}"));
+            let source = std::io::Error::new(std::io::ErrorKind::StorageFull, refused);
+            return Self::Folder { path, source };
+        }
         match source.sqlite_error_code() {
+            // The operating system says why, and SQLite says twice that.
+            Some(ErrorCode::CannotOpen) => match std::fs::File::open(&path) {
+                Err(source) => Self::Folder { path, source },
+                Ok(_) => Self::Database { path, source },
+            },
             Some(ErrorCode::NotADatabase) => Self::NotOurs { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
             _ => Self::Database { path, source },
@@ -181,6 +192,11 @@ impl Store {
     /// When another process has it; the error names that process.
     pub fn lock(dir: &Path) -> Result<Lock, LockError> {
         Lock::take(dir)
+    }
+
+    /// Returns why the disk took no more data, the last time that it did not; none if it took all of it so far.
+    pub fn disk_refusal(&self) -> Option<String> {
+        self.engine().refused()
     }
 
     /// The same store, with `intercept` called around every call of a port made through this handle.

@@ -43,12 +43,12 @@ pub use messages::{ImportEvent, ParseCommand, SearchEvent};
 pub use objects::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
-pub use ports::{Library, Ports, Settings};
+pub use ports::{InspectMachine, Library, Ports, Settings};
 pub use reading::{Fenced, Place, Reading, TrackReading};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, ReadyStudy, Selection, Study,
-    StudyId, WriteStudies,
+    CompareStudies, Damaged, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, Readable, ReadyStudy,
+    Selection, Study, StudyId, WriteStudies, readable,
 };
 
 /// The application's name, in the types and sources of its messages.

@@ -48,8 +48,19 @@ pub struct Ports {
     pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
     /// Keeps exports.
     pub exports: Result<Arc<dyn KeepExports>, Missing>,
+    /// The machine that the stores are on; none for services.
+    pub machine: Option<Arc<dyn InspectMachine>>,
     /// The application's limits and key prefix.
     pub settings: Settings,
+}
+
+/// Inspects the machine that stores are on.
+pub trait InspectMachine: Send + Sync {
+    /// Returns the bytes that the disk has left; none if that is not known.
+    fn free_bytes(&self) -> Option<u64>;
+
+    /// Returns `true` if a process works on what is stored; none if that is not known.
+    fn has_worker(&self) -> Option<bool>;
 }
 
 /// What the database holds of the application.

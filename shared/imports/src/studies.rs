@@ -319,6 +319,76 @@ pub struct Selection {
     pub bytes: usize,
 }
 
+/// One stored record of a file that cannot be read. It is a cause of the [`StoreError`] of a page that has it.
+#[derive(Debug, thiserror::Error)]
+#[error("study {record} cannot be read; the others can")]
+pub struct Damaged {
+    /// The number of the record.
+    pub record: u64,
+    /// The number of records of the page that come before it.
+    pub before: usize,
+    /// The damage.
+    #[source]
+    pub source: messages::store::Source,
+}
+
+impl Damaged {
+    /// Returns the record that an error is about; none if it is another error.
+    pub fn of(error: &StoreError) -> Option<&Self> {
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+        while let Some(cause) = next {
+            if let Some(damaged) = cause.downcast_ref::<Self>() {
+                return Some(damaged);
+            }
+            next = cause.source();
+        }
+        None
+    }
+}
+
+/// A page of the readable records of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readable<T> {
+    /// The readable records, in order.
+    pub items: Vec<T>,
+    /// The record before it that cannot be read, and why.
+    pub damaged: Option<(u64, String)>,
+    /// The number of the last record: the next page is after it. None at the end.
+    pub last: Option<u64>,
+}
+
+/// Reads a page, and skips a record that cannot be read. `read` returns the records after a number, up to a number of them;
+/// `number` returns the number of one.
+///
+/// # Errors
+/// When the store does not answer, or something else than one record is damaged.
+pub async fn readable<T, F>(
+    after: u64,
+    limit: usize,
+    number: impl Fn(&T) -> u64,
+    read: impl Fn(u64, usize) -> F,
+) -> Result<Readable<T>, StoreError>
+where
+    F: Future<Output = Result<Vec<T>, StoreError>>,
+{
+    let page = |items: Vec<T>, damaged| {
+        let last = items.last().map(&number);
+        Readable { items, damaged, last }
+    };
+    match read(after, limit).await {
+        Ok(items) => Ok(page(items, None)),
+        Err(error) => match Damaged::of(&error) {
+            None => Err(error),
+            Some(Damaged { before: 0, record, source }) => Ok(Readable {
+                items: Vec::new(),
+                damaged: Some((*record, messages::store::chain(source.as_ref()))),
+                last: Some(*record),
+            }),
+            Some(Damaged { before, .. }) => read(after, *before).await.map(|items| page(items, None)),
+        },
+    }
+}
+
 /// Reads what was stored.
 #[async_trait]
 pub trait ReadStudies: Send + Sync {

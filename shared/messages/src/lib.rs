@@ -42,8 +42,8 @@ pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{Measure, Noted, Observation, Observe, Reporter, Verdict};
 pub use payload::{Kind, Payload, ReadError};
 pub use queue::{
-    Depth, InspectQueues, Outgoing, Queue, QueueSpec, ReceiveMessages, Received, SendError, SendMessages,
-    send_one,
+    Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,
+    SendMessages, send_one,
 };
 pub use store::StoreError;
 pub use trace::Traceparent;

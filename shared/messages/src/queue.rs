@@ -237,4 +237,23 @@ impl Depth {
 pub trait InspectQueues: Send + Sync {
     /// How much is in each queue that is known here, the empty ones included. Counts of a service may be some seconds old.
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>>;
+
+    /// Returns where a message of a queue is; none when the service cannot tell, as SQS cannot.
+    ///
+    /// # Errors
+    /// When the queue does not answer. The call may be repeated.
+    async fn locate(&self, _queue: &Queue, _message: MessageId) -> Result<Option<Presence>, StoreError> {
+        Ok(None)
+    }
+}
+
+/// Where one message of a queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Presence {
+    /// The queue does not hold it: it was acknowledged, or dead-lettered.
+    Absent,
+    /// A worker has received it at least once, and has not acknowledged it.
+    Received,
+    /// No worker has received it.
+    Waiting,
 }

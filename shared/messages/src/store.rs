@@ -43,10 +43,40 @@ impl StoreError {
         matches!(self, Self::Unavailable { .. })
     }
 
+    /// Returns `true` if a disk refused to take more data. An operator has to make space; then the call succeeds.
+    pub fn is_refused_by_disk(&self) -> bool {
+        is_refused_by_disk(self)
+    }
+
     /// The whole chain in one line, for logs and for people.
     pub fn chain(&self) -> String {
         chain(self)
     }
+}
+
+/// The reason why a disk took no more data, in the words of the library that met it. Retrying helps once there is space.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DiskRefused(pub String);
+
+/// Returns `true` if an error, or one of its causes, is a disk that takes no more data.
+pub fn is_refused_by_disk(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if cause.is::<DiskRefused>() || cause.downcast_ref::<std::io::Error>().is_some_and(refuses) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+fn refuses(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    let of_kind =
+        matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
+    // An error inside an I/O error is not one of its sources.
+    of_kind || error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<DiskRefused>)
 }
 
 /// An error and its causes in one line.
@@ -59,4 +89,23 @@ pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_recognized_below_other_errors() {
+        let full = StoreError::unavailable("writing", Error::from(ErrorKind::StorageFull));
+        assert!(full.is_refused_by_disk());
+        let outer = StoreError::unavailable("storing", full);
+        assert!(outer.is_refused_by_disk());
+        assert!(StoreError::unavailable("storing", DiskRefused("full".to_owned())).is_refused_by_disk());
+        for other in [Error::from(ErrorKind::PermissionDenied), Error::other("the disk is full")] {
+            assert!(!StoreError::unavailable("writing", other).is_refused_by_disk());
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use imports::Damaged;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::Bson;
 use mongodb::error::{
@@ -73,6 +74,16 @@ pub(crate) enum Fault {
         /// What is wrong.
         why: String,
     },
+    /// One record of a file is not what it should be.
+    #[error("study {record} cannot be read; the others can")]
+    Study {
+        /// Its number.
+        record: u64,
+        /// The number of records of the page that come before it.
+        before: usize,
+        /// What is wrong.
+        source: Box<Fault>,
+    },
     /// It cannot be stored.
     #[error("it cannot be written as BSON: {0}")]
     Encode(String),
@@ -106,7 +117,13 @@ impl Fault {
 
     /// As the error of a port; `doing` says what failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
-        if self.may_pass() { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
+        match self {
+            Self::Study { record, before, source } => {
+                StoreError::unusable(doing, Damaged { record, before, source })
+            }
+            fault if fault.may_pass() => StoreError::unavailable(doing, fault),
+            fault => StoreError::unusable(doing, fault),
+        }
     }
 
     /// Whether another try may succeed.
@@ -115,7 +132,7 @@ impl Fault {
             Self::Driver(error) => driver_may_pass(error),
             Self::Statement { code, .. } => PASSING.contains(code),
             Self::WriteConcern { .. } | Self::NoAnswer(_) | Self::Undecided(_) => true,
-            Self::Answer(_) | Self::Foreign { .. } | Self::Encode(_) => false,
+            Self::Answer(_) | Self::Foreign { .. } | Self::Study { .. } | Self::Encode(_) => false,
         }
     }
 }

@@ -371,7 +371,13 @@ async fn page<T>(
         bytes = bytes.saturating_add(stored.as_bytes().len());
         let stored = Document::try_from(stored.as_ref()).map_err(Fault::encode)?;
         let foreign = |why: String| Fault::foreign(shelf.collection, stored.get(ID), shelf.what, &why);
-        found.push((shelf.decode)(&stored).map_err(foreign)?);
+        let decoded = (shelf.decode)(&stored).map_err(foreign);
+        // Without its number, no page can follow it.
+        let named = |fault: Fault| match count_field(&stored, RECORD) {
+            Ok(record) => Fault::Study { record, before: found.len(), source: Box::new(fault) },
+            Err(_) => fault,
+        };
+        found.push(decoded.map_err(named)?);
     }
     Ok(found)
 }

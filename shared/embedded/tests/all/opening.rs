@@ -74,7 +74,7 @@ fn database_with_code_is_refused_and_left_alone() {
 fn an_empty_folder_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let error = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), &QUEUES).err();
-    assert!(matches!(error, Some(OpenError::Database { .. })));
+    assert!(matches!(error, Some(OpenError::Folder { .. })));
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl Workload for Searches {
             bucket: Ok(own.clone()),
             uploads: Ok(own.clone()),
             exports: Ok(own),
+            machine: None,
             settings: Settings {
                 key_prefix: KEY_PREFIX.to_owned(),
                 deadlines,
