@@ -1,16 +1,23 @@
 //! What was given up is kept, found by its cause, and put back to work once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use dedup::{Admission, CheckTokens, Claim, Requirement};
 use embedded::{Call, Phase};
 use functions::start_upload::{Caller, Deletion};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
-use messages::{AttemptId, Disposition, Host, Message, Queue, ReceiveMessages, SendError, Token};
-use saga::failures::{Failure, Operation, Phase as Step, Refused, Retry, Selection, Standing, State};
+use messages::{
+    AttemptId, Depth, Disposition, Host, InspectQueues, Message, Queue, ReceiveMessages, SendError,
+    StoreError, Token,
+};
+use saga::failures::{
+    Failure, Failures, Operation, Phase as Step, Refused, Retry, Selection, Standing, State,
+};
 use uuid::Uuid;
 
 use crate::world::{CrashAt, Slow, TWO_RECORDS, World, deliveries};
@@ -299,9 +306,33 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
     assert_eq!(of(&world, Standing::Open).await.len(), 1, "what was seen after the snapshot stays");
 }
 
+/// The fate of a message that went ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    /// A worker processes it.
+    Processed,
+    /// It is dead-lettered again, and gathered.
+    DeadLettered,
+    /// It is dead-lettered again, and no worker has gathered it.
+    NotGathered,
+    /// A worker has received it, and does not finish.
+    InFlight,
+    /// A worker finishes it only after two minutes.
+    Slow,
+    /// No worker runs.
+    Untouched,
+}
+
 #[tokio::test]
-async fn one_goes_ahead_and_when_it_comes_back_the_others_stay() {
-    for comes_back in [true, false] {
+async fn a_canary_passes_only_if_its_message_was_processed() {
+    for ahead in [
+        Ahead::Processed,
+        Ahead::DeadLettered,
+        Ahead::NotGathered,
+        Ahead::InFlight,
+        Ahead::Slow,
+        Ahead::Untouched,
+    ] {
         let world = World::new();
         for _ in 0..5 {
             given_up(&world, "one cause").await;
@@ -310,23 +341,83 @@ async fn one_goes_ahead_and_when_it_comes_back_the_others_stay() {
         let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
         assert!(world.functions.failures.step().await.unwrap());
         assert_eq!(of(&world, Standing::Retried).await.len(), 1);
-        if comes_back {
-            for received in world.take(&SAGA).await {
-                let reason = "one cause".to_owned();
-                let dead = Disposition::DeadLetter { reason };
-                world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
+        let mut slow = Vec::new();
+        match ahead {
+            Ahead::Processed => world.deliver_all(&[&SAGA]).await,
+            Ahead::DeadLettered | Ahead::NotGathered => {
+                for received in world.take(&SAGA).await {
+                    let dead = Disposition::DeadLetter { reason: "one cause".to_owned() };
+                    world.store().answer(&SAGA, &received.receipt, &dead).await.unwrap();
+                }
+                if ahead == Ahead::DeadLettered {
+                    gather(&world).await;
+                }
             }
-            gather(&world).await;
+            Ahead::InFlight | Ahead::Slow => slow = world.take(&SAGA).await,
+            Ahead::Untouched => {}
+        }
+        if ahead == Ahead::Slow {
+            world.host.advance(2 * 60 * SECOND);
+            assert!(world.functions.failures.step().await.unwrap(), "a worker is on it");
+            assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+            for received in world.take(&SAGA).await.into_iter().chain(slow) {
+                world.deliver(&SAGA, &[received]).await;
+            }
         }
         let steps = run_to_the_end(&world).await;
         assert!(steps >= 60, "it is watched for a minute: {steps}");
         let ended = operation(&world, &begun).await;
-        match (comes_back, ended.phase) {
-            (true, Step::Stopped { why, .. }) => {
-                assert!(why.contains("1 of the 1 that went ahead"), "{why}");
-                assert_eq!(ended.retried, 1);
+        let expected = match ahead {
+            Ahead::Processed | Ahead::Slow => None,
+            Ahead::DeadLettered | Ahead::NotGathered => Some("1 of the 1 that went ahead failed again"),
+            Ahead::InFlight => Some("1 of the 1 that went ahead were not processed within 5 min"),
+            Ahead::Untouched => Some("no worker has taken 1 of the 1 that went ahead"),
+        };
+        match (expected, ended.phase) {
+            (None, Step::Done { .. }) => assert_eq!(ended.retried, 5, "{ahead:?}"),
+            (Some(expected), Step::Stopped { why, .. }) => {
+                assert!(why.contains(expected), "{ahead:?}: {why}");
+                assert_eq!(ended.retried, 1, "{ahead:?}");
             }
-            (false, Step::Done { .. }) => assert_eq!(ended.retried, 5),
+            (_, phase) => panic!("{ahead:?}: {phase:?}"),
+        }
+    }
+}
+
+/// Queues that count their messages and cannot look for one, as SQS.
+struct Counting(Arc<dyn InspectQueues>);
+
+#[async_trait]
+impl InspectQueues for Counting {
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
+        self.0.depths().await
+    }
+}
+
+/// The queue holds messages of others all the time, so only the history can tell.
+#[tokio::test]
+async fn a_canary_of_a_busy_queue_is_judged_by_its_history() {
+    for is_processed in [true, false] {
+        let world = World::new();
+        for _ in 0..3 {
+            given_up(&world, "one cause").await;
+        }
+        gather(&world).await;
+        let inspect = Arc::new(Counting(Arc::clone(&world.functions.failures.inspect)));
+        let failures = Failures { inspect, ..world.functions.failures.clone() };
+        let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
+        assert!(failures.step().await.unwrap());
+        if is_processed {
+            world.deliver_all(&[&SAGA]).await;
+        }
+        world.announce(&["b.ris"]).await;
+        world.deliver_all(&[&CONTROL]).await;
+        world.host.advance(60 * SECOND);
+        failures.step().await.unwrap();
+        let phase = operation(&world, &begun).await.phase;
+        match (is_processed, phase) {
+            (true, Step::Running) => {}
+            (false, Step::Stopped { why, .. }) => assert!(why.contains("no worker has taken 1"), "{why}"),
             (_, phase) => panic!("{phase:?}"),
         }
     }

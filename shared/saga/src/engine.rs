@@ -257,6 +257,9 @@ impl Engine {
             send: Arc::clone(&self.send),
             receive: Arc::clone(&self.receive),
             drains: system.dead_letters(),
+            inspect: Arc::clone(&self.inspect),
+            functions: system.behind_queues(),
+            history: self.history.clone(),
             reporter: self.reporter(function),
         })
     }

@@ -1,6 +1,7 @@
 //! An application's queues and functions as one table. Whatever runs, provisions, checks or simulates the application
 //! reads it here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messages::{Consumer, Queue, QueueSpec};
@@ -113,6 +114,15 @@ impl<P> System<P> {
     /// The function behind a queue.
     pub fn behind(&self, queue: &Queue) -> Option<&'static Function<P>> {
         self.functions.iter().copied().find(|function| function.source.queue() == Some(queue))
+    }
+
+    /// Returns the name of the function behind each queue that has one.
+    pub fn behind_queues(&self) -> BTreeMap<Queue, &'static str> {
+        let named = self
+            .functions
+            .iter()
+            .filter_map(|function| Some((function.source.queue()?.clone(), function.name)));
+        named.collect()
     }
 
     /// The dead-letter queues that nothing works on, each with the queue that its messages were sent to: where another

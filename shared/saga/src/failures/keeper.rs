@@ -7,12 +7,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Disposition, Measure, MessageId, Queue, ReceiveMessages, Received, Reporter, SendMessages, StoreError,
+    Disposition, InspectQueues, Measure, MessageId, Queue, ReceiveMessages, Received, Reporter, SendMessages,
+    StoreError,
 };
 use outbox::{Entry, InspectOutbox, Owner, Stored};
 
 use super::record::{Failure, FailureId, Origin, Sighting, Standing, State};
 use super::store::{Change, KeepFailures, Selection};
+use crate::history::KeepHistory;
 use crate::operator::Operator;
 
 /// How long a dead letter is hidden while it is written down.
@@ -41,6 +43,12 @@ pub struct Failures {
     pub receive: Arc<dyn ReceiveMessages>,
     /// The dead-letter queues that are emptied, each with the queue that gives messages up.
     pub drains: Vec<(Queue, Queue)>,
+    /// Tells whether a queue still holds a message.
+    pub inspect: Arc<dyn InspectQueues>,
+    /// The functions that work on queues.
+    pub functions: BTreeMap<Queue, &'static str>,
+    /// Has the decisions about messages; none without a history.
+    pub history: Option<Arc<dyn KeepHistory>>,
     /// Time, and who wants to know.
     pub reporter: Reporter,
 }

@@ -7,8 +7,9 @@
 //! - [`mod@fingerprint`]: which reasons are one cause;
 //! - [`store`]: the port to where they are kept;
 //! - [`keeper`]: [`Failures`] gathers them;
-//! - [`retry`]: operations, which put many of them back to work.
+//! - [`retry`]: operations, which put many of them back to work; `canary`: judging those that went ahead.
 
+mod canary;
 pub mod fingerprint;
 pub mod keeper;
 pub mod record;

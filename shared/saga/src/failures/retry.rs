@@ -17,6 +17,7 @@ use outbox::{Entry, Owner, Treatment};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::canary::Outcome;
 use super::keeper::Failures;
 use super::record::{Act, Failure, FailureId, Origin, Standing, State};
 use super::store::{Change, Group, Selection};
@@ -33,8 +34,10 @@ pub const MAX_PER_SECOND: u32 = 1_000;
 pub const MAX_CANARIES: u32 = 10;
 /// How many failures may be named one by one.
 pub const MAX_NAMED: usize = 1_000;
-/// How long those that go ahead are watched.
+/// The time after which those that went ahead are judged, and judged again while a worker is on them.
 pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
+/// The time after which an operation stops if those that went ahead are not processed, from its beginning.
+pub const CANARY_LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// How long a step has before another one repeats what it has left behind.
 const STEP_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 /// How many are put back at the same time.
@@ -53,7 +56,8 @@ pub struct Retry {
     pub limit: Option<u64>,
     /// How many in a second, 1 to [`MAX_PER_SECOND`].
     pub per_second: u32,
-    /// How many go ahead, up to [`MAX_CANARIES`]: if one of them fails again within [`CANARY_WAIT`], the others stay.
+    /// The number of failures that go ahead, up to [`MAX_CANARIES`]. The others stay unless workers process all of them, see
+    /// [`CANARY_WAIT`] and [`CANARY_LIMIT`].
     pub canary: u32,
 }
 
@@ -484,19 +488,15 @@ impl Failures {
         }
     }
 
-    /// Goes on, unless one of those that went ahead has failed again.
+    /// Continues once every failure that went ahead was processed. Stops if one failed again, or if no worker tries them.
     async fn watched(&self, operation: &Operation) -> Result<bool, StoreError> {
-        let ahead = self.store.failures(&operation.canaries).await?;
-        let came_back =
-            ahead.iter().flatten().filter(|failure| failure.state.standing() == Standing::Open).count();
-        let phase = match came_back {
-            0 => Phase::Running,
-            count => Phase::Stopped {
-                at: self.now(),
-                why: format!("{count} of the {} that went ahead failed again", operation.canaries.len()),
-            },
-        };
-        let next = self.advance(operation, phase).await?;
+        // Otherwise a message that failed again may still be in its dead-letter queue.
+        self.gather(None).await?;
+        let mut outcomes = Vec::new();
+        for failure in self.store.failures(&operation.canaries).await?.iter().flatten() {
+            outcomes.push(self.outcome(failure).await?);
+        }
+        let next = self.advance(operation, judged(operation, &outcomes, self.now())).await?;
         Ok(next.is_none_or(|next| !next.phase.has_ended()))
     }
 
@@ -575,6 +575,29 @@ impl Failures {
     pub async fn act(&self, by: &str, did: &str, to: String, why: String) -> Result<(), StoreError> {
         let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
         self.store.note(&act).await
+    }
+}
+
+/// Returns the phase that follows the watching.
+fn judged(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> Phase {
+    let count = |outcome| outcomes.iter().filter(|found| **found == outcome).count();
+    let ahead = operation.canaries.len();
+    let stopped = |why| Phase::Stopped { at: now, why };
+    let is_late = now.duration_since(operation.begun_at) >= CANARY_LIMIT;
+    match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
+        (0, 0, 0) => Phase::Running,
+        (0, 0, waiting) => stopped(format!(
+            "no worker has taken {waiting} of the {ahead} that went ahead; start the workers, then retry the others"
+        )),
+        (0, taken, waiting) if is_late => stopped(format!(
+            "{} of the {ahead} that went ahead were not processed within {} min; see why, then retry the others",
+            taken + waiting,
+            CANARY_LIMIT.as_mins()
+        )),
+        (0, ..) => Phase::Watching { until: now.checked_add(CANARY_WAIT).unwrap_or(Timestamp::MAX) },
+        (failed, ..) => stopped(format!(
+            "{failed} of the {ahead} that went ahead failed again; the others stay as they were"
+        )),
     }
 }
 

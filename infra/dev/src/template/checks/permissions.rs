@@ -121,8 +121,9 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
     let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
-    if program.source == Source::Requests {
-        // Whoever asks how the deployment is is told how much is in these queues.
+    if program.source == Source::Requests || !program.drains.is_empty() {
+        // A health report counts the messages in these queues, and so does an operator's retry whose first messages have to
+        // be processed before the others follow.
         let counted = program.sends.iter().map(queue);
         grants.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)));
     }

@@ -1,0 +1,164 @@
+//! Judging the failures that went ahead of the others.
+//!
+//! A failure that does not come back proves nothing as long as no worker has tried it. So a retry continues only if each
+//! message that went ahead was processed. Three sources can tell, in this order:
+//!
+//! 1. the queue, if it can look for one message (a data directory);
+//! 2. the history, which has the decision of the worker that processed the message;
+//! 3. the number of messages in the queue (SQS): an empty queue holds none that went ahead.
+//!
+//! An outbox entry was performed once it has left its outbox.
+
+use jiff::{SignedDuration, Timestamp};
+use messages::{MessageId, PartitionKey, Presence, Queue, StoreError, Verdict};
+use outbox::{Owner, Pending};
+
+use super::keeper::Failures;
+use super::record::{Failure, Origin, State};
+
+/// The maximum difference between the clocks of two machines.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
+/// The number of decisions and of outbox records that are read in one call, and the maximum number of calls.
+const PAGE: usize = 200;
+const MAX_PAGES: usize = 50;
+
+/// The outcome of a failure that went ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A worker processed it.
+    Processed,
+    /// It failed again.
+    Failed,
+    /// A worker has tried it, and it is not processed yet.
+    Taken,
+    /// No worker has tried it.
+    Waiting,
+}
+
+impl Failures {
+    /// Returns the outcome of a failure since it was retried.
+    pub(super) async fn outcome(&self, failure: &Failure) -> Result<Outcome, StoreError> {
+        let since = match &failure.state {
+            State::Open | State::Closed { .. } => return Ok(Outcome::Failed),
+            // An operator has decided that it needs no work.
+            State::Archived { .. } => return Ok(Outcome::Processed),
+            State::Retrying { since, .. } => *since,
+            State::Retried { at } => *at,
+        };
+        match &failure.origin {
+            Origin::DeadLetter { queue, source } => self.of_message(failure, (queue, source), since).await,
+            Origin::Effect { owner, entry } => self.of_effect(*owner, *entry).await,
+            Origin::Unreadable { place, of_sessions } => self.of_unreadable(place, *of_sessions).await,
+        }
+    }
+
+    async fn of_message(
+        &self,
+        failure: &Failure,
+        (dead, source): (&Queue, &Queue),
+        since: Timestamp,
+    ) -> Result<Outcome, StoreError> {
+        let message = failure.message_id.unwrap_or(MessageId::from_uuid(failure.id.as_uuid()));
+        if let Some(presence) = self.inspect.locate(source, message).await? {
+            let is_dead = self.inspect.locate(dead, message).await? != Some(Presence::Absent);
+            return Ok(match presence {
+                Presence::Waiting => Outcome::Waiting,
+                Presence::Received => Outcome::Taken,
+                Presence::Absent if is_dead => Outcome::Failed,
+                Presence::Absent => Outcome::Processed,
+            });
+        }
+        let function = self.functions.get(source).copied();
+        let decided = self.decided(failure.partition, (message, function), since).await?;
+        if decided == Outcome::Processed {
+            return Ok(decided);
+        }
+        let depth = self.inspect.depths().await.remove(source).and_then(Result::ok);
+        Ok(match (decided, depth) {
+            (_, Some(depth)) if depth.total() == 0 => Outcome::Processed,
+            // A queue that cannot be counted may have a worker, so the operation does not end yet.
+            (Outcome::Waiting, depth) if depth.is_none_or(|depth| depth.in_flight > 0) => Outcome::Taken,
+            (decided, _) => decided,
+        })
+    }
+
+    /// Returns the outcome in the history. Only the function behind the queue counts, since another one may have sent the
+    /// message.
+    async fn decided(
+        &self,
+        partition: Option<PartitionKey>,
+        (message, function): (MessageId, Option<&str>),
+        since: Timestamp,
+    ) -> Result<Outcome, StoreError> {
+        let Some(history) = &self.history else { return Ok(Outcome::Waiting) };
+        let since = since.checked_sub(CLOCKS).unwrap_or(Timestamp::MIN);
+        let (mut outcome, mut after) = (Outcome::Waiting, None);
+        for _ in 0..MAX_PAGES {
+            let page = history.history(partition, after, PAGE).await?;
+            let Some((place, _)) = page.last() else { break };
+            after = Some(*place);
+            let decisions = page.iter().map(|(_, decision)| decision).filter(|each| {
+                each.message_id == Some(message) && function == Some(&each.function) && each.at >= since
+            });
+            for decision in decisions {
+                match decision.verdict.known() {
+                    Some(Verdict::Handled | Verdict::Duplicate | Verdict::Ignored | Verdict::Recovered) => {
+                        return Ok(Outcome::Processed);
+                    }
+                    Some(Verdict::Rejected | Verdict::Retried) => outcome = Outcome::Taken,
+                    Some(Verdict::Dispatched) | None => {}
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    async fn of_effect(&self, owner: Owner, entry: MessageId) -> Result<Outcome, StoreError> {
+        let entries = match owner {
+            Owner::Saga(partition) => {
+                let documents = &self.operator.stores.read_documents;
+                let document = documents.load_latest(partition, self.now()).await?;
+                document.map(|document| document.outbox).unwrap_or_default()
+            }
+            Owner::Session(_) => {
+                let is_owner = |record: &Pending| record.owner == Some(owner);
+                let Some(found) = self.record_with(true, is_owner).await? else {
+                    return Ok(Outcome::Waiting);
+                };
+                found.into_iter().flat_map(|record| record.entries).flatten().collect()
+            }
+        };
+        Ok(match entries.iter().find(|found| found.id == entry) {
+            None => Outcome::Processed,
+            Some(found) if found.poisoned => Outcome::Failed,
+            Some(found) if found.attempts > 0 || found.claimed_until.is_some() => Outcome::Taken,
+            Some(_) => Outcome::Waiting,
+        })
+    }
+
+    async fn of_unreadable(&self, place: &str, of_sessions: bool) -> Result<Outcome, StoreError> {
+        let has_it = |record: &Pending| {
+            record.entries.iter().flat_map(|stored| stored.as_ref().err()).any(|found| found.place == place)
+        };
+        let found = self.record_with(of_sessions, has_it).await?;
+        Ok(if found == Some(None) { Outcome::Processed } else { Outcome::Waiting })
+    }
+
+    /// Returns the record of an outbox that meets a condition; none if the outbox has too many records to search.
+    async fn record_with(
+        &self,
+        of_sessions: bool,
+        condition: impl Fn(&Pending) -> bool + Send,
+    ) -> Result<Option<Option<Pending>>, StoreError> {
+        let mut after: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let page = self.outbox(of_sessions).pending(after.as_deref(), PAGE).await?;
+            let Some(last) = page.last() else { return Ok(Some(None)) };
+            after = Some(last.id.clone());
+            if let Some(found) = page.into_iter().find(&condition) {
+                return Ok(Some(Some(found)));
+            }
+        }
+        Ok(None)
+    }
+}
