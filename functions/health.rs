@@ -1,15 +1,16 @@
-//! How a deployment is: what answers, what waits, and what nobody has done anything about.
+//! The state of a deployment: what responds and can be written, what waits, and what an operator has to do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dedup::RememberProcessed;
 use futures::future::{join3, join4, try_join};
-use imports::{FindObjects, JobState, Jobs, ObjectKey, Ports, ProjectId};
-use jiff::Timestamp;
+use imports::queues::PARSE;
+use imports::{FindObjects, InspectMachine, JobState, Jobs, ObjectKey, Ports, ProjectId};
+use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
-use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, StoreError, Token};
-use outbox::InspectOutbox;
+use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
+use outbox::{InspectOutbox, Key, Write, WriteRecords};
 use saga::failures::{Operation, Selection, Standing};
 use saga::{Missing, Partitions, Stores, Sweeps};
 use serde::Serialize;
@@ -25,6 +26,13 @@ const MAX_RECORDS: usize = 1_000;
 const NOBODYS: &str = "health";
 /// How long an effect may be due before somebody should look, in seconds; the default of the template's alarm.
 const LATE: u64 = 900;
+/// The time after which a missing sweep means that no worker runs: sweeps end, and are noted, about once a minute.
+const NO_SWEEP: SignedDuration = SignedDuration::from_mins(5);
+/// The time for which the outcome of a write is reported again. Every caller may ask for the
+/// state of a deployment, and a durable write is expensive.
+const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(10);
+/// The free space below which an import of ordinary size may fail, in bytes.
+const LOW_SPACE: u64 = 100 << 20;
 
 /// Looks how a deployment is.
 #[derive(Clone)]
@@ -37,6 +45,17 @@ pub struct Health {
     queues: Arc<dyn InspectQueues>,
     jobs: Jobs,
     host: Arc<dyn Host>,
+    write: Arc<dyn WriteRecords>,
+    written: Arc<Mutex<Option<Written>>>,
+    machine: Option<Arc<dyn InspectMachine>>,
+}
+
+/// The last write of the record.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    at: Timestamp,
+    /// Why it failed.
+    why: Option<&'static str>,
 }
 
 /// Whether a store or queue answers.
@@ -92,7 +111,7 @@ pub struct RunningOperation {
 /// How a deployment is. What the database would say is null while it does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Report {
-    /// Whether every store and queue answers.
+    /// `true` if every store and queue responds, and the database can be written.
     pub ok: bool,
     /// Each store and queue.
     pub parts: Vec<Part>,
@@ -119,6 +138,15 @@ pub struct Report {
     /// The operation on failures that is running.
     #[schema(required)]
     pub operation: Option<RunningOperation>,
+    /// Messages in dead-letter queues that no worker has gathered yet; null if no such queue is known here.
+    #[schema(required)]
+    pub dead_letters: Option<u64>,
+    /// `true` if a worker runs: it holds the data directory, or has swept within five minutes.
+    #[schema(required)]
+    pub has_worker: Option<bool>,
+    /// The bytes that the disk of a data directory has left; null for services.
+    #[schema(required)]
+    pub free_bytes: Option<u64>,
 }
 
 impl Health {
@@ -136,6 +164,9 @@ impl Health {
             queues: Arc::clone(&ports.engine.inspect),
             jobs: ports.jobs()?,
             host: Arc::clone(&ports.engine.host),
+            write: Arc::clone(&ports.engine.stores()?.write_records),
+            written: Arc::default(),
+            machine: ports.machine.clone(),
         })
     }
 
@@ -152,22 +183,27 @@ impl Health {
     /// How everything is.
     pub async fn report(&self) -> Report {
         let Looked { reach, depths, last_sweep } = self.look().await;
+        let queues: Vec<QueueReport> =
+            depths.into_iter().map(|(queue, depth)| QueueReport::of(&queue, depth)).collect();
         let mut report = Report {
             ok: reach.ok,
             parts: reach.parts,
             concerns: Vec::new(),
             last_sweep: last_sweep.as_ref().ok().copied().flatten().map(|at| at.to_string()),
             oldest_effect_seconds: None,
-            queues: depths.into_iter().map(|(queue, depth)| QueueReport::of(&queue, depth)).collect(),
+            dead_letters: dead_letters(&queues),
+            queues,
             searches: None,
             open_failures: None,
             poisoned_effects: None,
             operation: None,
+            has_worker: self.has_worker(&last_sweep),
+            free_bytes: self.machine.as_ref().and_then(|machine| machine.free_bytes()),
         };
         if last_sweep.is_ok() {
             self.ask_database(&mut report).await;
         }
-        report.concerns = report.concerns();
+        report.concerns = report.concerns(self.machine.is_some());
         report
     }
 
@@ -175,7 +211,12 @@ impl Health {
         let others = join3(self.ask_ledger(), self.ask_processed(), self.ask_bucket());
         let (last_sweep, (ledger, processed, files), counted) =
             join3(self.sweeps.last(), others, self.queues.depths()).await;
-        let mut parts = vec![Part::of("database".to_owned(), &last_sweep)];
+        let mut database = Part::of("database".to_owned(), &last_sweep);
+        if database.ok {
+            database.why = self.write().await;
+            database.ok = database.why.is_none();
+        }
+        let mut parts = vec![database];
         let asked = [("ledger", ledger), ("processed messages", processed), ("files", files)];
         parts
             .extend(asked.into_iter().filter_map(|(name, answer)| Some(Part::of(name.to_owned(), &answer?))));
@@ -185,6 +226,35 @@ impl Health {
             depths.extend(depth.map(|depth| (queue, depth)));
         }
         Looked { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
+    }
+
+    /// Overwrites a small record, and returns what was wrong with that. A full disk answers every read.
+    async fn write(&self) -> Option<&'static str> {
+        let now = self.host.now();
+        let last = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.filter(|last| now.duration_since(last.at) < WRITE_EVERY) {
+            return last.why;
+        }
+        let write = Write { key: Key::new("engine", "health"), body: now.to_string().into() };
+        let why = self.write.write_record(&write).await.err().map(|error| {
+            tracing::error!(error = chain(&error), "the database cannot be written");
+            if error.is_refused_by_disk() { "the disk takes no more data" } else { "it cannot be written" }
+        });
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Written { at: now, why });
+        why
+    }
+
+    /// Returns `true` if a worker runs. If no process can be seen, the last sweep counts.
+    fn has_worker(&self, last_sweep: &Result<Option<Timestamp>, StoreError>) -> Option<bool> {
+        let held = self.machine.as_ref().and_then(|machine| machine.has_worker());
+        let swept = last_sweep.as_ref().ok()?;
+        let is_recent = |at: Timestamp| self.host.now().duration_since(at) < NO_SWEEP;
+        Some(match (held, swept) {
+            (Some(false), _) => false,
+            // It has just started.
+            (Some(true), None) => true,
+            (_, swept) => swept.is_some_and(is_recent),
+        })
     }
 
     /// Whether a message was processed that nobody has sent.
@@ -291,6 +361,10 @@ impl QueueReport {
         let oldest_seconds = oldest.map(|oldest| oldest.as_secs());
         Self { queue: queue.name().to_owned(), visible, in_flight, delayed, oldest_seconds }
     }
+
+    fn total(&self) -> u64 {
+        self.visible + self.in_flight + self.delayed
+    }
 }
 
 impl From<Operation> for RunningOperation {
@@ -301,15 +375,85 @@ impl From<Operation> for RunningOperation {
 }
 
 impl Report {
-    fn concerns(&self) -> Vec<String> {
+    /// Returns what an operator has to do something about, each with the next step. Commands know the data directory.
+    fn concerns(&self, is_embedded: bool) -> Vec<String> {
         let silent = self.parts.iter().filter_map(|part| Some(format!("{}: {}", part.name, part.why?)));
-        let failures = self.open_failures.filter(|open| *open > 0).map(|open| match open {
-            1 => "1 failure is open".to_owned(),
-            open => format!("{open} failures are open"),
+        let failures = self.open_failures.filter(|open| *open > 0).map(|open| {
+            let open = counted(open, "failure is open", "failures are open");
+            format!("{open}; `search-import failures groups` shows the causes")
         });
         let late = self.oldest_effect_seconds.filter(|age| *age >= LATE);
         let late =
             late.map(|age| format!("an effect has been due for {} min, and is not performed", age / 60));
-        silent.chain(failures).chain(late).collect()
+        let space = self.free_bytes.filter(|free| *free < LOW_SPACE).map(|free| {
+            format!("the disk has {} MiB left; free some space, or imports will stop", free >> 20)
+        });
+        silent
+            .chain(space)
+            .chain(self.no_worker(is_embedded))
+            .chain(failures)
+            .chain(self.dead())
+            .chain(late)
+            .chain(self.stuck())
+            .collect()
     }
+
+    fn no_worker(&self, is_embedded: bool) -> Option<String> {
+        let open: u64 = self.searches.iter().flatten().map(|(_, count)| count).sum();
+        let is_work = |queue: &&QueueReport| crate::SYSTEM.behind(&queue.queue.clone().into()).is_some();
+        let messages: u64 = self.queues.iter().filter(is_work).map(QueueReport::total).sum();
+        let work = match (open, messages, self.oldest_effect_seconds) {
+            (0, 0, None) => return None,
+            (0, 0, Some(_)) => "effects are due".to_owned(),
+            (0, messages, _) => counted(messages, "message waits", "messages wait"),
+            (open, ..) => counted(open, "search has not ended", "searches have not ended"),
+        };
+        let next = if is_embedded {
+            "`search-import resume` finishes what was interrupted, and `search-import serve` keeps workers running"
+        } else {
+            "see whether the schedule of `dispatch-outbox` runs, and its log"
+        };
+        (self.has_worker == Some(false)).then(|| format!("{work}, and no worker runs; {next}"))
+    }
+
+    fn dead(&self) -> Option<String> {
+        let dead = self.dead_letters.filter(|dead| *dead > 0)?;
+        let is_dead = |queue: &&QueueReport| is_dead_letter_queue(&queue.queue) && queue.total() > 0;
+        let queues = self.queues.iter().filter(is_dead);
+        let queues: Vec<String> =
+            queues.map(|queue| format!("{} in {}", queue.total(), queue.queue)).collect();
+        let dead = counted(dead, "message is dead-lettered", "messages are dead-lettered");
+        let next = "a worker gathers them, and so does `search-import failures retry --all --dry-run`";
+        Some(format!("{dead} ({}); {next}", queues.join(", ")))
+    }
+
+    /// A long file may be read for longer than messages may wait, and others wait behind it.
+    fn stuck(&self) -> Option<String> {
+        let is_stuck = |queue: &&QueueReport| {
+            crate::SYSTEM.behind(&queue.queue.clone().into()).is_some()
+                && queue.oldest_seconds.is_some_and(|age| age >= LATE)
+                && queue.visible + queue.delayed > 0
+                && (queue.queue != PARSE.name() || queue.in_flight == 0)
+        };
+        let stuck = self.queues.iter().find(is_stuck)?;
+        let (queue, min) = (&stuck.queue, stuck.oldest_seconds.unwrap_or_default() / 60);
+        Some(format!(
+            "the oldest message of queue {queue} has waited for {min} min; the log of its function says why"
+        ))
+    }
+}
+
+fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+fn is_dead_letter_queue(name: &str) -> bool {
+    let dead = |spec: &QueueSpec| spec.dead_letters.as_ref().is_some_and(|dead| dead.name() == name);
+    crate::SYSTEM.queues.iter().any(dead)
+}
+
+/// Returns the number of messages in all dead-letter queues that are known here.
+fn dead_letters(queues: &[QueueReport]) -> Option<u64> {
+    let dead = queues.iter().filter(|queue| is_dead_letter_queue(&queue.queue));
+    dead.map(QueueReport::total).reduce(|one, other| one + other)
 }

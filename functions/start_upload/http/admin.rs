@@ -381,7 +381,8 @@ pub(super) struct NewRetry {
     limit: Option<u64>,
     /// How many in a second, 1 to 1,000; 10.
     per_second: Option<u32>,
-    /// How many go ahead, up to 10: if one of them fails again within a minute, the others stay.
+    /// The number of failures that go ahead, up to 10. The others follow once workers have processed those, within a minute
+    /// or within five if a worker is still on them.
     #[serde(default)]
     canary: u32,
     /// Count only, and change nothing.

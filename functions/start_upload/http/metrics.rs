@@ -46,6 +46,9 @@ pub(super) fn text(report: &Report, streams: u64) -> String {
         ("oldest_effect_age_seconds", "For how long the oldest effect has been due.", effect_age),
         ("open_failures", "Failures that nobody has done anything about.", report.open_failures),
         ("poisoned_effects", "Effects that were given up.", report.poisoned_effects),
+        ("dead_letters", "Messages in dead-letter queues that are not gathered yet.", report.dead_letters),
+        ("has_worker", "Whether a worker runs.", report.has_worker.map(u64::from)),
+        ("free_bytes", "The space that the disk of a data directory has left.", report.free_bytes),
         ("operation_running", "Whether an operation on failures is running.", running),
     ] {
         family(&mut text, name, help, value.map(|value| (Vec::new(), value)));

@@ -1,16 +1,23 @@
-//! How the place is that this program works on.
+//! The state of what this program works on.
 
+use backend::BackendKind;
 use functions::health::{Health, QueueReport, Report};
 use local::output;
+use messages::store::chain;
 
 use crate::args;
 use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
-/// Tells how everything is; whether nobody has to do anything about it.
+/// Reports the state of everything. `true` if an operator has nothing to do.
 pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let reading = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = if reading.backend.config.backend == BackendKind::Embedded {
+        for_writing(reading, args).await?
+    } else {
+        reading
+    };
     let report = Health::over(workspace.ports())?.report().await;
     if args.output.json {
         output::json(&report)?;
@@ -18,6 +25,17 @@ pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
         show(&report, &workspace)?;
     }
     Ok(report.concerns.is_empty())
+}
+
+/// Opens a data directory once more, since the report writes. After reading, that upgrades nothing.
+async fn for_writing(reading: Workspace, args: &args::Health) -> anyhow::Result<Workspace> {
+    match Workspace::operate(workspace::settings(&args.output.place)?).await {
+        Ok(writing) => Ok(writing),
+        Err(error) => {
+            output::complain(&format!("{} cannot be written: {}", reading.name(), chain(error.as_ref())));
+            Ok(reading)
+        }
+    }
 }
 
 fn show(report: &Report, workspace: &Workspace) -> anyhow::Result<()> {
@@ -57,14 +75,24 @@ fn facts(report: &Report, workspace: &Workspace) -> Vec<(&'static str, String)> 
     let operation = report.operation.as_ref().map_or("none".to_owned(), |operation| {
         format!("{}: {} of {}", operation.operation_id, operation.retried, operation.total)
     });
-    vec![
+    let worker = match report.has_worker {
+        Some(true) => "running",
+        Some(false) => "none runs",
+        None => "not known",
+    };
+    [
         ("last sweep", swept),
         ("oldest effect", effect),
         ("open searches", states.collect::<Vec<_>>().join(", ")),
         ("open failures", failures(report.open_failures)),
         ("poisoned effects", failures(report.poisoned_effects)),
         ("running retry", operation),
+        ("dead letters", failures(report.dead_letters)),
+        ("workers", worker.to_owned()),
     ]
+    .into_iter()
+    .chain(report.free_bytes.map(|free| ("free disk space", format!("{} MiB", free >> 20))))
+    .collect()
 }
 
 fn row(queue: &QueueReport) -> Vec<String> {

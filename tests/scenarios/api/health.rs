@@ -11,7 +11,9 @@ use functions::start_upload::StartUpload;
 use functions::start_upload::http::{Answers, router, router_for};
 use functions::start_upload::{Caller, Whoever};
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
+use messages::store::DiskRefused;
 use messages::{Depth, InspectQueues, Queue, StoreError};
+use outbox::{Key, Write, WriteRecords};
 use serde_json::{Value, json};
 
 use super::{api, ask, get};
@@ -82,7 +84,11 @@ async fn operators_are_told_what_waits_and_what_was_given_up() {
     assert_eq!(report["last_sweep"], "2026-01-01T00:00:00Z");
     assert_eq!(report["searches"]["Uploading"], 2);
     assert_eq!((&report["open_failures"], &report["poisoned_effects"]), (&json!(1), &json!(0)));
-    assert_eq!(report["concerns"], json!(["1 failure is open"]));
+    let concerns = report["concerns"].as_array().unwrap();
+    assert_eq!(concerns.len(), 2, "{concerns:?}");
+    assert!(concerns[0].as_str().unwrap().starts_with("2 searches have not ended, and no worker runs;"));
+    assert!(concerns[1].as_str().unwrap().starts_with("1 failure is open;"), "{concerns:?}");
+    assert_eq!(report["has_worker"], false);
     assert_eq!((&report["ok"], &report["operation"]), (&json!(true), &Value::Null));
 
     world.host.advance(HOUR);
@@ -93,6 +99,48 @@ async fn operators_are_told_what_waits_and_what_was_given_up() {
     assert_eq!((&queue("saga")["visible"], &queue("saga")["oldest_seconds"]), (&json!(0), &Value::Null));
     let age = report["oldest_effect_seconds"].as_u64().unwrap();
     assert!(age > 0, "the searches wait for files: their time is over");
+}
+
+/// Every caller may ask, and a durable write is expensive.
+#[tokio::test]
+async fn health_writes_at_most_once_in_ten_seconds() {
+    let world = World::new();
+    let api = api(&world);
+    let written = async || {
+        let records = &world.backend.ports.engine.stores().unwrap().records;
+        records.record(&Key::new("engine", "health")).await.unwrap().map(|record| record.revision)
+    };
+    assert_eq!(written().await, None);
+    for (seconds, revision) in [(0, 1), (9, 1), (1, 2), (1, 2)] {
+        world.host.advance(std::time::Duration::from_secs(seconds));
+        assert_eq!(answer(&api, "/health").await.0, StatusCode::OK);
+        assert_eq!(get(&api, "/admin/health").await["ok"], true);
+        assert_eq!(written().await, Some(revision), "after {seconds} s more");
+    }
+}
+
+/// A store that answers what is read and refuses what is written, as on a full disk.
+struct Full;
+
+#[async_trait]
+impl WriteRecords for Full {
+    async fn write_record(&self, _: &Write) -> Result<(), StoreError> {
+        Err(StoreError::unavailable("writing", DiskRefused("database or disk is full".to_owned())))
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_is_not_well() {
+    let world = World::new();
+    let mut ports = world.backend.ports.clone();
+    ports.engine.stores.as_mut().unwrap().write_records = Arc::new(Full);
+    let health = Health::over(&ports).unwrap();
+    let api = router(StartUpload { health, ..world.functions.start_upload.clone() });
+    for path in ["/health", "/admin/health"] {
+        let (status, report) = answer(&api, path).await;
+        assert_eq!((status, &report["ok"]), (StatusCode::SERVICE_UNAVAILABLE, &json!(false)), "{report}");
+        assert_eq!(report["parts"][0]["why"], "the disk takes no more data");
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use servers::Tested;
 use crate::program::{Program, bundled};
 
 /// Has the saga's queue give messages up for these reasons.
-async fn give_up(program: &Program, reasons: &[&str]) -> Tested {
+pub(crate) async fn give_up(program: &Program, reasons: &[&str]) -> Tested {
     let store = Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?;
     for (number, reason) in (1_u128..).zip(reasons) {
         let id = uuid::Uuid::from_u128(number);

@@ -1,9 +1,17 @@
 //! How a data directory is, beside a server that works in it, and without one.
 
+use std::sync::Arc;
+
+use backend::{Config, SystemHost};
+use embedded::{Settings, Store};
+use functions::start_upload::{NewFile, NewSearch, StartUpload};
+use imports::ProjectId;
+use imports::queues::QUEUES;
 use servers::Tested;
 use servers::mongo::eventually;
 
-use crate::program::Program;
+use crate::failures::give_up;
+use crate::program::{Program, bundled};
 use crate::serve::{PATIENCE, Server, json_of};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,6 +45,68 @@ async fn health_is_the_same_from_the_server_and_beside_it() -> Tested {
     );
     assert_eq!(server.stop(), Some(0));
     Ok(())
+}
+
+/// A program that was killed in the middle of an import leaves this.
+#[tokio::test]
+async fn a_search_without_worker_is_not_well_until_it_is_resumed() -> Tested {
+    let program = Program::new();
+    let store = Arc::new(Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
+    let ports = backend::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default()).ports;
+    let content = std::fs::read(bundled("psycinfo.ris"))?;
+    let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
+    let request = NewSearch { name: "killed".to_owned(), files: vec![file] };
+    let announced =
+        StartUpload::over(&ports)?.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await?;
+    store.upload(&announced.files[0].upload, content.as_slice()).await?;
+    ports.engine.sweeps()?.note().await?;
+    drop((store, ports));
+    let health = program.run(&["health"]);
+    assert_eq!(health.code, Some(1), "{}", health.stdout);
+    assert!(!health.stdout.contains("all is well"), "{}", health.stdout);
+    assert!(health.stdout.contains("no worker runs") && health.stdout.contains("`search-import resume`"));
+    let report = program.run(&["health", "--json"]).json();
+    assert_eq!((&report["has_worker"], &report["ok"]), (&false.into(), &true.into()), "{report}");
+    assert!(report["free_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{report}");
+    assert_eq!(program.run(&["resume"]).code, Some(0));
+    let health = program.run(&["health"]);
+    assert_eq!(health.code, Some(0), "{}", health.stdout);
+    Ok(())
+}
+
+#[tokio::test]
+async fn dead_letters_are_not_well_before_anything_gathers_them() -> Tested {
+    let program = Program::new();
+    program.import(&[bundled("psycinfo.ris")], &[]);
+    give_up(&program, &["one cause"; 60]).await?;
+    let health = program.run(&["health"]);
+    assert_eq!(health.code, Some(1), "{}", health.stdout);
+    let said = "60 messages are dead-lettered (60 in saga-dead)";
+    assert!(health.stdout.contains(said) && health.stdout.contains("`search-import failures retry"));
+    assert_eq!(program.run(&["health", "--json"]).json()["dead_letters"], 60);
+    let groups = program.run(&["failures", "groups"]);
+    assert!(groups.stderr.contains("60 messages are dead-lettered"), "{}", groups.stderr);
+    let gathered = program.run(&["failures", "retry", "--all", "--dry-run"]);
+    assert!(gathered.stdout.contains("60 failures of 1 cause"), "{}", gathered.stdout);
+    let health = program.run(&["health"]);
+    assert!(health.stdout.contains("60 failures are open"), "{}", health.stdout);
+    Ok(())
+}
+
+/// The database can be read and not be written, and is reported anyway.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_written_is_not_well() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let program = Program::new();
+    program.import(&[bundled("psycinfo.ris")], &[]);
+    let database = program.data().join("search-import.sqlite");
+    std::fs::set_permissions(&database, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let health = program.run_by_permission(&["health"]);
+    std::fs::set_permissions(&database, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(health.code, Some(1), "{}{}", health.stdout, health.stderr);
+    assert!(health.stdout.contains("database: it cannot be written"), "{}{}", health.stdout, health.stderr);
 }
 
 #[test]
