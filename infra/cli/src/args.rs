@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Cancel a search that has not ended: what was read of it is taken back
     Cancel(Inspect),
     /// Delete a search that has ended, with everything that it has stored
-    Delete(Inspect),
+    Delete(Delete),
     /// Show where the files of a search come from, or say it
     Sources(Sources),
     /// List the studies of a project that repeat an earlier one, each beside that one
@@ -301,6 +301,22 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) inspect: Inspect,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+/// Whether to ask before something is deleted for good.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Consent {
+    /// Delete without asking, which is done at a terminal only
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) search: Search,
@@ -325,7 +341,7 @@ pub(crate) struct Repair {
 #[group(id = "shape", required = true, multiple = false, args = ["format", "tool"])]
 pub(crate) struct Export {
     /// The search: its id, the beginning of it (4 digits at least), or its name [default: all searches of --project]
-    #[arg(value_name = "SEARCH", required_unless_present = "project")]
+    #[arg(value_name = "SEARCH")]
     pub(crate) search: Option<String>,
     #[command(flatten)]
     pub(crate) project: Project,
@@ -440,7 +456,7 @@ pub(crate) enum OutboxCommand {
     /// Requeue entries that were given up; the next sweep performs them
     Requeue(OutboxRequeue),
     /// Delete entries that were given up: what they should have done is never done
-    Delete(OutboxChange),
+    Delete(OutboxDelete),
 }
 
 #[derive(Debug, clap::Args)]
@@ -494,6 +510,14 @@ pub(crate) struct OutboxChange {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxDelete {
+    #[command(flatten)]
+    pub(crate) change: OutboxChange,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 #[derive(Debug, clap::Args)]
@@ -573,7 +597,7 @@ pub(crate) enum FailuresCommand {
     /// Put failures aside
     Archive(FailuresEnd),
     /// Delete failures for good
-    Delete(FailuresEnd),
+    Delete(FailuresDelete),
     /// List retries, the latest first
     Operations(FailuresOperations),
     /// Stop a retry
@@ -663,7 +687,8 @@ pub(crate) struct FailuresRetry {
     /// The most failures to put back in a second
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) per_second: u32,
-    /// So many go ahead; if one of them fails again within a minute, the others stay
+    /// N failures go ahead, and the others follow once workers have processed them: they are watched for one minute, and for
+    /// five if a worker is still on them
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10))]
     pub(crate) canary: u32,
     /// Show what would be put back, and change nothing
@@ -686,6 +711,14 @@ pub(crate) struct FailuresEnd {
     pub(crate) reason: String,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailuresDelete {
+    #[command(flatten)]
+    pub(crate) end: FailuresEnd,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 #[derive(Debug, clap::Args)]

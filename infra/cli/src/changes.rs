@@ -18,7 +18,11 @@ pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
     let project = workspace.project(args.project);
     let read = |text: &String| {
         Seen::read(project, text)
-            .with_context(|| format!("--since is not what a call about project {project} has printed"))
+            .with_context(|| {
+                format!(
+                    "--since is not what a call about project {project} has printed; call `search-import changes` without it"
+                )
+            })
     };
     let since = args.since.as_ref().map(read).transpose()?;
     let (found, next) = all(&workspace, project, since).await?;

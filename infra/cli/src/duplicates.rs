@@ -2,12 +2,14 @@
 
 use anyhow::{Context, bail};
 use functions::start_upload::{Decided, StartUpload, Word};
-use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyAt, Tier};
+use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyAt, Tier, readable};
 use local::output;
+use messages::StoreError;
 use messages::shown::shown;
 use serde_json::json;
 
 use crate::args::{self, Decision};
+use crate::damaged::Skipped;
 use crate::end::{open, settled};
 use crate::find;
 use crate::studies::Names;
@@ -20,20 +22,25 @@ const PAGE: usize = 500;
 pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let jobs = workspace.jobs()?;
-    let mut names = Names::default();
-    let mut pages = find::Pages::of(&jobs, workspace.project(args.project));
+    let (mut names, mut skipped) = (Names::default(), Skipped::default());
+    let project = workspace.project(args.project);
+    let (mut pages, mut is_empty) = (find::Pages::of(&jobs, project), true);
     while let Some(page) = pages.next().await? {
+        is_empty &= page.is_empty();
         for job in page.iter().filter(|job| matches!(job.state, JobState::Completed | JobState::Error)) {
             names.add(job);
-            list(&workspace, &mut names, job, args).await?;
+            list(&workspace, (&mut names, &mut skipped), job, args).await?;
         }
     }
-    Ok(true)
+    if is_empty {
+        output::remark(&find::no_searches(&workspace, project));
+    }
+    Ok(skipped.tell())
 }
 
 async fn list(
     workspace: &Workspace,
-    names: &mut Names,
+    (names, skipped): (&mut Names, &mut Skipped),
     job: &Job,
     args: &args::Duplicates,
 ) -> anyhow::Result<()> {
@@ -41,15 +48,28 @@ async fn list(
     for file in studies.parsed(job.search_id).await? {
         let mut after = 0;
         loop {
-            let selection =
-                Selection { marked: Some(args.least.into()), after, limit: PAGE, bytes: usize::MAX };
-            let page = studies.select(job.search_id, file.file_id, selection).await?;
-            let Some(last) = page.last() else { break };
-            after = last.record;
-            for study in &page {
+            let read = |after, limit| {
+                let selection =
+                    Selection { marked: Some(args.least.into()), after, limit, bytes: usize::MAX };
+                studies.select(job.search_id, file.file_id, selection)
+            };
+            let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
+            let Some(last) = page.last else { break };
+            after = last;
+            if let Some((record, why)) = &page.damaged {
+                skipped.add(&names.file(job.search_id, file.file_id), *record, why);
+            }
+            for study in &page.items {
                 let Some(duplicate) = study.duplicate else { continue };
                 names.learn(workspace, duplicate.search_id).await?;
-                let original = find_study(studies, duplicate.of()).await?;
+                let of = duplicate.of();
+                let original = match find_study(studies, of).await? {
+                    Ok(original) => original,
+                    Err(why) => {
+                        skipped.add(&names.file(of.search_id, of.file_id), of.record, &why);
+                        None
+                    }
+                };
                 tell(names, (file.position, study), (duplicate, original.as_ref()), args.output.json)?;
             }
         }
@@ -57,9 +77,17 @@ async fn list(
     Ok(())
 }
 
-async fn find_study(studies: &dyn ReadStudies, at: StudyAt) -> anyhow::Result<Option<Study>> {
-    let found = studies.studies(at.search_id, at.file_id, at.record.saturating_sub(1), 1).await?.pop();
-    Ok(found.filter(|study| study.record == at.record))
+/// Returns a study, if it is stored; why it cannot be read, if it is damaged.
+async fn find_study(
+    studies: &dyn ReadStudies,
+    at: StudyAt,
+) -> Result<Result<Option<Study>, String>, StoreError> {
+    let read = |after, limit| studies.studies(at.search_id, at.file_id, after, limit);
+    let mut page = readable(at.record.saturating_sub(1), 1, |study: &Study| study.record, read).await?;
+    Ok(match page.damaged {
+        Some((record, why)) if record == at.record => Err(why),
+        Some(_) | None => Ok(page.items.pop().filter(|study| study.record == at.record)),
+    })
 }
 
 fn tell(
@@ -116,7 +144,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     let said = match start.decide(project, args.decision.into(), &studies, &somebody()).await? {
         Decided::Accepted { is_new: true } => "noted",
         Decided::Accepted { is_new: false } => "as it was",
-        Decided::Refused(fault) => bail!("{fault}"),
+        Decided::Refused(fault) => bail!("{fault}; `search-import duplicates` names studies"),
         Decided::Unknown(place) => {
             let study = args.studies.get(place).map_or("", String::as_str);
             bail!(
@@ -146,12 +174,15 @@ async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow:
         Some((search, position.parse::<usize>().ok()?, record.parse().ok()?))
     };
     let (search, position, record) = parts()
-        .with_context(|| format!("\"{text}\" does not name a study: a name is such as 0198c2f4:0-17"))?;
+        .with_context(|| format!("\"{text}\" does not name a study: a name is such as 0198c2f4:0-17; `search-import duplicates` prints names"))?;
     let job = find::search(workspace, project, search).await?;
-    let file = job
-        .files
-        .get(position)
-        .with_context(|| format!("search {} has no file {position}", job.search_id))?;
+    let file = job.files.get(position).with_context(|| {
+        format!(
+            "search {} has {} files, numbered from 0, and no file {position}",
+            job.search_id,
+            job.files.len()
+        )
+    })?;
     Ok(StudyAt { search_id: job.search_id, file_id: file.file_id, record })
 }
 

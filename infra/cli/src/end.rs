@@ -9,8 +9,10 @@ use functions::start_upload::{Caller, Deletion, StartUpload, Withdrawal};
 use local::output;
 use serde_json::json;
 
-use crate::args::{self, Inspect};
+use crate::args::{self, Delete, Inspect};
+use crate::consent;
 use crate::find;
+use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
 /// How often to look whether everything is done.
@@ -23,16 +25,27 @@ pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     let function = StartUpload::over(workspace.ports())?;
     match function.withdraw(&Caller::Everywhere, job.search_id).await? {
         Withdrawal::Accepted => {}
-        Withdrawal::TooLate => bail!("search {} has ended as {}", job.search_id, job.state),
-        Withdrawal::Unknown => bail!("there is no search {} any more", job.search_id),
+        Withdrawal::TooLate => {
+            bail!("search {} has ended as {}; `search-import delete` deletes it", job.search_id, job.state)
+        }
+        Withdrawal::Unknown => {
+            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+        }
     }
     done(&workspace, args, &job.search_id.to_string(), "cancelled").await
 }
 
 /// Deletes a search that has ended, with everything that it has stored.
-pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
+pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
+    let (consent, args) = (args.consent, &args.inspect);
     let workspace = open(&args.output).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let name = job.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    let studies = counted(job.studies(), "study", "studies");
+    let what = format!("search {}{name}, with {studies} and its uploaded files", job.search_id);
+    if job.state.has_ended() {
+        consent::ask(consent, &format!("Delete {what}? This cannot be undone."))?;
+    }
     let function = StartUpload::over(workspace.ports())?;
     match function.delete(&Caller::Everywhere, job.search_id).await? {
         Deletion::Accepted => {}
@@ -40,9 +53,14 @@ pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
             bail!("search {} has not ended; `search-import cancel` ends it", job.search_id)
         }
         Deletion::Needed(by) => {
-            bail!("search {by}, which repairs search {}, reads one of its files", job.search_id)
+            bail!(
+                "search {by}, which repairs search {}, reads one of its files; wait for its end, or cancel it first",
+                job.search_id
+            )
         }
-        Deletion::Unknown => bail!("there is no search {} any more", job.search_id),
+        Deletion::Unknown => {
+            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+        }
     }
     done(&workspace, args, &job.search_id.to_string(), "deleted").await
 }
@@ -50,9 +68,8 @@ pub(crate) async fn delete(args: &Inspect) -> anyhow::Result<bool> {
 /// Opens a data directory for work where nobody works in it, and otherwise beside whoever does.
 pub(crate) async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
     let config = workspace::settings(&output.place)?;
-    let is_free = config.backend == BackendKind::Embedded
-        && config.data_dir.exists()
-        && Store::lock(&config.data_dir).is_ok();
+    workspace::has_folder(&config)?;
+    let is_free = config.backend == BackendKind::Embedded && Store::lock(&config.data_dir).is_ok();
     if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
 }
 

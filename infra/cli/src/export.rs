@@ -1,12 +1,12 @@
 //! Exporting the studies of a search, or of all searches of a project, for other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use functions::exports::{Studies, entry};
 use functions::start_upload::{Caller, StartUpload};
 use imports::{ParsedFile, ReadStudies, SearchId, Which};
@@ -14,10 +14,11 @@ use local::output;
 use serde::Serialize;
 use writers::{Format, Source, Split, Writer};
 
-use crate::args;
+use crate::damaged::Skipped;
 use crate::find::{self, Pages};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
+use crate::{args, files};
 
 /// The longest name that a source gives its files, in characters.
 const MOST_NAME: usize = 80;
@@ -50,18 +51,24 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let start = StartUpload::over(workspace.ports())?;
     let mut reads = Vec::new();
-    for search in searches(&workspace, args).await? {
+    let searches = searches(&workspace, args).await?;
+    if searches.is_empty() {
+        bail!("nothing was written: {}", find::no_searches(&workspace, workspace.project(args.project)));
+    }
+    for search in searches {
         reads.extend(read(&start, search).await?);
     }
-    let written = write(&start.studies, reads, args.shape(), &args.out).await?;
+    let mut skipped = Skipped::default();
+    let written = write(&start.studies, reads, args.shape(), (&args.out, &mut skipped)).await?;
+    let is_whole = skipped.tell();
     if args.output.json {
         output::json(&written)?;
-        return Ok(true);
+        return Ok(is_whole);
     }
     for Written { out, studies, .. } in written {
         output::line(&format!("{} written to {}", counted(studies, "study", "studies"), out.display()))?;
     }
-    Ok(true)
+    Ok(is_whole)
 }
 
 impl args::Export {
@@ -108,16 +115,16 @@ async fn write(
     studies: &Arc<dyn ReadStudies>,
     reads: Vec<Read>,
     shape: Shape,
-    out: &Path,
+    (out, skipped): (&Path, &mut Skipped),
 ) -> anyhow::Result<Vec<Written>> {
     let Some(split) = shape.split else {
         let mut file = Output::create(out.to_owned(), shape.format)?;
         for read in &reads {
-            copy(studies, read, shape, &mut file, &mut |_, _| Ok(None)).await?;
+            copy((studies, skipped), read, shape, &mut file, &mut |_, _| Ok(None)).await?;
         }
         return Ok(vec![file.finish()?]);
     };
-    fs::create_dir_all(out).with_context(|| format!("{} cannot be made", out.display()))?;
+    files::make_folder(out)?;
     let mut written = Vec::new();
     for (name, reads) in by_source(reads) {
         let mut number = 1;
@@ -129,7 +136,7 @@ async fn write(
             is_full.then(|| Output::create(place(number), shape.format)).transpose()
         };
         for read in &reads {
-            written.extend(copy(studies, read, shape, &mut file, &mut next).await?);
+            written.extend(copy((studies, skipped), read, shape, &mut file, &mut next).await?);
         }
         written.push(file.finish()?);
     }
@@ -139,7 +146,7 @@ async fn write(
 /// Appends the studies of a file. Before a study, `next` may begin another output, which it is written to; those that were
 /// finished are returned.
 async fn copy(
-    studies: &Arc<dyn ReadStudies>,
+    (studies, skipped): (&Arc<dyn ReadStudies>, &mut Skipped),
     read: &Read,
     shape: Shape,
     to: &mut Output,
@@ -147,7 +154,7 @@ async fn copy(
 ) -> anyhow::Result<Vec<Written>> {
     let mut finished = Vec::new();
     let files = vec![read.file.clone()];
-    let mut pages = Studies::of(Arc::clone(studies), read.search, files, shape.studies);
+    let mut pages = Studies::of(Arc::clone(studies), read.search, files, shape.studies).skipping();
     while let Some((file, page)) = pages.next().await? {
         for study in &page {
             let mut bytes = Vec::new();
@@ -157,6 +164,9 @@ async fn copy(
             }
             to.append(&bytes)?;
         }
+    }
+    for one in pages.skipped() {
+        skipped.add(&format!("{} of search {}", one.file, read.search), one.record, &one.why);
     }
     Ok(finished)
 }
@@ -198,9 +208,7 @@ struct Output {
 
 impl Output {
     fn create(path: PathBuf, format: Format) -> anyhow::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = file.with_context(|| format!("{} cannot be created", path.display()))?;
-        let file = Some(BufWriter::new(file));
+        let file = Some(BufWriter::new(files::create(&path)?));
         Ok(Self { writer: Writer::new(format), file, path, studies: 0, bytes: 0 })
     }
 

@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use functions::report_faults;
 use jiff::Timestamp;
 use local::output;
-use messages::Host;
+use messages::{Depth, Host};
 use saga::failures::store::KeepFailures;
 use saga::failures::{
-    Act, Failure, FailureId, Failures, Group, Operation, Phase, Retry, Selection, Standing,
+    Act, Failure, FailureId, Failures, Group, Operation, Phase, Refused, Retry, Selection, Standing,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{
-    self, FailureState, FailuresCommand, FailuresEnd, FailuresGroups, FailuresList, FailuresOperations,
-    FailuresRetry, FailuresShow, FailuresStop, Selected,
+    self, Consent, FailureState, FailuresCommand, FailuresEnd, FailuresGroups, FailuresList,
+    FailuresOperations, FailuresRetry, FailuresShow, FailuresStop, Selected,
 };
+use crate::consent;
 use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
@@ -39,7 +40,7 @@ pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
         FailuresCommand::Show(args) => show(&args).await,
         FailuresCommand::Retry(args) => retry(&args).await,
         FailuresCommand::Archive(args) => end(&args, End::Archive).await,
-        FailuresCommand::Delete(args) => end(&args, End::Delete).await,
+        FailuresCommand::Delete(args) => end(&args.end, End::Delete(args.consent)).await,
         FailuresCommand::Operations(args) => operations(&args).await,
         FailuresCommand::Stop(args) => stop(&args).await,
         FailuresCommand::Audit(args) => audit(&args).await,
@@ -144,13 +145,31 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
         output::block(&table(&columns, found.iter().map(row)))?;
     }
     output::line(&counted(found.len() as u64, "failure", "failures"))?;
+    tell_dead_letters(&workspace).await;
     Ok(true)
+}
+
+/// Says that more was dead-lettered than what is listed: this command changes nothing, and so gathers nothing.
+async fn tell_dead_letters(workspace: &Workspace) {
+    let (depths, system) = (workspace.ports().engine.inspect.depths().await, &functions::SYSTEM);
+    let dead = system.dead_letters().into_iter().filter_map(|(dead, _)| depths.get(&dead)?.as_ref().ok());
+    let count: u64 = dead.map(Depth::total).sum();
+    if count > 0 {
+        let more = counted(count, "message is", "messages are");
+        output::remark(&format!(
+            "{more} dead-lettered and not listed yet; a worker gathers them, and so does `search-import failures retry \
+             --all --dry-run`"
+        ));
+    }
 }
 
 async fn groups(args: &FailuresGroups) -> anyhow::Result<bool> {
     let workspace = look(&args.output).await?;
     let groups = store(&workspace)?.groups(&selection(&args.selected, args.state.into())).await?;
     print_groups(&groups, args.output.json)?;
+    if !args.output.json {
+        tell_dead_letters(&workspace).await;
+    }
     Ok(true)
 }
 
@@ -176,7 +195,12 @@ async fn show(args: &FailuresShow) -> anyhow::Result<bool> {
     let workspace = look(&args.output).await?;
     let id = find(store(&workspace)?, &args.failure).await?;
     let failure = store(&workspace)?.failures(&[id]).await?.pop().flatten();
-    let failure = failure.with_context(|| format!("there is no failure {id} in {}", workspace.name()))?;
+    let failure = failure.with_context(|| {
+        format!(
+            "there is no failure {id} in {}; `search-import failures list` lists those there are",
+            workspace.name()
+        )
+    })?;
     if args.output.json {
         output::json(&failure)?;
     } else {
@@ -192,7 +216,10 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     }
     let digits = text.to_ascii_lowercase();
     if digits.len() < FEWEST_DIGITS || !digits.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-        bail!("\"{text}\" is neither the id of a failure nor {FEWEST_DIGITS} digits of its beginning");
+        bail!(
+            "\"{text}\" is neither the id of a failure nor {FEWEST_DIGITS} digits of its beginning; `search-import failures \
+             list` lists the ids"
+        );
     }
     let mut found = Vec::new();
     for standing in Standing::ALL {
@@ -211,7 +238,7 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     match found[..] {
         [id] => Ok(id),
         [] => bail!("there is no failure {text}; `search-import failures list` lists those there are"),
-        _ => bail!("\"{text}\" could be {} failures", found.len()),
+        _ => bail!("\"{text}\" could be {} failures; give more digits of the id", found.len()),
     }
 }
 
@@ -234,7 +261,12 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
-    let begun = failures.retry(Retry { selection, limit, per_second, canary }, &caller()).await?;
+    let retry = Retry { selection, limit, per_second, canary };
+    let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
+        Refused::Nothing => anyhow!("{refused}; `search-import failures list` lists those that are"),
+        Refused::Busy(_) => anyhow!("{refused} with `search-import failures stop`"),
+        refused => refused.into(),
+    })?;
     output::remark(&format!(
         "retry {} of {}; `search-import failures stop` stops it",
         begun.id,
@@ -242,6 +274,11 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     ));
     let ended = if args.detach { begun } else { follow(&failures, workspace.host(), &begun).await? };
     print_operation(&ended, args.output.json)?;
+    if matches!(ended.phase, Phase::Stopped { .. }) {
+        output::remark(
+            "`search-import failures groups` shows what is open; the same command retries the others",
+        );
+    }
     Ok(!matches!(ended.phase, Phase::Stopped { .. }))
 }
 
@@ -280,7 +317,7 @@ fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
 #[derive(Clone, Copy)]
 enum End {
     Archive,
-    Delete,
+    Delete(Consent),
 }
 
 async fn end(args: &FailuresEnd, end: End) -> anyhow::Result<bool> {
@@ -291,7 +328,9 @@ async fn end(args: &FailuresEnd, end: End) -> anyhow::Result<bool> {
             failures.archive(&ids, &args.reason, &caller()).await?;
             "archived"
         }
-        End::Delete => {
+        End::Delete(consent) => {
+            let count = counted(ids.len() as u64, "failure", "failures");
+            consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
             failures.delete(&ids, &args.reason, &caller()).await?;
             "deleted"
         }
@@ -338,10 +377,18 @@ async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
 
 async fn stop(args: &FailuresStop) -> anyhow::Result<bool> {
     let (_, failures) = keeper(&args.output).await?;
-    let id = match args.operation {
-        Some(id) => id,
-        None => failures.store.running().await?.context("no retry is running")?.id,
-    };
+    let id =
+        match args.operation {
+            Some(id) => id,
+            None => failures
+                .store
+                .running()
+                .await?
+                .context(
+                    "no retry is running; `search-import failures operations` lists those that have ended",
+                )?
+                .id,
+        };
     print_operation(&failures.stop(id, &caller()).await?, args.output.json)?;
     Ok(true)
 }

@@ -28,14 +28,31 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
     match <[Job; 1]>::try_from(found) {
         Ok([job]) => Ok(job),
         Err(none) if none.is_empty() && Uuid::try_parse(text).is_ok() => {
-            anyhow::bail!("there is no search {text} in {}", workspace.name())
+            anyhow::bail!(
+                "there is no search {text} in {}; `search-import searches --all` lists those there are",
+                workspace.name()
+            )
         }
         Err(none) if none.is_empty() => anyhow::bail!(
-            "there is no search \"{text}\" in project {project} of {}; `search-import searches` lists those there are",
+            "there is no search \"{text}\" in project {project} of {}; `search-import searches --all` lists those there are, \
+             with their projects",
             workspace.name()
         ),
-        Err(several) => anyhow::bail!("\"{text}\" could be {} searches: {}", several.len(), named(&several)),
+        Err(several) => anyhow::bail!(
+            "\"{text}\" could be {} searches: {}; repeat the command with one of these ids",
+            several.len(),
+            named(&several)
+        ),
     }
+}
+
+/// Returns what to say of a project without searches, as of one whose name is mistyped.
+pub(crate) fn no_searches(workspace: &Workspace, project: ProjectId) -> String {
+    let place = workspace.name();
+    format!(
+        "project {project} has no searches in {place}; `search-import searches --all` lists those of all projects, and \
+         --project names one"
+    )
 }
 
 /// All searches of a project that `text` could mean, the latest first.

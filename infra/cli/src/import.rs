@@ -12,6 +12,7 @@ use imports::{ProjectId, SearchId};
 use local::output;
 use tempfile::TempPath;
 
+use crate::disk::Full;
 use crate::report::{FileReport, Report};
 use crate::workspace::{self, Workspace};
 use crate::{args, interrupt, sources, stdin, watch};
@@ -65,17 +66,17 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
             start.announce(&prepared).await?;
             say_source(&start, &workspace, search, &args).await?;
             upload_all(&workspace, &prepared.announced, &paths).await?;
-            watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
+            watch::until_ended(&runner, &workspace, search, !args.output.json).await
         };
         runner.run_until(uploaded).await?
     };
     let resume = || format!("`{}` finishes search {search}", interrupt::resume_command(&args.output.place));
-    let ended = interrupt::unless_interrupted(work, resume).await?;
-    if !ended {
-        output::remark("the search waits for something that is not here");
-    }
+    let over = interrupt::unless_interrupted(work, resume).await;
+    let place = &args.output.place;
+    let over = over.map_err(|error| Full::explain(error, &workspace, place))?;
     let report = Report::of(&workspace, search, began.elapsed()).await?;
     report.print(args.output.json)?;
+    watch::tell(over, (&workspace, place), search).await?;
     Ok(report.is_completed())
 }
 

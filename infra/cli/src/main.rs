@@ -17,16 +17,22 @@
 //! - `end`: cancels searches, and deletes them;
 //! - `failures`: what was given up;
 //! - `trials`: imports with faults that the HTTP API is asked for;
+//! - `consent`: asks before something is deleted; `files`: what is written; `damaged`: what is skipped;
+//! - `disk`: a disk that takes no more data;
 //! - `workspace`: what is worked on;
 //! - `table`, `words`: how it is put.
 
 mod after_restore;
 mod args;
 mod changes;
+mod consent;
+mod damaged;
+mod disk;
 mod duplicates;
 mod end;
 mod export;
 mod failures;
+mod files;
 mod find;
 mod flow_chart;
 mod health;
@@ -116,7 +122,12 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FAILED),
         Err(error) => {
-            output::complain(&chain(error.as_ref()));
+            let why = chain(error.as_ref());
+            if messages::store::is_refused_by_disk(error.as_ref()) {
+                output::complain(&format!("{why}; free some space on the disk, then repeat the command"));
+            } else {
+                output::complain(&why);
+            }
             if error.is::<Interrupted>() {
                 // What is still under way is not waited for: the next start repeats it.
                 std::process::exit(interrupt::CODE);

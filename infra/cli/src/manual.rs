@@ -1,6 +1,5 @@
 //! What shells and `man` know of this program, from the same definitions that it reads its arguments by.
 
-use std::fs;
 use std::io::{self, Write};
 
 use anyhow::Context;
@@ -9,6 +8,7 @@ use clap_mangen::Man;
 use local::output;
 
 use crate::args::{self, Args};
+use crate::files;
 
 /// Prints the completions for a shell.
 pub(crate) fn completions(args: &args::Completions) -> anyhow::Result<bool> {
@@ -28,7 +28,7 @@ pub(crate) fn man(args: &args::Man) -> anyhow::Result<bool> {
         print(&page)?;
         return Ok(true);
     };
-    fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    files::make_folder(dir)?;
     clap_mangen::generate_to(Args::command(), dir)
         .with_context(|| format!("writing the pages to {} failed", dir.display()))?;
     output::line(&format!("manual pages written to {}", dir.display()))?;

@@ -10,7 +10,8 @@ use messages::Host;
 use outbox::{Entry, Kind, Owner, Treatment, Unreadable};
 use serde::Serialize;
 
-use crate::args::{EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
+use crate::args::{Consent, EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
+use crate::consent;
 use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
@@ -44,7 +45,7 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
         OutboxCommand::List(args) => list(&args).await,
         OutboxCommand::Show(args) => show(&args).await,
         OutboxCommand::Requeue(args) => requeue(&args).await,
-        OutboxCommand::Delete(args) => change(&args, Change::Delete).await,
+        OutboxCommand::Delete(args) => change(&args.change, Change::Delete(args.consent)).await,
     }
 }
 
@@ -73,7 +74,13 @@ async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let now = workspace.host().now();
     let all = all(&workspace, None, Timestamp::MAX).await?;
     let found = all.into_iter().find(|found| found.effect.id() == args.entry);
-    let found = found.with_context(|| format!("there is no entry {} in {}", args.entry, workspace.name()))?;
+    let found = found.with_context(|| {
+        format!(
+            "there is no entry {} in {}; `search-import outbox list` lists those there are",
+            args.entry,
+            workspace.name()
+        )
+    })?;
     let shown = found.shown(now, true);
     if args.output.json {
         output::json(&shown)?;
@@ -93,7 +100,7 @@ async fn requeue(args: &OutboxRequeue) -> anyhow::Result<bool> {
 enum Change {
     /// They are put back to work, with a pause after each.
     Requeue(Duration),
-    Delete,
+    Delete(Consent),
 }
 
 impl Change {
@@ -101,8 +108,8 @@ impl Change {
         match (self, would) {
             (Self::Requeue(_), false) => "put back",
             (Self::Requeue(_), true) => "would be put back",
-            (Self::Delete, false) => "deleted",
-            (Self::Delete, true) => "would be deleted",
+            (Self::Delete(_), false) => "deleted",
+            (Self::Delete(_), true) => "would be deleted",
         }
     }
 }
@@ -117,6 +124,10 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     found.retain(|found| found.effect.state(now) == State::Poisoned);
     found.retain(|found| args.all || args.entries.contains(&found.effect.id()));
     let done = change.done(args.dry_run);
+    if let (Change::Delete(consent), false, false) = (change, args.dry_run, found.is_empty()) {
+        let count = counted(found.len() as u64, "entry", "entries");
+        consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
+    }
     for found in &mut found {
         if !args.dry_run {
             found.change(&workspace, change, now).await?;
@@ -139,7 +150,10 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
         .cloned()
         .collect();
     if !missing.is_empty() {
-        output::complain(&format!("no such entry was given up: {}", missing.join(", ")));
+        output::complain(&format!(
+            "no such entry was given up: {}; `search-import outbox list --state poisoned` lists those that were",
+            missing.join(", ")
+        ));
     }
     let count = counted(found.len() as u64, "entry", "entries");
     match args.output.json {
@@ -197,17 +211,17 @@ impl Found {
                 engine.operator()?.requeue(owner, entry).await?;
                 self.effect.stored = Ok(entry.requeued(now));
             }
-            (Ok(entry), Some(owner), Change::Delete) => {
+            (Ok(entry), Some(owner), Change::Delete(_)) => {
                 engine.operator()?.discard(owner, entry).await?;
             }
             (_, _, Change::Requeue(_)) => {
                 outbox.treat(&self.effect.id(), &Treatment::Requeue(now)).await?;
             }
-            (_, _, Change::Delete) => outbox.treat(&self.effect.id(), &Treatment::Delete).await?,
+            (_, _, Change::Delete(_)) => outbox.treat(&self.effect.id(), &Treatment::Delete).await?,
         }
         self.changed = Some(match change {
             Change::Requeue(_) => EntryState::Waiting,
-            Change::Delete => EntryState::Deleted,
+            Change::Delete(_) => EntryState::Deleted,
         });
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Exports unreadable records as files that can be corrected and imported.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use references::{Cutting, Limits};
 use serde::Serialize;
 
 use crate::workspace::{self, Workspace};
-use crate::{args, find, words};
+use crate::{args, files, find, words};
 
 /// How many records are asked for at a time.
 const PAGE: usize = 1_000;
@@ -118,6 +118,9 @@ fn choose(found: Vec<Unread>, args: &args::Quarantine) -> anyhow::Result<Vec<(Un
         None => found,
         Some(file) => {
             let wanted = named(found, file);
+            if wanted.is_empty() && names.is_empty() {
+                anyhow::bail!("every record of the search was read; there is nothing to export");
+            }
             if wanted.is_empty() {
                 anyhow::bail!("{file} has no records that could not be read; those that have: {names}");
             }
@@ -178,8 +181,7 @@ impl Unread {
 /// Writes a file that was not there before; one that cannot be finished is not left behind.
 async fn export(ports: &Ports, unread: &Unread, out: &Path) -> anyhow::Result<()> {
     let name = &unread.name;
-    let file = OpenOptions::new().write(true).create_new(true).open(out);
-    let mut file = file.with_context(|| format!("{} cannot be created", out.display()))?;
+    let mut file = files::create(out)?;
     let copied = copy(ports, unread, &mut file).await;
     if copied.is_err() {
         // The error is reported below; an incomplete file would only add to the confusion.

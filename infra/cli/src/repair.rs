@@ -10,6 +10,7 @@ use imports::{FileId, Job};
 use local::output;
 use messages::shown::shown;
 
+use crate::disk::Full;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{args, find, import, interrupt, watch};
@@ -20,7 +21,7 @@ const PAGE: usize = 1_000;
 /// Reads anew what of a search has failed. `true` when that completed.
 pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let workspace = Workspace::open(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::reopen(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let runner = workspace.runner(&args::Trial::default())?;
     let start = StartUpload::over(&runner.ports())?;
@@ -28,7 +29,9 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let announced = match start.repair(&Caller::Everywhere, job.search_id, &request, None).await? {
         Repair::Announced(announced) => announced,
         Repair::Refused(refusal) => return Err(refused(&job, &request, &refusal)),
-        Repair::Unknown => bail!("there is no search {} any more", job.search_id),
+        Repair::Unknown => {
+            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+        }
     };
     if let Some(home) = workspace.home() {
         import::remember(&home.store, &announced, job.project_id, &paths).await?;
@@ -40,14 +43,17 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let work = async {
         let uploaded = async {
             import::upload_all(&workspace, &announced, &paths).await?;
-            watch::until_ended(&runner, &workspace.jobs()?, search, !args.output.json).await
+            watch::until_ended(&runner, &workspace, search, !args.output.json).await
         };
         runner.run_until(uploaded).await?
     };
     let resume = || format!("`{}` finishes search {search}", interrupt::resume_command(&args.output.place));
-    interrupt::unless_interrupted(work, resume).await?;
+    let over = interrupt::unless_interrupted(work, resume).await;
+    let place = &args.output.place;
+    let over = over.map_err(|error| Full::explain(error, &workspace, place))?;
     let report = Report::of(&workspace, search, began.elapsed()).await?;
     report.print(args.output.json)?;
+    watch::tell(over, (&workspace, place), search).await?;
     Ok(report.is_completed())
 }
 
@@ -74,7 +80,10 @@ async fn request(
         let (file_id, replacement) = (named(job, &file)?, Some(examine(&new)?));
         let records = unread(workspace, start, job, file_id).await?;
         if records.is_empty() {
-            bail!("{} has no records left that could not be read", shown(&job.file_name(file_id)));
+            bail!(
+                "{} has no records left that could not be read; there is nothing to repair",
+                shown(&job.file_name(file_id))
+            );
         }
         files.push(FileRepair { file_id, replacement, records });
         paths.push(new);
@@ -126,7 +135,10 @@ async fn unread(
 
 fn refused(job: &Job, request: &NewRepair, refusal: &Refusal) -> anyhow::Error {
     let Refusal::Files(files) = refusal else {
-        return anyhow::anyhow!("search {} cannot be repaired: {refusal}", job.search_id);
+        return anyhow::anyhow!(
+            "search {} cannot be repaired: {refusal}; `search-import show` says what became of its files",
+            job.search_id
+        );
     };
     // Without a request, the places are those in the search.
     let file_id = |place: usize| {
@@ -138,5 +150,9 @@ fn refused(job: &Job, request: &NewRepair, refusal: &Refusal) -> anyhow::Error {
         format!("{}: {why}", shown(&name))
     };
     let files: Vec<String> = files.iter().map(one).collect();
-    anyhow::anyhow!("search {} cannot be repaired: {}", job.search_id, files.join("; "))
+    anyhow::anyhow!(
+        "search {} cannot be repaired: {}; `search-import show` says what became of its files",
+        job.search_id,
+        files.join("; ")
+    )
 }

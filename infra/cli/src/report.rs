@@ -174,7 +174,21 @@ impl Report {
         };
         let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
         output::line(&format!("search {id}: {}, {studies}{duplicates}{messages}", self.state))?;
+        self.tell_next_steps(id);
         Ok(())
+    }
+
+    fn tell_next_steps(&self, id: SearchId) {
+        if self.state == JobState::Error.to_string() {
+            output::remark(&format!(
+                "`search-import repair {id}` reads again what failed, and --replace FILE NEW reads another file"
+            ));
+        }
+        if self.files.iter().any(|file| file.quarantined > 0) {
+            output::remark(&format!(
+                "`search-import quarantine {id} --out DIR` exports the unreadable records"
+            ));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use imports::SearchId;
 use local::output;
 
 use crate::args;
+use crate::disk::Full;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{import, interrupt, stdin, watch};
@@ -17,7 +18,7 @@ use crate::{import, interrupt, stdin, watch};
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let began = Instant::now();
     let config = workspace::settings(&args.output.place)?;
-    if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
+    if config.backend == BackendKind::Embedded && workspace::is_unused(&config.data_dir) {
         return nothing(args, &config.data_dir.display().to_string());
     }
     let workspace = Workspace::open(config).await?;
@@ -31,19 +32,25 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
             upload_rest(&home.store).await?;
             stdin::tidy(&home.store, &workspace.backend.config.data_dir).await?;
         }
+        let mut overs = Vec::new();
         for search in &searches {
-            watch::until_ended(&runner, &workspace.jobs()?, *search, !args.output.json).await?;
+            overs.push(watch::until_ended(&runner, &workspace, *search, !args.output.json).await?);
         }
-        anyhow::Ok(())
+        anyhow::Ok(overs)
     };
     let all = async { runner.run_until(work).await? };
     let again = || format!("`{}` goes on from here", interrupt::resume_command(&args.output.place));
-    interrupt::unless_interrupted(all, again).await?;
+    let place = &args.output.place;
+    let overs = interrupt::unless_interrupted(all, again).await;
+    let overs = overs.map_err(|error| Full::explain(error, &workspace, place))?;
     let mut completed = true;
-    for search in searches {
-        let report = Report::of(&workspace, search, began.elapsed()).await?;
+    for search in &searches {
+        let report = Report::of(&workspace, *search, began.elapsed()).await?;
         report.print(args.output.json)?;
         completed &= report.is_completed();
+    }
+    for (over, search) in overs.into_iter().zip(searches) {
+        watch::tell(over, (&workspace, place), search).await?;
     }
     Ok(completed)
 }

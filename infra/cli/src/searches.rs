@@ -64,6 +64,11 @@ pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
     if found.jobs.is_empty() {
         let place = project.map(|project| format!("in project {project} of ")).unwrap_or("in ".to_owned());
         output::line(&format!("no such search {place}{}", workspace.name()))?;
+        if project.is_some() {
+            output::remark("`search-import searches --all` lists the searches of all projects");
+        } else {
+            output::remark("`search-import import FILE` begins one");
+        }
         return Ok(true);
     }
     let (now, ids) = (workspace.host().now(), short_ids(&found.jobs));

@@ -21,7 +21,7 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     let source = args.source.read();
     let says = source.is_some() || args.forget;
     let workspace =
-        if says { Workspace::open(settings).await? } else { Workspace::look_into(settings).await? };
+        if says { Workspace::reopen(settings).await? } else { Workspace::look_into(settings).await? };
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let start = StartUpload::over(workspace.ports())?;
     if says {
@@ -46,7 +46,7 @@ pub(crate) async fn say(
     match start.say_sources(&Caller::Everywhere, job.search_id, &NewSources { files }).await? {
         Said::Accepted => Ok(()),
         Said::Refused(fault) => bail!("{fault}"),
-        Said::Unknown => bail!("there is no search {} any more", job.search_id),
+        Said::Unknown => bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id),
     }
 }
 
@@ -100,12 +100,20 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let project = workspace.project(args.project);
     let flow = StartUpload::over(workspace.ports())?.flow(project).await?;
+    let is_empty = flow.lines.is_empty() && flow.open == 0 && flow.failed_files == 0;
     if args.svg {
         output::block(&svg(&flow.drawing()))?;
     } else if args.output.json {
         output::json(&FlowView::from(flow))?;
     } else {
         tell(&flow)?;
+    }
+    if is_empty {
+        let jobs = workspace.jobs()?;
+        let first = find::Pages::of(&jobs, project).next().await?;
+        if first.is_none_or(|page| page.is_empty()) {
+            output::remark(&find::no_searches(&workspace, project));
+        }
     }
     Ok(true)
 }

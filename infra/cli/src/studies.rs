@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use imports::{Duplicate, FileId, Job, JobFile, Outcome, SearchId, Study, Tier};
+use imports::{Duplicate, FileId, Job, JobFile, Outcome, SearchId, Study, Tier, readable};
 use local::output;
 use serde_json::{Value, json};
 
+use crate::damaged::Skipped;
 use crate::words::sentence;
 use crate::workspace::{self, Workspace};
 use crate::{args, find};
@@ -17,26 +18,30 @@ const PAGE: usize = 1_000;
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let mut names = Names::default();
+    let (mut names, mut skipped) = (Names::default(), Skipped::default());
     names.add(&job);
     // What a file under way has stored so far may yet be taken back.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
-        list(&workspace, &mut names, (&job, file), args.output.json).await?;
+        list(&workspace, (&mut names, &mut skipped), (&job, file), args.output.json).await?;
     }
-    Ok(true)
+    Ok(skipped.tell())
 }
 
 async fn list(
     workspace: &Workspace,
-    names: &mut Names,
+    (names, skipped): (&mut Names, &mut Skipped),
     (job, file): (&Job, &JobFile),
     as_json: bool,
 ) -> anyhow::Result<()> {
     let studies = &workspace.library()?.read_studies;
     let mut after = 0;
     loop {
-        let page = studies.studies(job.search_id, file.file_id, after, PAGE).await?;
-        for study in &page {
+        let read = |after, limit| studies.studies(job.search_id, file.file_id, after, limit);
+        let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
+        if let Some((record, why)) = &page.damaged {
+            skipped.add(&names.file(job.search_id, file.file_id), *record, why);
+        }
+        for study in &page.items {
             if let Some(duplicate) = study.duplicate {
                 names.learn(workspace, duplicate.search_id).await?;
             }
@@ -46,8 +51,8 @@ async fn list(
                 output::line(&in_one_line(study, names))?;
             }
         }
-        match page.last() {
-            Some(last) => after = last.record,
+        match page.last {
+            Some(last) => after = last,
             None => return Ok(()),
         }
     }

@@ -74,7 +74,7 @@ async fn once(trial: Trial) -> anyhow::Result<Tried> {
                 std::fs::write(&path, content).context("writing a sample down")?;
                 home.store.upload_file(&upload.upload, &path).await?;
             }
-            watch::until_ended(&runner, &workspace.jobs()?, announced.search_id, false).await
+            watch::until_ended(&runner, &workspace, announced.search_id, false).await
         };
         runner.run_until(uploaded).await?
     };

@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
+use functions::SYSTEM;
 use imports::{FileId, Job, JobFile, Jobs, Outcome, Ports, Progress, SearchId};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::{Runner, output};
 use messages::store::chain;
+use messages::{Depth, Queue};
+use saga::failures::{Selection, Standing};
 
+use crate::args::Place;
+use crate::disk::Full;
+use crate::interrupt::resume_command;
 use crate::words;
+use crate::workspace::Workspace;
 
 /// How often the search is looked at, here and in a database elsewhere.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -18,40 +26,59 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// How long nothing may be left to do before a search that has not ended counts as waiting for the outside.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 
-/// Waits until the search has ended, all its messages are delivered, and nothing of it is left in an outbox. `false` when it waits for something from
-/// outside instead, such as a file that was never uploaded; where other processes work on the search too, this process
-/// cannot detect that, and waits without a limit.
+/// Why a search is not waited for any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// It has ended, and nothing of it is left to be delivered.
+    Ended,
+    /// Nothing is left to do here, and it has not ended.
+    Waits,
+    /// The disk took no more data, so it will not end.
+    DiskFull,
+}
+
+/// Waits until the search has ended, all its messages are delivered, and nothing of it is left in an outbox; or until nothing
+/// is left to do although it has not ended. Where other processes work on the search too, this process cannot detect that,
+/// and waits without a limit.
 pub(crate) async fn until_ended(
     runner: &Runner<Ports>,
-    jobs: &Jobs,
+    workspace: &Workspace,
     search: SearchId,
     draw: bool,
-) -> anyhow::Result<bool> {
-    let ended = until_delivered(runner, jobs, search, draw).await?;
+) -> anyhow::Result<Over> {
+    let over = until_delivered(runner, workspace, search, draw).await?;
     // The last view is due by now, and the next sweep of the workers may be a while away.
-    if let Err(error) = runner.sweep().await {
+    if over != Over::DiskFull
+        && let Err(error) = runner.sweep().await
+    {
         output::complain(&chain(&error));
     }
-    Ok(ended)
+    Ok(over)
 }
 
 async fn until_delivered(
     runner: &Runner<Ports>,
-    jobs: &Jobs,
+    workspace: &Workspace,
     search: SearchId,
     draw: bool,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Over> {
+    let (jobs, store) = (workspace.jobs()?, workspace.home().map(|home| &home.store));
     let mut bars = draw.then(Bars::new);
     let mut busy_at = Instant::now();
     loop {
         let job = jobs.job(search).await?;
         if let (Some(bars), Some(job)) = (&mut bars, &job) {
-            bars.draw(job, jobs).await?;
+            bars.draw(job, &jobs).await?;
         }
         let ended = job.is_some_and(|job| job.state.has_ended());
+        // Workers try again and again what a full disk has refused, so it would never be idle.
+        if !ended && store.is_some_and(|store| store.disk_refusal().is_some()) {
+            return Ok(Over::DiskFull);
+        }
         let look_again = match runner.is_idle().await? {
-            Some(true) if ended || busy_at.elapsed() > GIVE_UP_AFTER => return Ok(ended),
-            None if ended => return Ok(true),
+            Some(true) if ended => return Ok(Over::Ended),
+            Some(true) if busy_at.elapsed() > GIVE_UP_AFTER => return Ok(Over::Waits),
+            None if ended => return Ok(Over::Ended),
             None => LOOK_ELSEWHERE_EVERY,
             Some(true) => LOOK_EVERY,
             Some(false) => {
@@ -61,6 +88,63 @@ async fn until_delivered(
         };
         tokio::time::sleep(look_again).await;
     }
+}
+
+/// Says what a search waits for that has not ended although nothing is left to do, with the next step.
+pub(crate) async fn tell(
+    over: Over,
+    (workspace, place): (&Workspace, &Place),
+    search: SearchId,
+) -> anyhow::Result<()> {
+    match over {
+        Over::Ended => Ok(()),
+        Over::DiskFull => {
+            Err(Full::of(workspace, place).map_or_else(|| anyhow!("the disk is full"), Into::into))
+        }
+        Over::Waits => {
+            output::remark(&waits_for(workspace, place, search).await?);
+            Ok(())
+        }
+    }
+}
+
+async fn waits_for(workspace: &Workspace, place: &Place, search: SearchId) -> anyhow::Result<String> {
+    let depths = workspace.ports().engine.inspect.depths().await;
+    let of = |queue: &Queue| depths.get(queue).and_then(|depth| depth.as_ref().ok());
+    let dead = SYSTEM.dead_letters();
+    let dead: u64 = dead.iter().filter_map(|(queue, _)| of(queue)).map(Depth::total).sum();
+    let open = workspace.ports().engine.stores()?.failures.groups(&Selection::of(Standing::Open)).await?;
+    let failures = dead + open.iter().map(|group| group.count).sum::<u64>();
+    let worked = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
+    let held_back: u64 = worked.filter_map(of).map(|depth| depth.delayed).sum();
+    let job = workspace.jobs()?.job(search).await?;
+    let missing: Vec<String> = job
+        .iter()
+        .flat_map(|job| job.files.iter().zip(job.file_names()))
+        .filter(|(file, _)| !file.received && file.outcome.is_none())
+        .map(|(_, name)| name)
+        .collect();
+    let resume = resume_command(place);
+    Ok(if failures > 0 {
+        let failures = words::counted(failures, "message has", "messages have");
+        format!(
+            "search {search} has not ended: {failures} failed for good; `search-import failures groups` says why"
+        )
+    } else if held_back > 0 {
+        let held_back = words::counted(held_back, "message is", "messages are");
+        format!(
+            "search {search} has not ended: {held_back} held back after a failure; `{resume}` tries again"
+        )
+    } else if missing.is_empty() {
+        format!(
+            "search {search} has not ended, and nothing is left to do now; `search-import show {search}` shows its state"
+        )
+    } else {
+        format!(
+            "search {search} waits for {}, which was not uploaded; `{resume}` tries that again",
+            missing.join(", ")
+        )
+    })
 }
 
 /// What a file is at.

@@ -1,10 +1,11 @@
 //! What this program works on: a data directory, or the services that the settings name.
 
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use anyhow::Context;
+use anyhow::{anyhow, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
-use embedded::{MAX_DECISIONS, Settings, Store};
+use embedded::{DATABASE, MAX_DECISIONS, OpenError, Settings, Store};
 use functions::SYSTEM;
 use imports::queues::QUEUES;
 use imports::{Jobs, Library, Ports, ProjectId, SearchId};
@@ -15,6 +16,7 @@ use saga::Service;
 use telemetry::LogDecisions;
 
 use crate::args;
+use crate::interrupt::resume_command;
 
 /// How often a message may be received in a data directory. Each interruption of this program counts as one, and an
 /// import that a user interrupts a few times is not poison.
@@ -42,7 +44,7 @@ pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
         config.backend = backend.into();
     }
     if config.backend == BackendKind::Aws && cfg!(not(feature = "services")) {
-        anyhow::bail!(
+        bail!(
             "this program is built without the aws backend; `cargo build --package cli --features services` builds it \
              with it"
         );
@@ -64,6 +66,7 @@ impl Workspace {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         match config.backend {
             BackendKind::Embedded => {
+                is_no_file(&config.data_dir)?;
                 let lock = Arc::new(Store::lock(&config.data_dir)?);
                 let settings = Settings { queues: &PATIENT, ..backend::store_settings(&config) };
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
@@ -85,6 +88,12 @@ impl Workspace {
         }
     }
 
+    /// Opens an existing data directory for work. A new one has nothing to work on.
+    pub(crate) async fn reopen(config: Config) -> anyhow::Result<Self> {
+        has_folder(&config)?;
+        Self::open(config).await
+    }
+
     /// Opens it for an operator, beside programs that may be working in it.
     pub(crate) async fn operate(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
@@ -102,7 +111,7 @@ impl Workspace {
             BackendKind::Embedded => {
                 let dir = &config.data_dir;
                 let store = Store::open_read_only(dir, Arc::clone(&host), &PATIENT)
-                    .with_context(|| format!("looking into {} failed", dir.display()))?;
+                    .map_err(|error| next_step(dir, error))?;
                 backend::embedded(&Arc::new(store), host, Arc::new(()), config)
             }
             BackendKind::Aws => {
@@ -143,7 +152,7 @@ impl Workspace {
     pub(crate) fn runner(&self, trial: &args::Trial) -> anyhow::Result<Runner<Ports>> {
         let home = self.home().cloned();
         if home.is_none() && trial.crash.is_some() {
-            anyhow::bail!("--crash tears down workers of the embedded backend; elsewhere, kill the process");
+            bail!("--crash tears down workers of the embedded backend; elsewhere, kill the process");
         }
         let trial = Trial { copies: trial.duplicate, shuffle: trial.shuffle, crash: trial.crash };
         let runner = Runner::new(&SYSTEM, self.ports().clone(), home, trial);
@@ -183,12 +192,56 @@ impl Workspace {
     }
 }
 
-/// Whether there is a data directory to look into, if it is one that is asked for.
-fn has_folder(config: &Config) -> anyhow::Result<()> {
-    if config.backend == BackendKind::Embedded && !config.data_dir.exists() {
-        anyhow::bail!("there is no data directory {}", config.data_dir.display());
+/// Fails if the embedded backend has no data directory, and names the next step.
+pub(crate) fn has_folder(config: &Config) -> anyhow::Result<()> {
+    if config.backend != BackendKind::Embedded {
+        return Ok(());
+    }
+    let (dir, shown) = (&config.data_dir, config.data_dir.display());
+    is_no_file(dir)?;
+    if !dir.exists() {
+        bail!(
+            "there is no data directory {shown}; name another with --data-dir, or begin with `search-import import FILE`"
+        );
+    }
+    if is_unused(dir) {
+        bail!(
+            "{shown} is not a data directory, as it has no {DATABASE}; name another with --data-dir, or begin with \
+             `search-import import FILE`"
+        );
     }
     Ok(())
+}
+
+/// Returns `true` if the folder is missing, or has neither a database nor uploaded files.
+pub(crate) fn is_unused(dir: &Path) -> bool {
+    (dir.is_dir() || !dir.exists()) && !dir.join(DATABASE).exists() && !dir.join("objects").exists()
+}
+
+fn is_no_file(dir: &Path) -> anyhow::Result<()> {
+    if dir.exists() && !dir.is_dir() {
+        bail!("{} is a file, and a data directory is a folder; name another with --data-dir", dir.display());
+    }
+    Ok(())
+}
+
+/// Returns why a data directory cannot be read, with the next step.
+fn next_step(dir: &Path, error: OpenError) -> anyhow::Error {
+    let shown = dir.display();
+    match error {
+        OpenError::Older { found: 0, .. } => {
+            anyhow!("nothing has been imported into {shown} yet; `search-import import FILE` begins")
+        }
+        OpenError::Older { .. } => anyhow!(
+            "an earlier version of this program wrote {shown}; `{}` upgrades it, then repeat this command",
+            resume_command(&args::Place { backend: None, data_dir: Some(dir.to_owned()) })
+        ),
+        OpenError::Folder { .. } if !dir.join(DATABASE).exists() => anyhow!(
+            "{} is missing; restore it from a backup, or name another folder with --data-dir",
+            dir.join(DATABASE).display()
+        ),
+        error => anyhow::Error::new(error).context(format!("looking into {shown} failed")),
+    }
 }
 
 /// Whether everything is set that leads to these services, if they are those of AWS.

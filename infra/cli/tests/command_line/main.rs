@@ -10,10 +10,13 @@
 mod bad_input;
 mod data_folder;
 mod deep;
+mod endings;
 mod export;
 mod failures;
 mod faults;
 mod fixtures;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod health;
 mod hostile_text;
 mod inspect;

@@ -138,6 +138,17 @@ impl Program {
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs a shell script that may mount file systems, which go with it. `$PROGRAM` is the binary.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn run_in_namespace(&self, script: &str) -> Run {
+        let inner = self.command(&[]);
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--mount", "sh", "-c", script]).env_remove("RUST_LOG");
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("PROGRAM", inner.get_program());
+        Run::of(command.stdin(Stdio::null()).output().unwrap())
+    }
+
     /// Runs it at a terminal of 80 columns; what it says there is standard output.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_at_terminal(&self, args: &[&str]) -> Run {

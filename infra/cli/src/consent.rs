@@ -1,0 +1,42 @@
+//! Asking before something is deleted for good.
+//!
+//! Only a person at a terminal is asked. Scripts have no terminal on standard input, and their command lines work as they
+//! always did.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use messages::shown::shown;
+
+use crate::args::Consent;
+
+/// Asks whether to do something that cannot be undone, unless `--yes` was given.
+///
+/// # Errors
+/// When the answer is no, or cannot be read.
+pub(crate) fn ask(consent: Consent, question: &str) -> anyhow::Result<()> {
+    if consent.yes || !io::stdin().is_terminal() {
+        return Ok(());
+    }
+    write!(io::stderr().lock(), "{} [y/N] ", shown(question))?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if is_yes(&answer) {
+        return Ok(());
+    }
+    anyhow::bail!("nothing was deleted; answer y to delete, or give --yes")
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_consent() {
+        assert!(["y\n", "Y", " yes \n"].into_iter().all(is_yes));
+        assert!(!["", "\n", "n\n", "no", "yess"].into_iter().any(is_yes));
+    }
+}

@@ -1,0 +1,260 @@
+//! The message that ends a command: what failed, why, and what to do next.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{Program, Run, bundled};
+
+/// A data directory with the search "one" of three studies.
+fn with_a_search() -> (Program, String) {
+    let program = Program::new();
+    let (report, run) = program.import(&[bundled("psycinfo.ris")], &["--search-name", "one"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let search = report["search_id"].as_str().unwrap().to_owned();
+    (program, search)
+}
+
+/// Checks that a command fails with one line that has these texts, and prints nothing else.
+fn fails(run: &Run, what: &str, texts: &[&str]) {
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{what}: {}", run.stderr);
+    let said = run.stderr.trim_end();
+    assert_eq!(said.lines().count(), 1, "{what}: {said}");
+    for text in texts {
+        assert!(said.contains(text), "{what}: {text} is not in: {said}");
+    }
+}
+
+const LOOKING: [&[&str]; 8] = [
+    &["searches"],
+    &["health"],
+    &["show", "one"],
+    &["studies", "one"],
+    &["outbox", "list"],
+    &["failures", "groups"],
+    &["prisma"],
+    &["export", "--format", "csv", "--out", "new.csv"],
+];
+const WORKING: [&[&str]; 8] = [
+    &["failures", "retry", "--all"],
+    &["delete", "one"],
+    &["cancel", "one"],
+    &["decide", "same", "one:0-1", "one:0-2"],
+    &["after-restore"],
+    &["repair", "one"],
+    &["sources", "one", "--forget"],
+    &["outbox", "requeue", "--all"],
+];
+
+#[test]
+fn a_place_without_data_directory_is_named_with_the_next_step() {
+    let program = Program::new();
+    let file = program.file("a-file", b"");
+    let place = |name: &str| program.folder().join(name);
+    fs::create_dir(place("empty")).unwrap();
+    fs::create_dir(place("junk")).unwrap();
+    fs::write(place("junk").join("search-import.sqlite"), "TY  - JOUR\n".repeat(1_000)).unwrap();
+    let cases = [
+        (file, "is a file, and a data directory is a folder"),
+        (place("empty"), "is not a data directory, as it has no search-import.sqlite"),
+        (place("missing"), "there is no data directory"),
+        (place("junk"), "is not a database of search import"),
+    ];
+    for (dir, why) in cases {
+        for command in LOOKING.iter().chain(&WORKING) {
+            let run = program.run(&[command, &["--data-dir", dir.to_str().unwrap()] as &[&str]].concat());
+            let what = format!("{command:?} in {}", dir.display());
+            fails(&run, &what, &[why, "name another"]);
+            assert!(!run.stderr.contains("os error"), "{what}: {}", run.stderr);
+        }
+    }
+    assert!(!place("missing").exists(), "no command has made it");
+    assert_eq!(fs::read_dir(place("empty")).unwrap().count(), 0, "and nothing in that one");
+    for command in [&["resume"] as &[&str], &["import", bundled("psycinfo.ris").to_str().unwrap()]] {
+        let run = program.run(&[command, &["--data-dir", place("a-file").to_str().unwrap()]].concat());
+        fails(&run, &format!("{command:?}"), &["is a file", "name another"]);
+    }
+}
+
+/// An interrupted first import, or one that never got further.
+#[test]
+fn an_empty_database_says_that_nothing_was_imported() {
+    let program = Program::new();
+    fs::create_dir(program.data()).unwrap();
+    fs::write(program.data().join("search-import.sqlite"), "").unwrap();
+    for command in LOOKING {
+        fails(&program.run(command), &format!("{command:?}"), &["nothing has been imported", "import FILE"]);
+    }
+}
+
+#[test]
+fn an_older_database_names_the_command_that_upgrades_it() {
+    let (program, _) = with_a_search();
+    let database = rusqlite::Connection::open(program.data().join("search-import.sqlite")).unwrap();
+    database.pragma_update(None, "user_version", 17).unwrap();
+    drop(database);
+    for command in LOOKING {
+        let run = program.run(command);
+        fails(&run, &format!("{command:?}"), &["an earlier version of this program wrote", "upgrades it"]);
+        assert!(run.stderr.contains(" resume --data-dir "), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_named_with_the_command_that_lists_it() {
+    let (program, search) = with_a_search();
+    let unknown = "00000000-0000-4000-8000-000000000009";
+    let cases: [(&[&str], &[&str]); 15] = [
+        (&["show", "nope"], &["there is no search \"nope\"", "searches --all"]),
+        (&["show", unknown], &["there is no search", "searches --all"]),
+        (&["changes", "--since", "x"], &["call `search-import changes` without it"]),
+        (&["cancel", "one"], &["has ended as Completed", "search-import delete"]),
+        (&["decide", "same", "x", "y"], &["does not name a study", "search-import duplicates"]),
+        (&["decide", "keep", "one:7-1"], &["has 1 files", "no file 7"]),
+        (&["decide", "same", "one:0-1"], &["search-import duplicates"]),
+        (&["outbox", "show", "x"], &["there is no entry x", "outbox list"]),
+        (&["failures", "show", "x"], &["is neither the id", "failures list"]),
+        (&["failures", "show", unknown], &["there is no failure", "failures list"]),
+        (&["failures", "retry", "--all"], &["none of these failures", "failures list"]),
+        (&["failures", "stop"], &["no retry is running", "failures operations"]),
+        (&["repair", "one"], &["cannot be repaired", "search-import show"]),
+        (&["repair", "one", "--again", "x"], &["has no file x", "psycinfo.ris"]),
+        (&["quarantine", "one", "--file", "x", "--out", "new"], &["every record of the search was read"]),
+    ];
+    for (command, texts) in cases {
+        fails(&program.run(command), &format!("{command:?}"), texts);
+    }
+    let run = program.run(&["outbox", "requeue", "x"]);
+    assert!(run.stderr.contains("outbox list --state poisoned"), "{}", run.stderr);
+    let (second, _) = program.import(&[bundled("pubmed.nbib")], &["--search-name", "one"]);
+    let run = program.run(&["show", "one"]);
+    fails(&run, "two of one name", &[&search, second["search_id"].as_str().unwrap(), "one of these ids"]);
+}
+
+#[test]
+fn an_output_that_exists_is_not_overwritten_and_another_is_asked_for() {
+    let (program, _) = with_a_search();
+    let taken = program.file("taken", b"mine");
+    let taken = taken.to_str().unwrap();
+    let folder = program.folder().to_str().unwrap().to_owned();
+    let missing = format!("{folder}/missing/new.csv");
+    for (out, why) in [
+        (taken, "it exists, and is not overwritten"),
+        (&folder, "is a folder"),
+        (&missing, "its folder does not exist"),
+    ] {
+        let run = program.run(&["export", "one", "--format", "csv", "--out", out]);
+        fails(&run, out, &[why, "--out"]);
+    }
+    for command in [&["export", "one", "--for", "covidence"] as &[&str], &["man"]] {
+        let run = program.run(&[command, &["--out", taken]].concat());
+        fails(&run, &format!("{command:?}"), &["is a file", "name a folder with --out"]);
+    }
+    assert_eq!(fs::read(taken).unwrap(), b"mine");
+}
+
+#[test]
+fn an_export_without_search_has_all_searches_of_the_project() {
+    let (program, _) = with_a_search();
+    program.import(&[bundled("pubmed.nbib")], &[]);
+    let out = program.folder().join("all.csv");
+    let out = out.to_str().unwrap();
+    let run = program.run(&["export", "--unique", "--format", "csv", "--out", out, "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.json()[0]["studies"], 6, "{}", run.stdout);
+}
+
+#[test]
+fn a_project_without_searches_is_no_empty_success() {
+    let (program, _) = with_a_search();
+    let out = program.folder().join("new.csv");
+    let mistyped = ["--project", "mistyped"];
+    let export = ["export", "--format", "csv", "--out", out.to_str().unwrap()];
+    let run = program.run(&[&export[..], &mistyped].concat());
+    fails(&run, "export", &["nothing was written", "has no searches", "searches --all"]);
+    assert!(!out.exists());
+    for command in ["searches", "duplicates", "prisma"] {
+        let run = program.run(&[&[command][..], &mistyped].concat());
+        assert_eq!(run.code, Some(0), "{command}: {}", run.stderr);
+        assert!(run.stderr.contains("searches --all"), "{command}: {}", run.stderr);
+    }
+}
+
+/// At a terminal that says nothing, the answer is no.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_deletion_is_confirmed_at_a_terminal_and_by_yes() {
+    let (program, search) = with_a_search();
+    let asked = program.run_at_terminal(&["delete", "one"]);
+    assert_eq!(asked.code, Some(1), "{}", asked.stdout);
+    let question = format!("Delete search {search} \"one\", with 3 studies and its uploaded files?");
+    assert!(asked.stdout.contains(&question), "{}", asked.stdout);
+    assert!(
+        asked.stdout.contains("nothing was deleted") && asked.stdout.contains("--yes"),
+        "{}",
+        asked.stdout
+    );
+    assert_eq!(program.run(&["show", "one"]).code, Some(0), "it is still there");
+    let told = program.run_at_terminal(&["delete", "one", "--yes"]);
+    assert_eq!(told.code, Some(0), "{}", told.stdout);
+    assert_eq!(program.run(&["show", "one"]).code, Some(1));
+}
+
+#[test]
+fn a_failed_import_names_the_commands_that_go_on() {
+    let program = Program::new();
+    let letter = program.file("letter.txt", b"Dear reviewer, this is a letter.");
+    let run = program.run(&["import", letter.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("`search-import repair "), "{}", run.stderr);
+    let run = program.run(&["import", bundled("broken.ris").to_str().unwrap()]);
+    assert!(run.stderr.contains("`search-import quarantine "), "{}", run.stderr);
+}
+
+/// The first and last of 2,500 records are damaged, and two neighbors behind the first page.
+#[test]
+fn damaged_studies_are_skipped_and_named() {
+    let program = Program::new();
+    let one =
+        |n: usize| format!("TY  - JOUR\nTI  - Study number {0} of many\nDO  - 10.5555/{0}\nER  - \n", n / 2);
+    let file = program.file("many.ris", (0..2_500).map(one).collect::<String>().as_bytes());
+    let (report, run) = program.import(&[file], &[]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let search = report["search_id"].as_str().unwrap();
+    let database = rusqlite::Connection::open(program.data().join("search-import.sqlite")).unwrap();
+    let sql = "UPDATE study SET study = '{', packed = NULL WHERE record IN (1, 2001, 2002, 2500)";
+    assert_eq!(database.execute(sql, []).unwrap(), 4);
+    let named = |run: &Run| {
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        for record in [1, 2_001, 2_002, 2_500] {
+            assert!(run.stderr.contains(&format!("record {record} of many.ris")), "{}", run.stderr);
+        }
+        assert!(run.stderr.contains("4 damaged studies were skipped"), "{}", run.stderr);
+        assert!(run.stderr.contains("from a backup"), "{}", run.stderr);
+    };
+    let listed = program.run(&["studies", search, "--json"]);
+    named(&listed);
+    let records: Vec<u64> =
+        listed.lines().iter().map(|study| study["source"]["record"].as_u64().unwrap()).collect();
+    let sound: Vec<u64> = (1..=2_500).filter(|record| ![1, 2_001, 2_002, 2_500].contains(record)).collect();
+    assert_eq!(records, sound);
+
+    let out = program.folder().join("out.jsonl");
+    let exported =
+        program.run(&["export", search, "--format", "jsonl", "--out", out.to_str().unwrap(), "--json"]);
+    named(&exported);
+    assert_eq!(exported.json()[0]["studies"], 2_496);
+    assert_eq!(fs::read_to_string(out).unwrap().lines().count(), 2_496);
+
+    // Record 2,002 repeats 2,001, and 2,500 repeats 2,499: half of all repeat the one before.
+    let duplicates = program.run(&["duplicates", "--json"]);
+    assert_eq!(duplicates.code, Some(1), "{}", duplicates.stderr);
+    assert_eq!(duplicates.lines().len(), 1_248, "{}", duplicates.stderr);
+    let of = |record: u64| {
+        let lines = duplicates.lines();
+        lines.iter().filter(|line| line["study"]["record"] == record).cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!((of(2_002).len(), of(2).len()), (0, 1));
+    assert!(of(2)[0]["of"]["title"].is_null(), "record 1 is damaged");
+    assert!(duplicates.stderr.contains("record 2002 of many.ris"), "{}", duplicates.stderr);
+}
