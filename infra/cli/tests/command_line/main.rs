@@ -33,6 +33,8 @@ mod secrets;
 mod serve;
 mod serve_attacks;
 mod serve_gives_up;
+#[cfg(target_os = "linux")]
+mod serve_hostile_files;
 #[cfg(feature = "services")]
 mod services;
 mod sources;

@@ -80,7 +80,22 @@ impl Server {
         self.client.post(upload["url"].as_str().unwrap()).multipart(form).send().await
     }
 
-    async fn until_ended(&self, search: &str) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+    /// The highest resident memory of the server so far, in MiB, without the pages of its executable: those of a debug
+    /// build are large.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let kib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        (kib("VmHWM:") - kib("RssFile:")) / 1_024
+    }
+
+    pub(crate) async fn until_ended(
+        &self,
+        search: &str,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let mut shown = Value::Null;
         eventually("the search has ended", PATIENCE, async || {
             shown = json_of(self.get(&format!("{SEARCHES}/{search}")).await?).await?;
