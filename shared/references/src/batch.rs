@@ -13,7 +13,7 @@ use crate::{
     Format, Outcome, Quarantine, Record, Reference,
     encoding::{decode, decode_cut, printable},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
-    read,
+    read, work,
 };
 
 /// Below this many bytes of text, waking a thread takes longer than it saves.
@@ -30,10 +30,8 @@ pub(crate) struct Found<'a> {
     pub(crate) bytes: Range<u64>,
     /// What it says, or its bytes if they are not UTF-8.
     pub(crate) text: Result<&'a str, &'a [u8]>,
-    /// What follows it, as far as that may matter.
-    pub(crate) ahead: &'a [u8],
-    /// What stood before it, as far as that matters.
-    pub(crate) before: Vec<u8>,
+    /// The records from which it inherits fields.
+    pub(crate) parents: Vec<Vec<u8>>,
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
@@ -189,8 +187,10 @@ impl Batch<'_> {
     }
 
     /// Reads a record from whose text so many control characters were dropped.
-    fn reference(&self, text: &str, dropped: usize, ahead: read::Ahead<'_>) -> Result<Reference, String> {
-        let mut reference = read::read(self.format, self.context, text, ahead)?;
+    fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
+        let read = || read::read(self.format, self.context, text, parents);
+        let bytes = text.len() + parents.bytes();
+        let mut reference = work::within(work::budget(bytes), read).map_err(|error| error.to_string())??;
         if dropped > 0 {
             let said = format!("control characters were dropped: {dropped}");
             reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(said);
@@ -202,14 +202,14 @@ impl Batch<'_> {
         let &Found { number, line, fault, legacy, .. } = found;
         let end = self.total.map_or(found.bytes.end, |total| found.bytes.end.min(total));
         let bytes = found.bytes.start..end;
-        let ahead = read::Ahead { bytes: found.ahead, before: &found.before, legacy };
+        let parents = read::Parents { records: &found.parents, legacy };
         let text = match (fault, found.text) {
             (Some(fault), _) => Err(fault),
             (None, Ok(text)) => printable(text.into()),
             (None, Err(raw)) => decode(raw, legacy),
         };
         let read =
-            text.map_err(str::to_owned).and_then(|(text, dropped)| self.reference(&text, dropped, ahead));
+            text.map_err(str::to_owned).and_then(|(text, dropped)| self.reference(&text, dropped, parents));
         match read {
             Ok(reference) => Outcome::Read(Record { number, line, bytes, reference }),
             Err(reason) => {

@@ -13,7 +13,7 @@ use crate::{
 /// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
 /// a reader of another version does not go on where one of this version was, since its records would be counted
 /// otherwise.
-pub const READER_VERSION: u32 = 4;
+pub const READER_VERSION: u32 = 5;
 
 /// A place between two records, and what a reader has to know to go on from there. It can be stored.
 ///

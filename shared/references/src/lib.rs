@@ -11,6 +11,8 @@
 //!   exact byte range in the original file.
 //! - **Bounded memory.** What is held at once is the detection window, the chunk being pushed and one record;
 //!   [`Limits`] are enforced while streaming.
+//! - **Bounded work.** The bytes that are scanned for a record are counted and limited in proportion to its size ([`work`]).
+//!   A record that exceeds its budget is quarantined.
 //! - **No panics**, whatever the bytes, and no unsafe code.
 //!
 //! # What it deliberately does not do
@@ -34,7 +36,8 @@
 //! - `split`: where records begin and end, per format, on raw bytes.
 //! - `read`: one record's text to a [`Reference`], by a table for each format.
 //! - `gaps`: the text that belongs to no record, so that it can be named.
-//! - `checkpoint`: where a reader is, so that another one goes on from there.
+//! - `work`: counts and limits the bytes that are scanned for a record.
+//! - `checkpoint`: the position of a reader, so that another one resumes there.
 //! - `cutting`: copies some records of a file into a file of their own, to be corrected.
 
 mod batch;
@@ -51,6 +54,7 @@ mod reader;
 mod reference;
 mod split;
 mod stream;
+pub mod work;
 
 pub use checkpoint::{Checkpoint, READER_VERSION};
 pub use cutting::Cutting;

@@ -15,6 +15,7 @@ use crate::{
     read::{self, Taken},
     reader::Plan,
     split::{Split, Step, splitter},
+    work::spend,
 };
 
 /// A place in the original file.
@@ -265,9 +266,8 @@ impl Stream {
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
                     return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
                 }
-                Step::Found { record, consumed, ahead, fault } => {
-                    let behind = &tail[consumed..consumed + ahead];
-                    let found = self.found(tail, record.clone(), behind, fault);
+                Step::Found { record, consumed, fault } => {
+                    let found = self.found(tail, record.clone(), fault);
                     if !self.plan.only_finds {
                         take(found);
                         taken += 1;
@@ -286,6 +286,7 @@ impl Stream {
 
     /// Moves on behind text at the front.
     fn consume(&mut self, text: &[u8]) {
+        spend(text.len());
         self.position = self.behind(self.position, text);
         self.front += text.len();
     }
@@ -313,18 +314,13 @@ impl Stream {
     }
 
     /// A record; the position moves to its end.
-    fn found<'a>(
-        &mut self,
-        tail: &'a [u8],
-        record: Range<usize>,
-        ahead: &'a [u8],
-        fault: Option<&'static str>,
-    ) -> Found<'a> {
+    fn found<'a>(&mut self, tail: &'a [u8], record: Range<usize>, fault: Option<&'static str>) -> Found<'a> {
         let before = &tail[..record.start];
         self.gaps.add(before, self.position, &self.detected);
         self.gaps.end(&self.detected);
         let start = self.behind(self.position, before);
         let raw = &tail[record];
+        spend(raw.len());
         self.position = self.behind(start, raw);
         self.records += 1;
         if self.frame.is_none() {
@@ -336,8 +332,8 @@ impl Stream {
             _ => self.detected.legacy.decoder(),
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
-        let before = self.splitter.before();
-        Found { number: self.records, line, bytes, text, ahead, before, fault, legacy }
+        let parents = self.splitter.parents();
+        Found { number: self.records, line, bytes, text, parents, fault, legacy }
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {

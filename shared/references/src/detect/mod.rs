@@ -10,7 +10,7 @@ use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, Legacy, Shown, Utf16},
     read::header::{self, Table},
-    split::{bibtex, lines, nbib, refer, refworks, ris, wos},
+    split::{entries, lines, nbib, refer, refworks, ris, wos},
 };
 
 /// How many bytes are looked at before the format is decided: large enough for any preamble or header row
@@ -132,7 +132,7 @@ fn tagged_line(line: &[u8]) -> Option<Format> {
         Some(Format::Nbib)
     } else if wos::is_type_line(line) {
         Some(Format::WebOfScience)
-    } else if bibtex::is_first_line(line) {
+    } else if entries::is_first_line(line) {
         Some(Format::BibTex)
     } else if refer::is_type_line(line) {
         Some(Format::Refer)

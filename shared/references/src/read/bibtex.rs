@@ -1,6 +1,7 @@
 //! One BibTeX entry.
 
 mod abbreviations;
+mod closed;
 mod entry;
 mod parents;
 mod people;
@@ -8,7 +9,7 @@ mod people;
 use std::{borrow::Cow, sync::LazyLock};
 
 pub(crate) use abbreviations::Abbreviations;
-pub(crate) use parents::Ahead;
+pub(crate) use parents::Parents;
 
 use super::{
     REPAIRED,
@@ -48,7 +49,7 @@ const SUBTITLES: [(&str, &str); 2] = [("subtitle", "title"), ("booksubtitle", "b
 pub(super) fn read<'a>(
     text: &'a str,
     abbreviations: Option<&Abbreviations>,
-    ahead: Ahead<'_>,
+    parents: Parents<'_>,
 ) -> Result<Draft<'a>, String> {
     let is_field = |name: &str| INDEX.find(name).is_some();
     let mut entry = entry::parse(text, abbreviations, is_field).ok_or("it has no opening brace")?;
@@ -57,7 +58,7 @@ pub(super) fn read<'a>(
         draft.take(named, entry.kind);
     }
     draft.extra.push("key", entry.key);
-    let inherited = parents::inherited(&entry, ahead, abbreviations);
+    let inherited = parents::inherited(&entry, parents, abbreviations);
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
     let has_fields = !entry.fields.is_empty();

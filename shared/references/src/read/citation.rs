@@ -7,6 +7,10 @@ use super::{
     draft::Draft,
     field::{Field, Named},
 };
+use crate::work::spend;
+
+/// Longest date in brackets.
+const MOST_DATE: usize = 64;
 
 /// The parts of a citation, as given; empty where there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,9 @@ pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_
 
 /// The citation in a text, in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
+    if !spend(3 * text.len()) {
+        return None;
+    }
     of_pubmed(text).or_else(|| of_ovid(text)).or_else(|| of_proquest(text))
 }
 
@@ -85,7 +92,7 @@ fn of_ovid(text: &str) -> Option<Citation<'_>> {
 /// `Journal of Tests 12.3 (Mar 2020): 123-129.`
 fn of_proquest(text: &str) -> Option<Citation<'_>> {
     let (at, (date, rest)) = text.match_indices(" (").find_map(|(at, opening)| {
-        let (date, rest) = text[at + opening.len()..].split_once(')')?;
+        let (date, rest) = bracketed(&text[at + opening.len()..], MOST_DATE)?;
         dates::year(date).map(|_| (at, (date, rest)))
     })?;
     let before = text[..at].trim_end();
@@ -96,6 +103,14 @@ fn of_proquest(text: &str) -> Option<Citation<'_>> {
     let (volume, issue) = numbers.split_once('.').unwrap_or((numbers, ""));
     let pages = rest.trim_start_matches(':').trim().trim_end_matches('.').trim();
     Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
+}
+
+/// Splits a text behind an opening bracket into the content of the bracket and the rest. Returns `None` if the content is longer
+/// than `most` bytes or has a bracket in it, so that many brackets are not searched for one end.
+pub(super) fn bracketed(text: &str, most: usize) -> Option<(&str, &str)> {
+    let front = &text[..text.floor_char_boundary(most + 1)];
+    let end = front.find(['(', ')'])?;
+    text[end..].strip_prefix(')').map(|rest| (&text[..end], rest))
 }
 
 /// Volume, issue and what follows the colon: `12(3):123-9`.

@@ -10,6 +10,7 @@ use super::{
     field::{Field, Index, Named, Rule},
     names, tidy,
 };
+use crate::work::spend;
 
 /// The variables and their fields.
 pub(super) const RULES: &[Rule] = &[
@@ -37,6 +38,7 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
+    spend(text.len());
     let item: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("its JSON is broken: {error}"))?;
     let mut draft = Draft::default();

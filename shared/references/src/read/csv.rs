@@ -4,18 +4,20 @@ use std::borrow::Cow;
 
 use super::{
     cells::cells,
-    dates,
+    citation, dates,
     draft::Draft,
     entities,
     field::{FIELDS, Field, Named},
     header::{Column, Header, column},
     identifiers, names, pages, tidy,
 };
-use crate::{Reference, split::fields};
+use crate::{Reference, split::fields, work::spend};
 
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let width = header.columns.len();
-    let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width);
+    spend(text.len());
+    // A row has no more cells than bytes, however many columns the header has.
+    let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
     row.extend(cells(text, header.delimiter.byte(), header.quotes));
     if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
         let found = row.len();
@@ -40,6 +42,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
 
 /// Reads a record that has a row for each field: its name, and one or more values.
 pub(super) fn read_fields(text: &str) -> Reference {
+    spend(text.len());
     let named = fields::rows(text).map(|row| {
         let mut cells = cells(row, b',', true);
         let name = cells.next().unwrap_or_default();
@@ -134,7 +137,7 @@ fn source_parts(source: &str) -> Option<(&str, i32, &str)> {
     // Most journals have no brackets in their names.
     memchr::memchr(b'(', source.as_bytes())?;
     source.match_indices(" (").find_map(|(at, opening)| {
-        let (year, rest) = source[at + opening.len()..].split_once(')')?;
+        let (year, rest) = citation::bracketed(&source[at + opening.len()..], 4)?;
         let year = (year.len() == 4).then(|| dates::year(year)).flatten()?;
         // A journal's name may end in a year; the numbers after it make the citation.
         let cited = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == ':');

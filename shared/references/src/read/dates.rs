@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::work::spend;
+
 /// Years that a reference can have. Any other number is not a year.
 const YEARS: RangeInclusive<i32> = 1000..=2999;
 
@@ -43,6 +45,9 @@ fn push(date: &mut String, number: i32) {
 pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
+    }
+    if !spend(value.len()) {
+        return Date::default();
     }
     let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     if let Some(date) = words().find_map(compact) {

@@ -15,7 +15,10 @@ use super::{
     field::{Index, Named},
     tidy,
 };
-use crate::split::markup::{CDATA_END, Markup, markup};
+use crate::{
+    split::markup::{CDATA_END, Markup, markup},
+    work::spend,
+};
 
 /// How deeply elements may be nested inside a record. Real ones have a dozen levels, and two dozen with formulas in them.
 const MOST_DEPTH: usize = 64;
@@ -82,6 +85,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let rest = &self.text[at..];
         if !rest.starts_with('<') {
             let length = memchr(b'<', rest.as_bytes()).unwrap_or(rest.len());
+            spend(length);
             if self.value.is_some() && !self.is_between_parts(&rest[..length]) {
                 self.append(entities::decode(&rest[..length]));
             }
@@ -115,6 +119,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
     fn section(&mut self, rest: &'a str, opening: usize, close: &'static [u8]) -> usize {
         let inner = &rest[opening..];
         let stop = memchr::memmem::find(inner.as_bytes(), close).unwrap_or(inner.len());
+        spend(stop);
         if close == CDATA_END {
             self.append(Cow::Borrowed(&inner[..stop]));
         }
@@ -225,6 +230,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
 /// The value of an attribute in the text of a start tag.
 pub(super) fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<Cow<'a, str>> {
     let mut rest = attributes;
+    spend(attributes.len());
     loop {
         let (name, after) = rest.split_once('=')?;
         let after = after.trim_start();

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use crate::work::spend;
+
 /// Longest reference that is looked for: `&thetasym;`, `&#x10FFFF;`.
 const MOST_LENGTH: usize = 10;
 
@@ -12,6 +14,9 @@ const MOST_LENGTH: usize = 10;
 #[must_use]
 pub fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
+    if !spend(text.len()) {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut next) = (text, Some(first));
     while let Some(at) = next {

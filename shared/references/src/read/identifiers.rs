@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::work::spend;
+
 /// A PubMed identifier: at most nine digits, whatever label precedes them. Spreadsheets turn them into `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
@@ -13,12 +15,16 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     digits.then(|| value.to_owned())
 }
 
-/// How much of a value is searched for a DOI or a citation. Searching for pairs in a value of megabytes would
-/// take minutes.
+/// The number of bytes of a value that are searched for a DOI or a citation.
 const SEARCHED: usize = 4096;
 
-/// Longest DOI. Real ones stay under 200 bytes, and trimming takes the square of their length.
+/// Longest DOI. Real ones stay under 200 bytes.
 const MOST_DOI: usize = 500;
+/// Longest registrant of a DOI, with its subdivisions. Without it, each beginning of a DOI would be searched for its slash
+/// through all others.
+const MOST_REGISTRANT: usize = 64;
+/// Brackets, which belong to a DOI only in pairs.
+const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// The part of a value that is searched.
 pub(super) fn front(value: &str) -> &str {
@@ -31,6 +37,9 @@ pub(super) fn doi(value: &str) -> Option<String> {
         return Some(doi);
     }
     let value = front(value);
+    if !spend(value.len()) {
+        return None;
+    }
     let found = if is_doi(value) {
         value
     } else {
@@ -60,17 +69,20 @@ fn whole(text: &str) -> Option<Cow<'_, str>> {
     let word = |text: &str| text.find(is_blank).unwrap_or(text.len());
     let mut end = word(text);
     let mut doi = Cow::Borrowed(&text[..end]);
+    let mut open = unpaired(&doi);
     loop {
         let rest = text[end..].trim_start_matches(is_blank);
         if doi.len() > MOST_DOI {
             return None;
         }
-        if rest.is_empty() || !goes_on(&doi, rest) {
+        let is_open = open[0] > 0 || open[1] > 0;
+        if rest.is_empty() || !(is_open || goes_on(&doi, rest)) {
             return Some(doi);
         }
-        let next = word(rest);
-        doi.to_mut().push_str(&rest[..next]);
-        end = text.len() - rest.len() + next;
+        let next = &rest[..word(rest)];
+        doi.to_mut().push_str(next);
+        open.iter_mut().zip(unpaired(next)).for_each(|(open, more)| *open += more);
+        end = text.len() - rest.len() + next.len();
     }
 }
 
@@ -84,13 +96,25 @@ fn tag_start(text: &str) -> usize {
     memchr::memchr_iter(b'<', text.as_bytes()).find(is_tag).unwrap_or(text.len())
 }
 
-/// Whether a DOI that ends at a blank goes on behind it: a bracket is open, a sign wants something behind it, or a bracket
-/// follows that is not around a remark.
+/// The number of brackets of each kind that a text opens, less those that it closes.
+fn unpaired(text: &str) -> [i32; 3] {
+    spend(text.len());
+    let mut unpaired = [0; 3];
+    for c in text.chars() {
+        for (count, (open, close)) in unpaired.iter_mut().zip(PAIRS) {
+            *count += i32::from(c == open) - i32::from(c == close);
+        }
+    }
+    unpaired
+}
+
+/// Whether a DOI without open brackets continues behind a blank: its last sign needs a sign behind it, or a bracket follows that
+/// does not enclose a remark.
 fn goes_on(doi: &str, rest: &str) -> bool {
-    let open = |open: char, close: char| doi.matches(open).count() > doi.matches(close).count();
-    if doi.ends_with(['/', '-', '_', ':']) || open('(', ')') || open('[', ']') {
+    if doi.ends_with(['/', '-', '_', ':']) {
         return true;
     }
+    spend(rest.len());
     let close = match rest.chars().next() {
         Some('[') => ']',
         Some('(') => ')',
@@ -102,9 +126,11 @@ fn goes_on(doi: &str, rest: &str) -> bool {
 
 /// `10.`, a registrant of four to nine digits (perhaps subdivided), a slash and a suffix.
 fn is_doi(text: &str) -> bool {
-    let Some((registrant, suffix)) = text.strip_prefix("10.").and_then(|rest| rest.split_once('/')) else {
-        return false;
-    };
+    let Some(rest) = text.strip_prefix("10.") else { return false };
+    let front = &rest[..rest.floor_char_boundary(MOST_REGISTRANT)];
+    spend(front.len());
+    let Some(slash) = front.find('/') else { return false };
+    let (registrant, suffix) = (&rest[..slash], &rest[slash + 1..]);
     let digits = registrant.split('.').next().unwrap_or_default().len();
     (4..=9).contains(&digits)
         && registrant.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -113,18 +139,17 @@ fn is_doi(text: &str) -> bool {
 
 /// Cuts off the punctuation of the sentence around a DOI; brackets belong to it only in pairs.
 fn trim_doi(mut doi: &str) -> &str {
+    let mut open = unpaired(doi);
     loop {
-        let unpaired = |open: char, close: char| {
-            doi.ends_with(close) && doi.matches(close).count() > doi.matches(open).count()
-        };
-        let trimmed = doi.strip_suffix("[doi]").unwrap_or(doi).trim_end_matches(['.', ',', ';', '"', '\'']);
-        let trimmed = if trimmed.len() == doi.len()
-            && (unpaired('(', ')') || unpaired('[', ']') || unpaired('{', '}'))
+        let mut trimmed =
+            doi.strip_suffix("[doi]").unwrap_or(doi).trim_end_matches(['.', ',', ';', '"', '\'']);
+        let mut last = open.iter_mut().zip(PAIRS);
+        if trimmed.len() == doi.len()
+            && let Some((open, _)) = last.find(|(open, (_, close))| **open < 0 && doi.ends_with(*close))
         {
-            &doi[..doi.len() - 1]
-        } else {
-            trimmed
-        };
+            *open += 1;
+            trimmed = &doi[..doi.len() - 1];
+        }
         if trimmed.len() == doi.len() {
             return doi;
         }

@@ -8,7 +8,7 @@ use super::{
     ris::on_one_line,
     tidy,
 };
-use crate::split::lines;
+use crate::{split::lines, work::spend};
 
 /// The label at the beginning of a line, and where its value begins.
 pub(super) type Label<'a, Name> = fn(&'a str) -> Option<(Name, usize)>;
@@ -19,6 +19,7 @@ pub(super) fn values<'a, Name: Copy>(
     label: Label<'a, Name>,
 ) -> impl Iterator<Item = (Name, &'a str)> {
     let text = text.trim_start_matches('\u{feff}');
+    spend(text.len());
     let mut lines = lines::spans(text);
     let mut open: Option<(Name, usize)> = None;
     // Where the last line ended: what follows it up to the next one is no part of a value.

@@ -9,13 +9,14 @@ use std::borrow::Cow;
 
 use unicode_normalization::char::compose;
 
+use crate::work::spend;
 use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// How deeply arguments are read inside arguments; what is deeper loses its commands only.
 const MOST_DEPTH: usize = 6;
 /// Longest argument of a command that does something to its end. An argument that is not closed is searched for its end
 /// at every command before it.
-const MOST_ARGUMENT: usize = 4096;
+const MOST_ARGUMENT: usize = 512;
 /// Longest letter behind an accent, its own commands and braces counted.
 const MOST_LETTER: usize = 64;
 /// Longest formula.
@@ -103,8 +104,17 @@ impl Decoder {
         Self { depth: self.depth + 1, ..self }
     }
 
+    /// The decoder for the letter behind an accent. Text without a letter is decoded a second time without the accent, so few
+    /// accents are decoded inside each other.
+    fn letter(self) -> Self {
+        Self { depth: (self.depth + 2).min(MOST_DEPTH), ..self }
+    }
+
     fn decode(self, text: &str, out: &mut String) {
         let mut rest = text;
+        if !spend(text.len()) {
+            return;
+        }
         while let Some(at) = mark(rest, self.mode) {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
@@ -143,6 +153,7 @@ impl Decoder {
         let close = memchr::memchr_iter(b'$', front.as_bytes())
             .find(|&at| !front[..at].ends_with('\\'))
             .filter(|&at| is_formula(&front[..at], &inner[at + 1..]));
+        spend(close.unwrap_or(front.len()));
         match close {
             Some(at) if self.depth < MOST_DEPTH && at > 0 => {
                 Self { mode: Mode::Formula, ..self.inner() }.decode(&front[..at], out);
@@ -267,10 +278,10 @@ impl Decoder {
         let length = match rest.as_bytes().first()? {
             b'{' => {
                 let (inner, length) = argument(rest, MOST_LETTER)?;
-                self.inner().decode(inner, &mut letter);
+                self.letter().decode(inner, &mut letter);
                 length
             }
-            b'\\' => self.inner().command(rest, &mut letter),
+            b'\\' => self.letter().command(rest, &mut letter),
             _ => {
                 let first = rest.chars().next()?;
                 letter.push(first);
@@ -310,14 +321,21 @@ pub(super) fn accented(base: char, mark: char) -> Option<String> {
 
 /// The argument in braces at the front, and its length with them.
 fn argument(text: &str, most: usize) -> Option<(&str, usize)> {
-    let blanks = text.bytes().take_while(|byte| *byte == b' ').count();
+    let blanks = text.bytes().take(most).take_while(|byte| *byte == b' ').count();
+    let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + most)]);
+    spend(blanks + end.unwrap_or(most.min(text.len())));
+    end.map(|end| (&text[blanks + 1..blanks + end], blanks + end + 1))
+}
+
+/// Where the argument at the front ends.
+fn argument_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut escaped) = (0_usize, false);
-    for (at, byte) in text.bytes().enumerate().skip(blanks).take(most) {
+    for (at, byte) in text.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
             b'{' => depth += 1,
-            b'}' if depth == 1 => return Some((&text[blanks + 1..at], at + 1)),
+            b'}' if depth == 1 => return Some(at),
             b'}' => depth = depth.checked_sub(1)?,
             _ if depth == 0 => return None,
             _ => {}

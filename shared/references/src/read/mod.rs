@@ -40,7 +40,7 @@ mod wos;
 mod tables;
 
 use bibtex::Abbreviations;
-pub(crate) use bibtex::Ahead;
+pub(crate) use bibtex::Parents;
 pub use entities::decode as unescape;
 pub(crate) use header::Header;
 pub use ris::KINDS as RIS_KINDS;
@@ -93,7 +93,7 @@ impl Context {
     }
 }
 
-/// Reads one record, with what is known about those of its file, and what follows it there if that matters.
+/// Reads one record of a file. `context` is known from the file, and fields are inherited from `parents`.
 ///
 /// # Errors
 /// The reason to quarantine the record.
@@ -101,7 +101,7 @@ pub(crate) fn read(
     format: Format,
     context: Option<&Context>,
     text: &str,
-    ahead: Ahead<'_>,
+    parents: Parents<'_>,
 ) -> Result<Reference, String> {
     values::check(format, text)?;
     let reference = match (format, context) {
@@ -110,9 +110,9 @@ pub(crate) fn read(
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),
         (Format::BibTex, Some(Context::Abbreviations(known))) => {
-            bibtex::read(text, Some(known), ahead)?.finish()
+            bibtex::read(text, Some(known), parents)?.finish()
         }
-        (Format::BibTex, _) => bibtex::read(text, None, ahead)?.finish(),
+        (Format::BibTex, _) => bibtex::read(text, None, parents)?.finish(),
         (Format::WebOfScience, _) => wos::read(text).finish(),
         (Format::FieldRows, _) => csv::read_fields(text),
         (Format::Refer, _) => refer::read(text).finish(),

@@ -9,6 +9,7 @@ use super::{
     entities,
     tidy::{line, tidied},
 };
+use crate::work::spend;
 
 /// Most letters that initials have; family names shorter than that are followed by initials themselves.
 const MOST_INITIALS: usize = 4;
@@ -89,6 +90,9 @@ fn are_initials_of(family: &str, initials: &str) -> bool {
 /// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
 /// semicolons, by bars or line breaks, or by commas that also occur inside names.
 pub(super) fn of_cell(cell: &str) -> Vec<String> {
+    if !spend(cell.len()) {
+        return Vec::new();
+    }
     let decoded = entities::decode(cell.trim());
     let cell = decoded.as_ref();
     if let Some(items) = quoted_list(cell) {
@@ -207,6 +211,7 @@ pub(super) fn quoted_list(cell: &str) -> Option<Vec<String>> {
         if !matches!(quote, '\'' | '"') {
             return None;
         }
+        spend(1);
         // A quote ends the item only before a comma or the end: "O'Neil" contains one.
         let (close, _) = rest.match_indices(quote).skip(1).find(|(at, _)| {
             let after = rest[at + 1..].trim_start();

@@ -8,6 +8,7 @@ use super::{
     field::{Field, Named},
     names, tidy,
 };
+use crate::work::spend;
 
 /// What begins paragraphs that are not of the abstract.
 const REMARKS: [&str; 14] = [
@@ -29,6 +30,7 @@ const REMARKS: [&str; 14] = [
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let text = text.trim_start_matches('\u{feff}');
+    spend(text.len());
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let body = text.get(digits + 1..).unwrap_or_default();
     let mut draft = Draft::default();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use crate::split::lines;
+use crate::{split::lines, work::spend};
 
 /// The value without the white space around it. For nearly all values the bytes at both ends show that what is left of it
 /// once that of ASCII is cut off begins and ends in no other.
@@ -39,7 +39,7 @@ pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
 /// The same without a copy of a value that is tidy.
 pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
     let trimmed = trim(value);
-    if trimmed.is_empty() {
+    if !spend(value.len()) || trimmed.is_empty() {
         return None;
     }
     if is_tidy(trimmed) {

@@ -1,299 +1,234 @@
-//! Where the entries of BibTeX files begin and end.
+//! The entries of BibTeX files, each with those that it refers to.
 //!
-//! An entry is `@`, a word and a pair of braces or parentheses with everything inside, nested braces counted. Everything
-//! else is a comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it
-//! ends where a line begins the next entry, and is read as far as it can be.
-//!
-//! An entry may take fields over from another one. One that may do so is found only when enough of the file behind it is
-//! at hand, and of the file before it what [`Wholes`] keeps.
+//! [`Entries`] finds where entries begin and end. An entry that refers to another one is returned only after the entries
+//! behind it were found. These wait in a queue. So every byte is scanned once, however many entries refer to others.
 
-use memchr::{memchr, memchr3};
+use std::collections::VecDeque;
 
 use super::{
     Split, Step,
-    lines::trimmed_end,
-    wholes::{Wholes, may_refer},
+    crossref::{Before, By, Index, MOST_ENTRY, crossref, may_refer},
+    entries::Entries,
 };
 
-/// Longest word after `@`, and most white space behind it.
-const MOST_KIND: usize = 64;
-/// Blanks allowed before an entry that begins inside another one, which lacks a brace.
-const MOST_INDENT: usize = 16;
-/// How much of the file behind an entry is at hand where it refers to another one. That one follows soon in what databases
-/// write, and stands at the end of what people write.
+/// The number of bytes behind an entry in which a parent is found. Databases write it soon after the entry, people write it
+/// at the end of the file.
 const AHEAD: usize = 256 * 1024;
-/// Longest key, with white space, of an entry that is told from text in a value.
-const MOST_KEY: usize = 256;
-/// Longest comment with entries in it. One that is not closed by then lacks a brace, and must not swallow them.
-const MOST_COMMENT: usize = 64 * 1024;
+/// The number of bytes behind the end of an entry that may be needed to know that it ends there.
+const SURE: usize = 1024;
+/// Maximum number of parents of an entry: a book in a series of books may refer to that.
+const MOST_PARENTS: usize = 3;
+/// The number of bytes that the entries of any file may inherit.
+const TAKEN_OVER: u64 = 4 << 20;
+/// The number of bytes that entries may inherit in addition for each byte of the file. Real files need two or three.
+const TAKEN_OVER_PER_BYTE: u64 = 32;
+/// The first byte of the allowance in a checkpoint. No entry begins with it.
+const MARK: u8 = b'%';
+
+const TOO_OFTEN: &str = "it takes fields over from another entry by crossref, and the entries of the file do so for far more \
+    bytes than it has; write the fields into the entry itself and import it again";
 
 /// Splits BibTeX files.
 #[derive(Debug)]
 pub(crate) struct BibTex {
-    limit: usize,
-    at: usize,
-    open: Option<Open>,
-    /// The end of the open entry, once it is known, while what is behind it is waited for.
-    ended: Option<usize>,
-    /// Where a line inside the open comment begins an entry for the first time.
-    commented: Option<usize>,
-    wholes: Wholes,
-    /// What the entry that was found last refers to, of what is before it.
-    before: Vec<u8>,
+    entries: Entries,
+    /// Steps that were found and not returned yet. The first one begins at the front of the tail.
+    found: VecDeque<Found>,
+    /// Their size in bytes.
+    looked: usize,
+    /// The number of bytes before the front of the tail.
+    front: u64,
+    /// The number of steps that were returned.
+    returned: u64,
+    index: Index,
+    /// The number of the first step that is not in the index yet.
+    indexed: u64,
+    before: Before,
+    /// The number of bytes that entries may still inherit.
+    left: u64,
+    /// The parents of the entry that was returned last.
+    parents: Vec<Vec<u8>>,
 }
 
-/// An entry whose end is not known yet.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    start: usize,
-    kind: Kind,
-    /// How many braces are open, those of the entry counted.
-    depth: usize,
-    /// The entry is in parentheses; and whether a quote is open in it.
-    parentheses: bool,
-    quoted: bool,
-}
-
-/// What an entry holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Reference,
-    /// Abbreviations.
-    Definition,
-    Nothing,
-}
-
-/// What an `@` turned out to be.
-enum Sign {
-    /// Too few bytes to decide.
-    Incomplete,
-    Text,
-    /// An entry, with the number of bytes up to its opening brace.
-    Entry {
-        brace: usize,
-        kind: Kind,
-    },
-}
-
-/// How many bytes of the text, at most so many, may be the word after `@`.
-pub(crate) fn word(text: &[u8], most: usize) -> usize {
-    let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
-    text.iter().take(most).take_while(named).count()
-}
-
-fn sign(tail: &[u8]) -> Sign {
-    let word = word(&tail[1..], MOST_KIND);
-    let blanks =
-        tail[1 + word..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_whitespace()).count();
-    let brace = 1 + word + blanks;
-    match tail.get(brace) {
-        None if brace <= MOST_KIND => Sign::Incomplete,
-        Some(b'{' | b'(') if word > 0 && tail[1].is_ascii_alphabetic() && brace <= MOST_KIND => {
-            let kind = match &tail[1..=word].to_ascii_lowercase()[..] {
-                b"string" => Kind::Definition,
-                b"comment" | b"preamble" => Kind::Nothing,
-                _ => Kind::Reference,
-            };
-            Sign::Entry { brace, kind }
-        }
-        _ => Sign::Text,
-    }
-}
-
-/// Whether a line begins an entry that holds a reference, perhaps behind a comment without a line of its own.
-pub(crate) fn is_first_line(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    let reference = |at: usize| matches!(sign(&line[at..]), Sign::Entry { kind: Kind::Reference, .. });
-    match line.first() {
-        Some(b'@') => memchr::memchr_iter(b'@', line).take(3).any(reference),
-        Some(b'%') => memchr::memchr_iter(b'@', line)
-            .take(3)
-            .any(|at| reference(at) && memchr(b',', &line[at..]).is_some()),
-        _ => false,
-    }
-}
-
-/// Whether there are only blanks between the line's beginning and `at`.
-fn begins_line(tail: &[u8], at: usize) -> bool {
-    let before = tail[..at].iter().rev().take(MOST_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
-    matches!(before, Some(b'\n' | b'\r'))
-}
-
-/// Whether the byte at `at` is escaped by a backslash that is not escaped itself.
-fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
-    tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
-}
-
-/// Whether what looks like an entry inside a value is one: a key and a comma follow its brace, or a field. None when too few
-/// bytes are there to decide.
-fn has_fields(after: &[u8], end: bool) -> Option<bool> {
-    let front = &after[..after.len().min(MOST_KEY)];
-    let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));
-    match told {
-        Some(byte) => Some(matches!(byte, b',' | b'=')),
-        None => (end || front.len() == MOST_KEY).then_some(true),
-    }
+/// A step that waits for its turn.
+#[derive(Debug)]
+struct Found {
+    step: Step,
+    /// Where it begins, from the beginning of the file.
+    at: u64,
+    /// Whether it is an entry that may refer to another one.
+    refers: bool,
 }
 
 impl BibTex {
     pub(crate) fn new(limit: usize) -> Self {
-        let (wholes, before) = (Wholes::default(), Vec::new());
-        Self { limit, at: 0, open: None, ended: None, commented: None, wholes, before }
-    }
-
-    /// One for a text of definitions alone.
-    pub(crate) fn of_definitions() -> Self {
-        Self::new(usize::MAX)
-    }
-
-    /// The entry that ends before `stop` is complete.
-    fn close(&mut self, tail: &[u8], open: Open, stop: usize, end: bool) -> Step {
-        // What follows the entry is in memory too.
-        if stop - open.start > self.limit {
-            return Step::TooLarge { start: open.start };
+        Self {
+            entries: Entries::new(limit),
+            found: VecDeque::new(),
+            looked: 0,
+            front: 0,
+            returned: 0,
+            index: Index::default(),
+            indexed: 0,
+            before: Before::default(),
+            left: TAKEN_OVER,
+            parents: Vec::new(),
         }
-        let mut ahead = 0;
-        let refers =
-            open.kind == Kind::Reference && (self.ended.is_some() || may_refer(&tail[open.start..stop]));
-        if refers {
-            ahead = AHEAD.min(tail.len() - stop);
-            if ahead < AHEAD && !end {
-                self.ended = Some(stop);
-                return Step::More;
+    }
+
+    /// Finds the next step behind those that wait. Returns `false` if the tail has none yet.
+    fn look(&mut self, tail: &[u8], end: bool) -> bool {
+        let step = self.entries.step(&tail[self.looked..], end);
+        if step == Step::More {
+            return false;
+        }
+        let mut found = Found { at: self.front + self.looked as u64, step, refers: false };
+        found.refers = entry(&found, tail, self.front).is_some_and(may_refer);
+        self.looked += consumed(&found.step);
+        self.found.push_back(found);
+        true
+    }
+
+    /// Finds all entries that the entry at the front may refer to. Returns `false` if more bytes are needed.
+    ///
+    /// The result depends on the bytes alone: bytes behind a fixed place are not read, even if they have arrived.
+    fn look_ahead(&mut self, tail: &[u8], stop: usize, end: bool) -> bool {
+        let needed = stop + AHEAD + SURE;
+        if tail.len() < needed && !end {
+            return false;
+        }
+        let (tail, end) = (&tail[..needed.min(tail.len())], tail.len() < needed);
+        // A step that refuses the file is the last one.
+        while self.looked < tail.len() && self.found.back().is_none_or(|last| consumed(&last.step) > 0) {
+            if !self.look(tail, end) {
+                break;
             }
         }
-        (self.open, self.ended, self.commented, self.at) = (None, None, None, 0);
-        let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
-        if open.kind == Kind::Reference {
-            let entry = &tail[open.start..text];
-            if refers {
-                self.before = self.wholes.of(entry);
+        true
+    }
+
+    /// Adds all waiting entries to the index.
+    fn add_to_index(&mut self, tail: &[u8]) {
+        let (returned, front) = (self.returned, self.front);
+        self.indexed = self.indexed.max(returned);
+        while let Some(found) = self.found.get(place(self.indexed, returned)) {
+            if let Some(entry) = entry(found, tail, front).filter(|entry| entry.len() <= MOST_ENTRY) {
+                self.index.add(self.indexed, entry);
             }
-            self.wholes.keep(entry);
-        }
-        match open.kind {
-            Kind::Nothing => Step::Skip { consumed: stop },
-            Kind::Definition => Step::Header { row: open.start..text, consumed: stop },
-            Kind::Reference => Step::Found { record: open.start..text, consumed: stop, ahead, fault: None },
+            self.indexed += 1;
         }
     }
 
-    /// Looks for the next entry.
-    fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
-        let Some(found) = memchr(b'@', &tail[self.at..]) else {
-            self.at = 0;
-            return Some(if tail.is_empty() { Step::More } else { Step::Skip { consumed: tail.len() } });
-        };
-        let at = self.at + found;
-        match sign(&tail[at..]) {
-            Sign::Incomplete if !end => {
-                self.at = 0;
-                return Some(if at == 0 { Step::More } else { Step::Skip { consumed: at } });
+    /// The first entry behind the one at the front that has this key, and ends before this place.
+    fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: By, key: &[u8]) -> Option<&'a [u8]> {
+        let number = self.index.find(by, key).find(|number| *number > self.returned)?;
+        let found = self.found.get(place(number, self.returned))?;
+        let entry = entry(found, tail, self.front)?;
+        let end = place(found.at, self.front) + consumed(&found.step);
+        (end <= until).then_some(entry)
+    }
+
+    /// The parents of an entry, the nearest one first.
+    fn parents_of(&mut self, own: &[u8], tail: &[u8], until: usize) -> Vec<Vec<u8>> {
+        self.add_to_index(tail);
+        let mut parents: Vec<Vec<u8>> = Vec::new();
+        let mut wanted = crossref(own).map(<[u8]>::to_vec);
+        while let Some(key) = wanted.take().filter(|_| parents.len() < MOST_PARENTS) {
+            let found = [By::Key, By::Alias].into_iter().find_map(|by| {
+                let ahead = self.find_ahead(tail, until, by, &key);
+                ahead.or_else(|| self.before.find(by, &key)).map(<[u8]>::to_vec)
+            });
+            wanted = found.as_deref().and_then(crossref).map(<[u8]>::to_vec);
+            parents.extend(found);
+        }
+        parents
+    }
+
+    /// Returns the step at the front.
+    fn take(&mut self, tail: &[u8]) -> Step {
+        let Some(found) = self.found.pop_front() else { return Step::More };
+        if let Some(entry) = entry(&found, tail, self.front) {
+            if self.returned < self.indexed && entry.len() <= MOST_ENTRY {
+                self.index.remove_first(self.returned, entry);
             }
-            Sign::Entry { brace, kind } => {
-                let parentheses = tail[at + brace] == b'(';
-                self.open = Some(Open { start: at, kind, depth: 1, parentheses, quoted: false });
-                self.at = at + brace + 1;
-            }
-            Sign::Incomplete | Sign::Text => self.at = at + 1,
+            self.before.keep(entry);
         }
-        None
+        let consumed = consumed(&found.step);
+        self.returned += 1;
+        self.looked -= consumed;
+        self.front += consumed as u64;
+        self.left = self.left.saturating_add(TAKEN_OVER_PER_BYTE.saturating_mul(consumed as u64));
+        found.step
     }
+}
 
-    /// Looks for the end of the open entry.
-    fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
-        let rest = &tail[self.at..];
-        let found = if open.parentheses {
-            rest.iter().position(|byte| matches!(byte, b'{' | b'}' | b'@' | b')' | b'"'))
-        } else {
-            memchr3(b'{', b'}', b'@', rest)
-        };
-        let Some(found) = found else {
-            self.at = tail.len();
-            return Some(self.rest(tail, open, end));
-        };
-        let at = self.at + found;
-        self.at = at + 1;
-        match tail[at] {
-            b'@' if begins_line(tail, at) => match sign(&tail[at..]) {
-                Sign::Incomplete if !end => {
-                    self.at = at;
-                    return Some(self.rest(tail, open, end));
-                }
-                // What is commented out may be entries, each on lines of its own.
-                Sign::Entry { .. } if open.kind == Kind::Nothing => {
-                    self.commented = self.commented.or(Some(at));
-                }
-                Sign::Entry { kind: Kind::Reference, brace } if open.depth > 1 => {
-                    match has_fields(&tail[at + brace + 1..], end) {
-                        Some(true) => return Some(self.close(tail, open, at, end)),
-                        Some(false) => {}
-                        None => {
-                            self.at = at;
-                            return Some(self.rest(tail, open, end));
-                        }
-                    }
-                }
-                Sign::Entry { .. } => return Some(self.close(tail, open, at, end)),
-                Sign::Incomplete | Sign::Text => {}
-            },
-            b'@' => {}
-            _ if is_escaped(tail, open.start, at) => {}
-            b'"' => open.quoted ^= open.depth == 1,
-            b')' => open.depth -= usize::from(open.depth == 1 && !open.quoted),
-            b'{' => open.depth += 1,
-            _ if open.parentheses => open.depth = open.depth.saturating_sub(1).max(1),
-            _ => open.depth -= 1,
-        }
-        if open.depth == 0 {
-            let stop = self.commented.filter(|_| self.is_too_long(open, at + 1)).unwrap_or(at + 1);
-            return Some(self.close(tail, open, stop, end));
-        }
-        self.open = Some(open);
-        None
-    }
+/// The distance between two numbers.
+fn place(number: u64, first: u64) -> usize {
+    usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX)
+}
 
-    /// Whether a comment that ends at `stop`, or later, is too long to be one with entries in it.
-    fn is_too_long(&self, open: Open, stop: usize) -> bool {
-        stop - open.start > MOST_COMMENT.min(self.limit)
+/// The number of bytes that a step consumes.
+fn consumed(step: &Step) -> usize {
+    match step {
+        Step::Skip { consumed }
+        | Step::Pass { consumed }
+        | Step::Header { consumed, .. }
+        | Step::Found { consumed, .. } => *consumed,
+        Step::More | Step::TooLarge { .. } | Step::Doctype | Step::Malformed { .. } => 0,
     }
+}
 
-    /// Nothing more can be found in the tail as it is.
-    fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
-        if let Some(first) = self.commented.filter(|_| end || self.is_too_long(open, self.at)) {
-            return self.close(tail, open, first, end);
-        }
-        if self.at - open.start > self.limit {
-            return Step::TooLarge { start: open.start };
-        }
-        if end { self.close(tail, open, tail.len(), true) } else { Step::More }
-    }
+/// The text of an entry in a tail that begins at `front`.
+fn entry<'a>(found: &Found, tail: &'a [u8], front: u64) -> Option<&'a [u8]> {
+    let Step::Found { record, .. } = &found.step else { return None };
+    let at = place(found.at, front);
+    tail.get(at + record.start..at + record.end)
 }
 
 impl Split for BibTex {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
-        loop {
-            let step = match (self.open, self.ended) {
-                (Some(open), Some(stop)) => Some(self.close(tail, open, stop, end)),
-                (Some(open), None) => self.inside(tail, open, end),
-                (None, _) => self.outside(tail, end),
-            };
-            if let Some(step) = step {
-                return step;
+        if self.found.is_empty() && !self.look(tail, end) {
+            return Step::More;
+        }
+        let Some(first) = self.found.front() else { return Step::More };
+        let Some(own) = entry(first, tail, self.front).filter(|_| first.refers) else {
+            return self.take(tail);
+        };
+        let stop = consumed(&first.step);
+        if !self.look_ahead(tail, stop, end) {
+            return Step::More;
+        }
+        self.parents = self.parents_of(own, tail, stop + AHEAD);
+        let bytes = self.parents.iter().map(|parent| parent.len() as u64).sum();
+        let mut step = self.take(tail);
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => {
+                self.parents.clear();
+                if let Step::Found { fault, .. } = &mut step {
+                    *fault = Some(TOO_OFTEN);
+                }
             }
         }
+        step
     }
 
-    fn before(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.before)
+    fn parents(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.parents)
     }
 
     fn carried(&self) -> Option<Vec<Vec<u8>>> {
-        Some(self.wholes.all())
+        let left = [&[MARK], self.left.to_string().as_bytes()].concat();
+        Some(std::iter::once(left).chain(self.before.all()).collect())
     }
 
-    fn carry(&mut self, wholes: Vec<Vec<u8>>) {
-        self.wholes = Wholes::again(wholes);
+    fn carry(&mut self, mut carried: Vec<Vec<u8>>) {
+        let left = carried.first().and_then(|first| first.strip_prefix(&[MARK]));
+        if let Some(left) = left.and_then(|left| str::from_utf8(left).ok()?.parse().ok()) {
+            self.left = left;
+            carried.remove(0);
+        }
+        self.before = Before::again(carried);
     }
 }
 
@@ -354,10 +289,54 @@ mod tests {
     #[test]
     fn an_entry_that_refers_to_another_waits_for_what_follows() {
         let entry = b"@a{b, CrossRef={c}}";
-        let file = [entry.as_slice(), &vec![b' '; AHEAD]].concat();
+        let file = [entry.as_slice(), &vec![b' '; AHEAD + SURE]].concat();
         let mut bibtex = BibTex::new(1000);
         assert_eq!(bibtex.step(&file[..file.len() - 1], false), Step::More);
-        let whole = Step::Found { record: 0..entry.len(), consumed: entry.len(), ahead: AHEAD, fault: None };
+        let whole = Step::Found { record: 0..entry.len(), consumed: entry.len(), fault: None };
         assert_eq!(bibtex.step(&file, false), whole);
+    }
+
+    /// The parents of each entry that has some.
+    fn parents(text: &str) -> Vec<Vec<String>> {
+        let (mut bibtex, mut tail, mut found) = (BibTex::new(1 << 20), text.as_bytes(), Vec::new());
+        loop {
+            let step = bibtex.step(tail, true);
+            let consumed = consumed(&step);
+            if consumed == 0 {
+                return found;
+            }
+            let text = |parent: Vec<u8>| String::from_utf8(parent).unwrap();
+            found.extend(Some(bibtex.parents().into_iter().map(text).collect::<Vec<_>>()));
+            found.pop_if(|parents| parents.is_empty());
+            tail = &tail[consumed..];
+        }
+    }
+
+    #[test]
+    fn parents_stand_before_or_behind_an_entry() {
+        let (book, series) = ("@book{p, crossref={S}}", "@book{s, ids={t, u}}");
+        assert_eq!(
+            parents(&format!("@a{{x, crossref=P}}\n{book}\n@a{{s,}}{series}")),
+            [vec![book.to_owned(), "@a{s,}".to_owned()], vec!["@a{s,}".to_owned()]]
+        );
+        assert_eq!(
+            parents(&format!("{series}{book}@a{{x, crossref = \"p\"}}")),
+            [vec![series.to_owned()], vec![book.to_owned(), series.to_owned()]]
+        );
+        assert_eq!(parents(&format!("@a{{x, crossref=u}}{series}")), [[series]]);
+        let far = " ".repeat(AHEAD);
+        assert_eq!(parents(&format!("@a{{x, crossref=u}}{far}{series}")), [[""; 0]; 0]);
+    }
+
+    #[test]
+    fn entries_that_take_over_far_more_than_the_file_has_are_refused() {
+        let parent = format!("@book{{z, note={{{}}}}}", "x".repeat(10_000));
+        let text = format!("{parent}{}", "@a{x, crossref=z}".repeat(1_000));
+        let (mut bibtex, mut tail, mut faults) = (BibTex::new(1 << 20), text.as_bytes(), 0);
+        while let Step::Found { consumed, fault, .. } = bibtex.step(tail, true) {
+            faults += usize::from(fault.is_some());
+            tail = &tail[consumed..];
+        }
+        assert!((400..600).contains(&faults), "{faults}");
     }
 }

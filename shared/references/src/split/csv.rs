@@ -95,7 +95,7 @@ impl Csv {
             }
             Expected::Found(_) | Expected::None => {}
         }
-        Step::Found { record: 0..stop, consumed: next, ahead: 0, fault }
+        Step::Found { record: 0..stop, consumed: next, fault }
     }
 
     fn know(&mut self, header: Vec<u8>) {

@@ -34,7 +34,7 @@ impl Fields {
     fn found(&mut self, open: Open) -> Step {
         let consumed = std::mem::take(&mut self.at);
         self.open = None;
-        Step::Found { record: open.start..open.last, consumed, ahead: 0, fault: open.fault }
+        Step::Found { record: open.start..open.last, consumed, fault: open.fault }
     }
 }
 

@@ -32,7 +32,7 @@ impl Json {
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
-        Step::Found { record: open.start..stop, consumed: stop, ahead: 0, fault }
+        Step::Found { record: open.start..stop, consumed: stop, fault }
     }
 
     /// Nothing more can be found in the tail as it is.

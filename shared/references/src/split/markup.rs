@@ -1,5 +1,7 @@
 //! What begins at a `<` in an XML document.
 
+use crate::work::spend;
+
 /// Longest tag. Anything longer is not markup, and would be looked at again with every chunk.
 const MOST_TAG: usize = 64 * 1024;
 
@@ -68,6 +70,7 @@ fn tag(tail: &[u8]) -> Markup<'_> {
     let Some(stop) = stop else {
         return if tail.len() - name_at >= MOST_TAG { Markup::Text } else { Markup::Incomplete };
     };
+    spend(stop);
     let inner = &tail[name_at..name_at + stop];
     if tail[name_at + stop] == b'<' {
         return Markup::Text;

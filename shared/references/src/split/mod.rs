@@ -6,8 +6,10 @@
 //! alone, never on where the chunks were cut.
 
 pub(crate) mod bibtex;
+mod crossref;
 pub(crate) mod csv;
 pub(crate) mod doctype;
+pub(crate) mod entries;
 pub(crate) mod fields;
 mod json;
 mod layout;
@@ -19,7 +21,6 @@ pub(crate) mod refer;
 pub(crate) mod refworks;
 pub(crate) mod ris;
 mod tagged;
-pub(crate) mod wholes;
 pub(crate) mod wos;
 pub(crate) mod xml;
 
@@ -38,8 +39,8 @@ pub(crate) enum Step {
     Pass { consumed: usize },
     /// What is no record and says something of those behind it: the header row of a table, definitions.
     Header { row: Range<usize>, consumed: usize },
-    /// A record; with a `fault`, it cannot be read because of that. The next `ahead` bytes matter to reading it.
-    Found { record: Range<usize>, consumed: usize, ahead: usize, fault: Option<&'static str> },
+    /// A record; with a `fault`, it cannot be read because of that.
+    Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
     /// The record that begins at `start` is larger than the limit.
     TooLarge { start: usize },
     /// A document type declaration.
@@ -53,8 +54,8 @@ pub(crate) trait Split: fmt::Debug + Send {
     /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
 
-    /// What stood before the record that was found last, as far as it matters to reading it.
-    fn before(&mut self) -> Vec<u8> {
+    /// The records from which the latest record inherits fields, the nearest one first.
+    fn parents(&mut self) -> Vec<Vec<u8>> {
         Vec::new()
     }
 

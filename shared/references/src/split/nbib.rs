@@ -96,7 +96,7 @@ mod tests {
     fn a_line_seen_in_parts_is_one_line() {
         let mut nbib = splitter(1000);
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", false), Step::More);
-        let found = Step::Found { record: 0..17, consumed: 17, ahead: 0, fault: None };
+        let found = Step::Found { record: 0..17, consumed: 17, fault: None };
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", true), found);
     }
 

@@ -62,7 +62,7 @@ impl Tagged {
     fn found(&mut self, open: Open, consumed: usize) -> Step {
         self.open = None;
         self.lines.consume(consumed);
-        Step::Found { record: open.start..open.last, consumed, ahead: 0, fault: None }
+        Step::Found { record: open.start..open.last, consumed, fault: None }
     }
 
     /// Nothing more can be found in the tail as it is.

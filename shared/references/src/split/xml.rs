@@ -69,7 +69,7 @@ impl Xml {
         if record.len() > self.limit {
             return Step::TooLarge { start: record.start };
         }
-        Step::Found { record, consumed, ahead: 0, fault }
+        Step::Found { record, consumed, fault }
     }
 
     /// Nothing more can be found in the tail as it is.

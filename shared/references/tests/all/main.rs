@@ -17,6 +17,7 @@ mod properties;
 mod samples;
 mod text_formats;
 mod threads;
+mod work;
 
 use references::{Error, Limits, Outcome, Reader, Reference, Report};
 

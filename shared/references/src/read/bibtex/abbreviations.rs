@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use super::entry;
 use crate::read::Taken;
-use crate::split::{Split, Step, bibtex::BibTex};
+use crate::split::{Step, entries::Entries};
 
 /// Longest text of an abbreviation, in bytes; a longer one is not kept. The names of journals stay under 300.
 const MOST_TEXT: usize = 1024;
@@ -40,7 +40,7 @@ impl Abbreviations {
             return Taken::Nothing;
         }
         let mut understood = true;
-        let mut splitter = BibTex::of_definitions();
+        let mut splitter = Entries::new(usize::MAX);
         let mut rest = text;
         loop {
             match splitter.step(rest.as_bytes(), true) {

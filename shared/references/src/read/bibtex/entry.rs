@@ -7,8 +7,14 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr3_iter};
 
-use super::abbreviations::{Abbreviations, Budget};
-use crate::read::tidy::{is_blank, trim};
+use super::{
+    abbreviations::{Abbreviations, Budget},
+    closed::Closed,
+};
+use crate::{
+    read::tidy::{is_blank, trim},
+    work::spend,
+};
 
 /// An entry taken apart.
 #[derive(Debug, Default)]
@@ -45,7 +51,7 @@ pub(super) fn parse<'a>(
     });
     let mut rest = body;
     (entry.key, rest) = key(rest, is_field);
-    let mut budget = Budget::default();
+    let mut values = Values::of(body, abbreviations);
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         let Some(equals) = memchr(b'=', rest.as_bytes()) else { break };
@@ -58,12 +64,16 @@ pub(super) fn parse<'a>(
             // What looks like a name here may be text of a value that ended too early.
             if is_blank(name) || name.contains(['{', '}', '"']) {
                 let Some(next) = next_field(before.len(), rest) else { break };
+                spend(next);
                 entry.rest.push(rest[before.len()..next].trim());
                 rest = &rest[next..];
                 continue;
             }
         }
-        let (value, after, closed) = value(after, abbreviations, &mut budget);
+        if !spend(equals) {
+            break;
+        }
+        let (value, after, closed) = values.value(after);
         if !closed {
             entry.fault = Some(UNCLOSED);
         }
@@ -128,30 +138,14 @@ fn begins_field(text: &str) -> bool {
     name > 0 && value.starts_with(|c: char| matches!(c, '{' | '"') || c.is_ascii_digit())
 }
 
-/// The value at the front, without its outer braces or quotes and with its parts joined; what follows it; and whether it
-/// was closed.
-pub(super) fn value<'a>(
-    text: &'a str,
-    abbreviations: Option<&Abbreviations>,
-    budget: &mut Budget,
-) -> (Cow<'a, str>, &'a str, bool) {
-    let mut joined = Cow::Borrowed("");
-    let (mut rest, mut closed) = (text, true);
-    loop {
-        let part = part(rest.trim_start());
-        closed &= part.closed;
-        let known = abbreviations.filter(|_| part.bare).and_then(|known| known.get(part.text, budget));
-        let text = known.map_or(Cow::Borrowed(part.text), |known| Cow::Owned(known.to_owned()));
-        if joined.is_empty() {
-            joined = text;
-        } else {
-            joined.to_mut().push_str(&text);
-        }
-        match part.after.trim_start().strip_prefix('#') {
-            Some(more) => rest = more,
-            None => return (joined, part.after, closed),
-        }
-    }
+/// Reads the values of an entry.
+struct Values<'a, 'k> {
+    /// The entry behind its opening brace. The text that is not read yet is always its end.
+    body: &'a str,
+    abbreviations: Option<&'k Abbreviations>,
+    budget: Budget,
+    /// Which values are closed, where backslashes protect signs and where they do not; known once one is not closed.
+    closed: [Option<Closed>; 2],
 }
 
 /// One part of a value: `{…}`, `"…"`, or a word.
@@ -162,20 +156,67 @@ struct Part<'a> {
     closed: bool,
 }
 
-fn part(text: &str) -> Part<'_> {
-    if !text.starts_with(['"', '{']) {
-        let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
-        return Part { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
+impl<'a, 'k> Values<'a, 'k> {
+    fn of(body: &'a str, abbreviations: Option<&'k Abbreviations>) -> Self {
+        Self { body, abbreviations, budget: Budget::default(), closed: [None, None] }
     }
-    // By BibTeX's own rule a backslash protects no brace; the paths of files on Windows end in one.
-    let end = closing(text, true).or_else(|| closing(text, false));
-    if let Some(at) = end {
-        return Part { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
+
+    /// The value at the front, without its outer braces or quotes and with its parts joined; what follows it; and whether it
+    /// was closed.
+    fn value(&mut self, text: &'a str) -> (Cow<'a, str>, &'a str, bool) {
+        let mut joined = Cow::Borrowed("");
+        let (mut rest, mut closed) = (text, true);
+        loop {
+            let part = self.part(rest.trim_start());
+            closed &= part.closed;
+            let known = self.abbreviations.filter(|_| part.bare);
+            let known = known.and_then(|known| known.get(part.text, &mut self.budget));
+            let text = known.map_or(Cow::Borrowed(part.text), |known| Cow::Owned(known.to_owned()));
+            if joined.is_empty() {
+                joined = text;
+            } else {
+                joined.to_mut().push_str(&text);
+            }
+            match part.after.trim_start().strip_prefix('#') {
+                Some(more) => rest = more,
+                None => return (joined, part.after, closed),
+            }
+        }
     }
-    let end = next_field(1, text).unwrap_or(text.len());
-    let inner = text[1..end].trim_end();
-    let inner = inner.strip_suffix(',').unwrap_or(inner).trim_end();
-    Part { text: inner, after: &text[end..], bare: false, closed: false }
+
+    fn part(&mut self, text: &'a str) -> Part<'a> {
+        if !text.starts_with(['"', '{']) {
+            let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
+            spend(end);
+            return Part { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
+        }
+        // By BibTeX's own rule a backslash protects no brace; the paths of files on Windows end in one.
+        let end = self.closing(text, true).or_else(|| self.closing(text, false));
+        if let Some(at) = end {
+            return Part { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
+        }
+        let end = next_field(1, text).unwrap_or(text.len());
+        spend(end);
+        let inner = text[1..end].trim_end();
+        let inner = inner.strip_suffix(',').unwrap_or(inner).trim_end();
+        Part { text: inner, after: &text[end..], bare: false, closed: false }
+    }
+
+    /// Where the brace or quote at the front is closed.
+    fn closing(&mut self, text: &str, escapes: bool) -> Option<usize> {
+        let known = &mut self.closed[usize::from(escapes)];
+        let at = self.body.len() - text.len();
+        if known.as_ref().is_some_and(|closed| !closed.has(at)) {
+            return None;
+        }
+        let found = closing(text, escapes);
+        spend(found.unwrap_or(text.len()));
+        if found.is_none() {
+            spend(self.body.len());
+            *known = Some(Closed::of(self.body.as_bytes(), escapes));
+        }
+        found
+    }
 }
 
 /// Where the brace or quote at the front is closed.
@@ -227,7 +268,7 @@ mod tests {
     #[test]
     fn values_are_quoted_braced_or_bare_and_joined() {
         let value = |text| {
-            let (value, after, closed) = value(text, None, &mut Budget::default());
+            let (value, after, closed) = Values::of(text, None).value(text);
             (value.into_owned(), after.to_owned(), closed)
         };
         assert_eq!(value(r#" "a {"} b" # jan , c"#).0, "a {\"} bjan");
@@ -258,5 +299,23 @@ mod tests {
             [("title", "A {B}"), ("author", "C"), ("year", "1")].map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
         assert_eq!(names("@a{k, title = {A} B}, c\n x = {1}}"), ("k".into(), own(&["title", "x"]), true));
+    }
+
+    /// The index agrees with the search for every brace and quote of every short text.
+    #[test]
+    fn the_index_knows_which_searches_fail() {
+        let signs = [r"\", "{", "}", "\"", "a", "{", "}"];
+        for number in 0..7_usize.pow(6) {
+            let text: String = (0..6).map(|at| signs[number / 7_usize.pow(at) % 7]).collect();
+            for escapes in [true, false] {
+                let closed = Closed::of(text.as_bytes(), escapes);
+                for (at, sign) in text.bytes().enumerate() {
+                    let follows = at == 0 || text.as_bytes()[at - 1] != b'\\';
+                    if matches!(sign, b'{' | b'"') && follows {
+                        assert_eq!(closed.has(at), closing(&text[at..], escapes).is_some(), "{text} {at}");
+                    }
+                }
+            }
+        }
     }
 }

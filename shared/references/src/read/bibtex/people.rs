@@ -2,12 +2,18 @@
 
 use memchr::memchr_iter;
 
-use crate::read::{latex, names, tidy};
+use crate::{
+    read::{latex, names, tidy},
+    work::spend,
+};
 
 use super::plain;
 
 /// The names, separated by `and` in any case outside of braces.
 pub(super) fn of(text: &str) -> Vec<String> {
+    if !spend(text.len()) {
+        return Vec::new();
+    }
     let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
     // Where braces don't match, nothing can be told by them.
     let closed = count(text, b'{') == count(text, b'}');

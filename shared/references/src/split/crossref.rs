@@ -1,0 +1,273 @@
+//! The entries of a BibTeX file that others may refer to with `crossref`.
+//!
+//! A file is read from its beginning to its end, so an entry that is referred to is kept in one of two ways. [`Before`]
+//! keeps the entries before the one that refers to them, within a fixed size. The entries behind it are in the buffer. Both are
+//! found by an [`Index`] of keys, so that no text is searched for a key.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::LazyLock,
+};
+
+use memchr::{memchr, memmem::Finder};
+
+use crate::work::spend;
+
+/// Maximum number of bytes of entries that are kept. Proceedings have about 300 each.
+const MOST_KEPT: usize = 64 * 1024;
+/// Longest entry that is taken over from.
+pub(super) const MOST_ENTRY: usize = 16 * 1024;
+/// Longest key that is looked up, with white space.
+const MOST_KEY: usize = 256;
+/// Longest list of other keys of an entry.
+const MOST_ALIASES: usize = 1024;
+/// Kinds that have no parts. Databases write nearly nothing else.
+const PARTS: [&[u8]; 9] = [
+    b"article",
+    b"inproceedings",
+    b"conference",
+    b"incollection",
+    b"phdthesis",
+    b"mastersthesis",
+    b"thesis",
+    b"techreport",
+    b"unpublished",
+];
+
+/// The numbers of entries by their keys, in the order of the file. Keys are compared without case.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    keys: HashMap<Vec<u8>, VecDeque<u64>>,
+    aliases: HashMap<Vec<u8>, VecDeque<u64>>,
+}
+
+/// Which keys of an entry count: its own one, or those in its field `ids`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Key,
+    Alias,
+}
+
+impl Index {
+    /// Adds an entry. Each has a greater number than those before it.
+    pub(super) fn add(&mut self, number: u64, entry: &[u8]) {
+        if let Some(key) = key(entry) {
+            self.keys.entry(key.to_ascii_lowercase()).or_default().push_back(number);
+        }
+        each_alias(entry, |alias| {
+            let numbers = self.aliases.entry(alias.to_ascii_lowercase()).or_default();
+            if numbers.back() != Some(&number) {
+                numbers.push_back(number);
+            }
+        });
+    }
+
+    /// Removes the entry with the least number.
+    pub(super) fn remove_first(&mut self, number: u64, entry: &[u8]) {
+        if let Some(key) = key(entry) {
+            remove(&mut self.keys, key, number);
+        }
+        each_alias(entry, |alias| remove(&mut self.aliases, alias, number));
+    }
+
+    /// The numbers of the entries with a key.
+    pub(super) fn find(&self, by: By, key: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
+        let keys = if by == By::Key { &self.keys } else { &self.aliases };
+        keys.get(&key.to_ascii_lowercase()).into_iter().flatten().copied()
+    }
+}
+
+fn remove(keys: &mut HashMap<Vec<u8>, VecDeque<u64>>, key: &[u8], number: u64) {
+    let key = key.to_ascii_lowercase();
+    let Some(numbers) = keys.get_mut(&key) else { return };
+    numbers.pop_front_if(|first| *first == number);
+    if numbers.is_empty() {
+        keys.remove(&key);
+    }
+}
+
+/// The latest entries that may have parts. The selection depends on the entries alone, and not on chunks or
+/// checkpoints.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    entries: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// The number of the oldest entry.
+    first: u64,
+    /// The number of the first entry that is not in the index yet. Most files refer to nothing, so that no index is made.
+    indexed: u64,
+    index: Index,
+}
+
+impl Before {
+    /// Keeps an entry if it may have parts.
+    pub(super) fn keep(&mut self, entry: &[u8]) {
+        let kind = kind(entry);
+        if entry.len() > MOST_ENTRY || PARTS.iter().any(|part| part.eq_ignore_ascii_case(kind)) {
+            return;
+        }
+        self.bytes += entry.len();
+        self.entries.push_back(entry.to_vec());
+        while self.bytes > MOST_KEPT {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes -= oldest.len();
+            if self.first < self.indexed {
+                self.index.remove_first(self.first, &oldest);
+            }
+            self.first += 1;
+        }
+        self.indexed = self.indexed.max(self.first);
+    }
+
+    /// The latest entry with a key.
+    pub(super) fn find(&mut self, by: By, key: &[u8]) -> Option<&[u8]> {
+        let added = usize::try_from(self.indexed - self.first).unwrap_or(usize::MAX);
+        for entry in self.entries.iter().skip(added) {
+            self.index.add(self.indexed, entry);
+            self.indexed += 1;
+        }
+        let number = self.index.find(by, key).next_back()?;
+        self.entries.get(usize::try_from(number - self.first).ok()?).map(Vec::as_slice)
+    }
+
+    /// All entries, for a checkpoint.
+    pub(super) fn all(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.entries.iter().cloned()
+    }
+
+    /// The same from a checkpoint.
+    pub(super) fn again(entries: Vec<Vec<u8>>) -> Self {
+        Self { bytes: entries.iter().map(Vec::len).sum(), entries: entries.into(), ..Self::default() }
+    }
+}
+
+/// The word after the sign.
+fn kind(entry: &[u8]) -> &[u8] {
+    let word = entry.get(1..).unwrap_or_default();
+    let named = |byte: &&u8| !matches!(byte, b'{' | b'(') && !byte.is_ascii_whitespace();
+    &word[..word.iter().take_while(named).count()]
+}
+
+/// An entry's own key.
+fn key(entry: &[u8]) -> Option<&[u8]> {
+    // A short word and white space are before it.
+    let open = entry.iter().take(2 * MOST_KEY).position(|byte| matches!(byte, b'{' | b'('))?;
+    let rest = &entry[open + 1..];
+    let front = &rest[..rest.len().min(MOST_KEY)];
+    Some(front[..memchr(b',', front)?].trim_ascii())
+}
+
+/// Calls a function with each key in a field `ids`: the other keys of an entry.
+fn each_alias(entry: &[u8], mut take: impl FnMut(&[u8])) {
+    static IDS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("ids"), Finder::new("IDS")]);
+    spend(entry.len());
+    for ids in &*IDS {
+        let mut at = 0;
+        while let Some(found) = ids.find(&entry[at..]) {
+            let start = at + found;
+            at = start + b"ids".len();
+            let Some(keys) = field(entry, start, at, MOST_ALIASES) else { continue };
+            keys.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).for_each(&mut take);
+            at += keys.len();
+        }
+    }
+}
+
+/// The keys that `crossref` names in an entry, in the order of the file.
+fn crossrefs(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const NAME: usize = b"crossref".len();
+    places(entry).filter_map(|start| field(entry, start, start + NAME, MOST_KEY))
+}
+
+/// Where `crossref` stands in an entry, in either case: looked for in each entry of a file.
+fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
+    static ROSS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| [Finder::new("ross"), Finder::new("ROSS")]);
+    let named = move |found: usize| {
+        let start = found.saturating_sub(1);
+        let name = entry.get(start..start + b"crossref".len())?;
+        name.eq_ignore_ascii_case(b"crossref").then_some(start)
+    };
+    spend(entry.len());
+    ROSS.iter().flat_map(move |ross| ross.find_iter(entry).filter_map(named))
+}
+
+/// The value of the field whose name is between these places, without its braces or quotes. None if the name is a part of a
+/// word, and if the value is longer than `most` or has braces or quotes inside.
+fn field(entry: &[u8], start: usize, end: usize, most: usize) -> Option<&[u8]> {
+    if start.checked_sub(1).is_some_and(|before| entry[before].is_ascii_alphanumeric()) {
+        return None;
+    }
+    let front = &entry[end..entry.len().min(end + most)];
+    let value = front.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let quoted = value.strip_prefix(b"{").or_else(|| value.strip_prefix(b"\""));
+    let is_end = |byte: &u8| match quoted {
+        Some(_) => matches!(byte, b'{' | b'}' | b'"'),
+        None => matches!(byte, b'{' | b'}' | b'"' | b',' | b')' | b'\n'),
+    };
+    let value = quoted.unwrap_or(value);
+    let end = value.iter().position(is_end)?;
+    spend(end);
+    (value[end] != b'{').then(|| value[..end].trim_ascii())
+}
+
+/// Whether an entry may refer to another one.
+pub(super) fn may_refer(entry: &[u8]) -> bool {
+    places(entry).next().is_some()
+}
+
+/// The key that an entry refers to.
+pub(super) fn crossref(entry: &[u8]) -> Option<&[u8]> {
+    crossrefs(entry).find(|key| !key.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(kept: &mut Before, by: By, key: &str) -> String {
+        String::from_utf8(kept.find(by, key.as_bytes()).unwrap_or_default().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn entries_are_found_by_their_keys_whatever_the_case() {
+        let mut kept = Before::default();
+        let acids = "@book{u, title={Of acids}, ids = {r, P\n, T}}";
+        let parts = "@Proceedings( p , CrossRef = \"S\" )";
+        for entry in [acids, "@book{s, title={S}}", parts, "@article{p, title={A}}"] {
+            kept.keep(entry.as_bytes());
+        }
+        assert_eq!(find(&mut kept, By::Key, "P"), parts);
+        assert_eq!(find(&mut kept, By::Alias, "t"), acids);
+        assert_eq!(find(&mut kept, By::Alias, "acids"), "");
+        assert_eq!(find(&mut kept, By::Key, "q"), "");
+        kept.keep(b"@book{S, title={T}}");
+        assert_eq!(find(&mut kept, By::Key, "s"), "@book{S, title={T}}", "the latest counts");
+    }
+
+    #[test]
+    fn the_key_behind_crossref_is_found() {
+        let key =
+            |entry: &str| crossref(entry.as_bytes()).map(|key| String::from_utf8(key.to_vec()).unwrap());
+        assert_eq!(key("@a{x, note={my crossref}, CROSSREF = {P}}").as_deref(), Some("P"));
+        assert_eq!(key("@a{x, crossref = q}").as_deref(), Some("q"));
+        assert_eq!(key("@a{x, title={The Rosser effect}}"), None);
+        assert_eq!(key("@a{x, crossref = {a {b}}}"), None);
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut kept = Before::default();
+        let entry = |number: usize| format!("@book{{{number}, note={{{}}}}}", "x".repeat(1000));
+        for number in 0..100 {
+            kept.keep(entry(number).as_bytes());
+            assert_eq!(find(&mut kept, By::Key, &number.to_string()), entry(number));
+        }
+        kept.keep("x".repeat(MOST_ENTRY + 1).as_bytes());
+        assert!(kept.bytes <= MOST_KEPT && kept.bytes > MOST_KEPT - 2000);
+        assert_eq!(find(&mut kept, By::Key, "9"), "");
+        assert_eq!(kept.index.keys.len(), kept.entries.len());
+        let mut again = Before::again(kept.all().collect());
+        assert_eq!(find(&mut again, By::Key, "99"), entry(99));
+    }
+}

@@ -1,0 +1,262 @@
+//! Where the entries of BibTeX files begin and end.
+//!
+//! An entry is `@`, a word and a pair of braces or parentheses with everything inside, nested braces counted. Everything
+//! else is a comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it
+//! ends where a line begins the next entry, and is read as far as it can be.
+
+use memchr::{memchr, memchr3};
+
+use super::{Step, lines::trimmed_end};
+use crate::work::spend;
+
+/// Longest word after `@`, and most white space behind it.
+const MOST_KIND: usize = 64;
+/// Blanks allowed before an entry that begins inside another one, which lacks a brace.
+const MOST_INDENT: usize = 16;
+/// Longest key, with white space, by which an entry is distinguished from text in a value.
+const MOST_KEY: usize = 256;
+/// Longest comment with entries in it. One that is not closed by then lacks a brace, and must not swallow them.
+const MOST_COMMENT: usize = 64 * 1024;
+/// Maximum number of entries in a comment. Without it, each of many comments that are not closed would be searched for its
+/// end through [`MOST_COMMENT`] bytes of other comments.
+const MOST_COMMENTED: usize = 100;
+
+/// Finds the entries of a BibTeX file.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    limit: usize,
+    at: usize,
+    open: Option<Open>,
+    /// Where a line inside the open comment begins an entry for the first time.
+    commented: Option<usize>,
+    /// The number of lines inside the open comment that begin an entry.
+    in_comment: usize,
+}
+
+/// An entry whose end is not known yet.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    start: usize,
+    kind: Kind,
+    /// The number of open braces, including those of the entry.
+    depth: usize,
+    /// The entry is in parentheses; and whether a quote is open in it.
+    parentheses: bool,
+    quoted: bool,
+}
+
+/// The content of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Reference,
+    /// Abbreviations.
+    Definition,
+    Nothing,
+}
+
+/// The meaning of an `@`.
+enum Sign {
+    /// Too few bytes to decide.
+    Incomplete,
+    Text,
+    /// An entry, with the number of bytes up to its opening brace.
+    Entry {
+        brace: usize,
+        kind: Kind,
+    },
+}
+
+/// The length of the word after `@`, at most `most`.
+fn word(text: &[u8], most: usize) -> usize {
+    let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
+    text.iter().take(most).take_while(named).count()
+}
+
+fn sign(tail: &[u8]) -> Sign {
+    let word = word(&tail[1..], MOST_KIND);
+    let blanks =
+        tail[1 + word..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_whitespace()).count();
+    let brace = 1 + word + blanks;
+    match tail.get(brace) {
+        None if brace <= MOST_KIND => Sign::Incomplete,
+        Some(b'{' | b'(') if word > 0 && tail[1].is_ascii_alphabetic() && brace <= MOST_KIND => {
+            let is = |name: &[u8]| tail[1..=word].eq_ignore_ascii_case(name);
+            let kind = if is(b"string") {
+                Kind::Definition
+            } else if is(b"comment") || is(b"preamble") {
+                Kind::Nothing
+            } else {
+                Kind::Reference
+            };
+            Sign::Entry { brace, kind }
+        }
+        _ => Sign::Text,
+    }
+}
+
+/// Whether a line begins an entry that holds a reference, perhaps behind a comment without a line of its own.
+pub(crate) fn is_first_line(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let reference = |at: usize| matches!(sign(&line[at..]), Sign::Entry { kind: Kind::Reference, .. });
+    match line.first() {
+        Some(b'@') => memchr::memchr_iter(b'@', line).take(3).any(reference),
+        Some(b'%') => memchr::memchr_iter(b'@', line)
+            .take(3)
+            .any(|at| reference(at) && memchr(b',', &line[at..]).is_some()),
+        _ => false,
+    }
+}
+
+/// Whether there are only blanks between the line's beginning and `at`.
+fn begins_line(tail: &[u8], at: usize) -> bool {
+    let before = tail[..at].iter().rev().take(MOST_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
+    matches!(before, Some(b'\n' | b'\r'))
+}
+
+/// Whether the byte at `at` is escaped by a backslash that is not escaped itself.
+fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
+    tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
+}
+
+/// Whether what looks like an entry inside a value is one: a key and a comma follow its brace, or a field. None if more
+/// bytes are needed to decide.
+fn has_fields(after: &[u8], end: bool) -> Option<bool> {
+    let front = &after[..after.len().min(MOST_KEY)];
+    let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));
+    match told {
+        Some(byte) => Some(matches!(byte, b',' | b'=')),
+        None => (end || front.len() == MOST_KEY).then_some(true),
+    }
+}
+
+impl Entries {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, at: 0, open: None, commented: None, in_comment: 0 }
+    }
+
+    /// The entry that ends before `stop` is complete.
+    fn close(&mut self, tail: &[u8], open: Open, stop: usize) -> Step {
+        if stop - open.start > self.limit {
+            return Step::TooLarge { start: open.start };
+        }
+        (self.open, self.commented, self.in_comment, self.at) = (None, None, 0, 0);
+        let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
+        match open.kind {
+            Kind::Nothing => Step::Skip { consumed: stop },
+            Kind::Definition => Step::Header { row: open.start..text, consumed: stop },
+            Kind::Reference => Step::Found { record: open.start..text, consumed: stop, fault: None },
+        }
+    }
+
+    /// Looks for the next entry.
+    fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
+        let Some(found) = memchr(b'@', &tail[self.at..]) else {
+            self.at = 0;
+            return Some(if tail.is_empty() { Step::More } else { Step::Skip { consumed: tail.len() } });
+        };
+        spend(found);
+        let at = self.at + found;
+        match sign(&tail[at..]) {
+            Sign::Incomplete if !end => {
+                self.at = 0;
+                return Some(if at == 0 { Step::More } else { Step::Skip { consumed: at } });
+            }
+            Sign::Entry { brace, kind } => {
+                let parentheses = tail[at + brace] == b'(';
+                self.open = Some(Open { start: at, kind, depth: 1, parentheses, quoted: false });
+                self.at = at + brace + 1;
+            }
+            Sign::Incomplete | Sign::Text => self.at = at + 1,
+        }
+        None
+    }
+
+    /// Looks for the end of the open entry.
+    fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
+        let rest = &tail[self.at..];
+        let found = if open.parentheses {
+            rest.iter().position(|byte| matches!(byte, b'{' | b'}' | b'@' | b')' | b'"'))
+        } else {
+            memchr3(b'{', b'}', b'@', rest)
+        };
+        let Some(found) = found else {
+            self.at = tail.len();
+            return Some(self.rest(tail, open, end));
+        };
+        spend(found + 1);
+        let at = self.at + found;
+        self.at = at + 1;
+        match tail[at] {
+            b'@' if begins_line(tail, at) => match sign(&tail[at..]) {
+                Sign::Incomplete if !end => {
+                    self.at = at;
+                    return Some(self.rest(tail, open, end));
+                }
+                // Comments may contain entries, each on lines of its own.
+                Sign::Entry { .. } if open.kind == Kind::Nothing => {
+                    let first = *self.commented.get_or_insert(at);
+                    self.in_comment += 1;
+                    if self.in_comment > MOST_COMMENTED {
+                        return Some(self.close(tail, open, first));
+                    }
+                }
+                Sign::Entry { kind: Kind::Reference, brace } if open.depth > 1 => {
+                    match has_fields(&tail[at + brace + 1..], end) {
+                        Some(true) => return Some(self.close(tail, open, at)),
+                        Some(false) => {}
+                        None => {
+                            self.at = at;
+                            return Some(self.rest(tail, open, end));
+                        }
+                    }
+                }
+                Sign::Entry { .. } => return Some(self.close(tail, open, at)),
+                Sign::Incomplete | Sign::Text => {}
+            },
+            b'@' => {}
+            _ if is_escaped(tail, open.start, at) => {}
+            b'"' => open.quoted ^= open.depth == 1,
+            b')' => open.depth -= usize::from(open.depth == 1 && !open.quoted),
+            b'{' => open.depth += 1,
+            _ if open.parentheses => open.depth = open.depth.saturating_sub(1).max(1),
+            _ => open.depth -= 1,
+        }
+        if let Some(first) = self.commented.filter(|_| self.is_too_long(open, at + 1)) {
+            return Some(self.close(tail, open, first));
+        }
+        if open.depth == 0 {
+            return Some(self.close(tail, open, at + 1));
+        }
+        self.open = Some(open);
+        None
+    }
+
+    /// Whether a comment that ends at `stop`, or later, is too long to be one with entries in it.
+    fn is_too_long(&self, open: Open, stop: usize) -> bool {
+        stop - open.start > MOST_COMMENT.min(self.limit)
+    }
+
+    /// Nothing more can be found in the tail as it is.
+    fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
+        if let Some(first) = self.commented.filter(|_| end || self.is_too_long(open, self.at)) {
+            return self.close(tail, open, first);
+        }
+        if self.at - open.start > self.limit {
+            return Step::TooLarge { start: open.start };
+        }
+        if end { self.close(tail, open, tail.len()) } else { Step::More }
+    }
+
+    /// Looks at the tail as [`Split::step`](super::Split::step) does.
+    pub(crate) fn step(&mut self, tail: &[u8], end: bool) -> Step {
+        loop {
+            let step = match self.open {
+                Some(open) => self.inside(tail, open, end),
+                None => self.outside(tail, end),
+            };
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+}
