@@ -35,6 +35,10 @@ pub const MOST_OF_A_KEY: usize = 50;
 /// The most studies that are marked together. Far more are the same as one of [`TOGETHER`] only in files that are made for it.
 const MOST_MARKED: usize = 5_000;
 
+/// The most different pairs that are compared for [`TOGETHER`] studies. Real studies have two or three others each that are
+/// alike; a file can be made so that each has some hundred, and these as many again.
+const MOST_COMPARED: usize = 50_000;
+
 /// How many keys are looked up, and how many studies are read or marked, in one call.
 const IN_A_CALL: usize = 1_000;
 
@@ -251,7 +255,9 @@ impl Comparing<'_> {
                 }
             }
             settled.append(&mut frontier);
-            frontier = next.into_iter().filter(|at| !settled.contains(at)).collect();
+            let comparable = MOST_COMPARED.saturating_sub(told.len()) / MOST_OF_A_KEY;
+            let left = MOST_MARKED.saturating_sub(settled.len()).min(comparable);
+            frontier = next.into_iter().filter(|at| !settled.contains(at)).take(left).collect();
             is_first = false;
         }
         let marked = self.mark(&settled, &known, &edges, change).await?;

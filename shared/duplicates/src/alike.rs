@@ -1,9 +1,16 @@
 //! What two records have in common.
 
+use std::collections::HashSet;
+
 use rapidfuzz::distance::indel;
+use references::work::spend;
 
 use crate::fields::Fields;
 use crate::text::start;
+
+/// Maximum number of words of a title that are compared with those of another one. Titles that are alike have a handful of
+/// words of their own.
+const MOST_OWN_WORDS: usize = 20;
 
 /// What two values say about two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +121,8 @@ impl Alike {
 
 /// The share of letters that two texts have in common, in order: 1 for the same ones.
 fn similarity(a: &str, b: &str) -> f64 {
+    // Each letter of one is compared with 64 of the other at a time.
+    spend(a.len() * (1 + b.len() / 64));
     if a.is_ascii() && b.is_ascii() {
         indel::normalized_similarity(a.bytes(), b.bytes())
     } else {
@@ -143,8 +152,10 @@ fn titles(a: &Fields, b: &Fields) -> Titles {
 /// Whether each title has a word that nothing in the other one is like: men and women, vivo and vitro.
 fn have_words_of_their_own(a: &Fields, b: &Fields) -> bool {
     fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
-        let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word));
-        own.map(String::as_str).collect()
+        spend(words.len());
+        let others: HashSet<&str> = others.iter().map(String::as_str).collect();
+        let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word.as_str()));
+        own.map(String::as_str).take(MOST_OWN_WORDS).collect()
     }
     fn begins_as(word: &str, other: &str) -> bool {
         word.starts_with(start(other, 5))
@@ -171,10 +182,23 @@ fn authors(a: &Fields, b: &Fields) -> Match {
         one == other || is_part || is_alike || {
             let (few, many) = (a.families(), b.families());
             let (few, many) = if few.len() <= many.len() { (few, many) } else { (many, few) };
-            let shared = few.iter().filter(|name| many.contains(name)).count();
+            let shared = shared(few, many);
             shared >= 1 && 2 * shared >= few.len()
         },
     )
+}
+
+/// The number of names of one list that are in another one.
+fn shared(few: &[String], many: &[String]) -> usize {
+    /// For so many names, comparing all with all is faster than a set.
+    const FEW: usize = 16;
+    if many.len() <= FEW {
+        spend(few.len() * many.len());
+        return few.iter().filter(|name| many.contains(name)).count();
+    }
+    spend(few.len() + many.len());
+    let many: HashSet<&String> = many.iter().collect();
+    few.iter().filter(|name| many.contains(name)).count()
 }
 
 /// Databases abbreviate the names of journals, each in its own way.

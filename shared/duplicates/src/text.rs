@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use references::work::spend;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
@@ -23,6 +24,7 @@ const MOST_TAG: usize = 61;
 ///
 /// Character references are decoded twice: databases that export what another one has exported encode them again.
 pub(crate) fn fold(text: &str) -> String {
+    spend(text.len());
     let decoded = references::unescape(text);
     let decoded = references::unescape(&decoded);
     let text = without_tags(&decoded);

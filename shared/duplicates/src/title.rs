@@ -1,10 +1,14 @@
 //! What a title says besides its words: whether it announces something about another work, and which numbers tell it
 //! from its siblings.
 
-use crate::text::{fold, telling_words, words};
+use references::work::spend;
+
+use crate::text::{fold, start, telling_words, words};
 
 /// Most letters of a title that are compared.
 const MOST_LETTERS: usize = 600;
+/// The number of characters by which a note in brackets is recognized: those of its first words.
+const MOST_NOTE: usize = 40;
 
 /// What a database's own note in brackets begins with: `[Erratum appears in …]`, `[German]`, `(see comment)`.
 const NOTES: [&str; 31] = [
@@ -127,20 +131,36 @@ fn is_notice(first: &[&str]) -> bool {
 }
 
 fn without_notes(title: &str) -> String {
+    spend(title.len());
     let mut kept = String::with_capacity(title.len());
-    let mut rest = title;
-    while let Some(at) = rest.find(['[', '(']) {
-        let (before, bracket) = rest.split_at(at);
-        kept.push_str(before);
-        let end = bracket.find([']', ')']).filter(|end| is_note(&bracket[1..*end]));
-        kept.push_str(if end.is_some() { " " } else { &bracket[..1] });
-        rest = &bracket[end.unwrap_or(0) + 1..];
+    // Up to where the title was taken.
+    let mut taken = 0;
+    // Where the first bracket behind that is closed, and whether a note is before it. Both are computed once for all brackets
+    // that are opened before it without a word between them.
+    let (mut close, mut judged, mut is_note) = (0, 0, false);
+    for (at, _) in title.match_indices(['[', '(']) {
+        if at < taken {
+            continue;
+        }
+        if close <= at {
+            close = title[at..].find([']', ')']).map_or(title.len(), |end| at + end);
+            spend(close - at);
+            judged = at;
+        }
+        if judged == at || title[judged..at].contains(char::is_alphanumeric) {
+            is_note = close < title.len() && begins_note(start(&title[at + 1..close], MOST_NOTE));
+        }
+        judged = at;
+        kept.push_str(&title[taken..at]);
+        kept.push_str(if is_note { " " } else { &title[at..=at] });
+        taken = if is_note { close + 1 } else { at + 1 };
     }
-    kept.push_str(rest);
+    kept.push_str(&title[taken..]);
     kept
 }
 
-fn is_note(inside: &str) -> bool {
+/// Whether a bracket that begins like this holds a note.
+fn begins_note(inside: &str) -> bool {
     let folded = fold(inside);
     let text = words(&folded).take(4).collect::<Vec<_>>().join(" ");
     let text = ["published ", "see "].iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(&text);

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use references::work::spend;
+
 use crate::clean::{keywords, line};
 use crate::date::Parts;
 use crate::kind::Kind;
@@ -67,6 +69,7 @@ fn field(entry: &mut String, name: &str, value: &str) {
 /// Text that TeX prints as it is. BibTeX counts braces whatever is before them, so that those without a partner are written
 /// by their names, which fewer programs know.
 fn escaped(text: &str) -> String {
+    spend(text.len());
     let mut out = String::with_capacity(text.len());
     let is_paired = is_paired(text);
     let mut before = ' ';

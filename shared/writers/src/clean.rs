@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use references::work::spend;
+
 /// On one line: white space of any kind is one blank, and control characters are left out. What is left are characters that
 /// XML 1.0 allows, too.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    spend(text.len());
     let is_tidy = !text.starts_with(' ')
         && !text.ends_with(' ')
         && !text.contains("  ")

@@ -1,5 +1,7 @@
 //! Names of people in their parts.
 
+use references::work::spend;
+
 use crate::clean::line;
 
 /// A name of a study's list.
@@ -17,6 +19,7 @@ pub(crate) enum Name {
 impl Name {
     /// `Family, Given` or `Family, Given, Suffix`; anything else is a whole.
     pub(crate) fn of(name: &str) -> Self {
+        spend(name.len());
         let name = line(name);
         let parts: Vec<&str> = name.split(", ").collect();
         let is_part = |part: &&str| !part.is_empty() && !part.contains(',');

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use references::work::spend;
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -201,6 +202,7 @@ impl Workbook {
 
 /// As much of a text as a cell takes.
 fn cut(text: &str) -> std::borrow::Cow<'_, str> {
+    spend(text.len());
     // As many bytes have no more units.
     if text.len() <= MOST_CELL || text.encode_utf16().count() <= MOST_CELL {
         return text.into();

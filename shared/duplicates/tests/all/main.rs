@@ -4,3 +4,4 @@ mod groups;
 mod lines;
 mod properties;
 mod records;
+mod work;

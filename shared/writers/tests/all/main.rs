@@ -7,6 +7,7 @@ mod fields;
 mod hostile;
 mod properties;
 mod tables;
+mod work;
 mod workbooks;
 
 use archives::Workbook;

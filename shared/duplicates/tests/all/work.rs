@@ -1,0 +1,117 @@
+//! The work of comparing records is in proportion to their bytes, and bounded for two of them.
+
+use duplicates::{Fields, compare};
+use proptest::prelude::*;
+use references::{Reference, work};
+
+/// Pieces that open, close or separate something in a title, a name, a page or an identifier.
+const PIECES: [&str; 31] = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "[Erratum ",
+    "(see comment",
+    "<",
+    ">",
+    "<a",
+    "&",
+    "&amp;",
+    ";",
+    ",",
+    ".",
+    " ",
+    "  ",
+    "-",
+    "/",
+    "10.",
+    "10.1234/",
+    "a",
+    "A",
+    "1",
+    "é",
+    "\u{301}",
+    "ﷺ",
+    "the ",
+    "conference",
+    "conference:",
+    "Jr ",
+    "1234-567",
+];
+
+/// A record with the same text in all of its fields.
+fn reference(text: &str) -> Reference {
+    let value = || Some(text.to_owned());
+    Reference {
+        title: text.to_owned(),
+        authors: vec![text.to_owned()],
+        journal: value(),
+        volume: value(),
+        pages: value(),
+        doi: value(),
+        pmid: value(),
+        r#abstract: value(),
+        extra: [("SN".to_owned(), vec![text.to_owned()])].into(),
+        ..Reference::default()
+    }
+}
+
+fn work_of(text: &str) -> u64 {
+    let reference = reference(text);
+    work::counted(|| Fields::of(&reference).keys()).1
+}
+
+fn assert_proportional(fragment: &str, last: &str, bytes: usize) {
+    let text = |bytes: usize| fragment.repeat(bytes.div_ceil(fragment.len())) + last;
+    let [once, twice] = [bytes, 2 * bytes].map(|bytes| work_of(&text(bytes)));
+    assert!(twice < 3 * once, "{once} and {twice} for {fragment:?} and {last:?}");
+    assert!(twice <= work::budget(2 * bytes), "{twice} for {fragment:?} and {last:?}");
+}
+
+#[test]
+fn brackets_in_a_title_are_scanned_once() {
+    for (fragment, last) in
+        [("(", ""), ("(", ")"), ("[", "}"), ("[(", ""), ("(a ", ")"), ("[Erratum ", "]"), ("(a) ", "")]
+    {
+        assert_proportional(fragment, last, 64 * 1024);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn work_is_proportional_to_the_size_of_a_record(
+        pieces in prop::collection::vec(prop::sample::select(PIECES.as_slice()), 1..4),
+        last in prop::sample::select(PIECES.as_slice()),
+    ) {
+        assert_proportional(&pieces.concat(), last, 8 * 1024);
+    }
+}
+
+/// Two titles with a number of words. Each word differs from its counterpart in one letter.
+fn alike(words: usize) -> [Fields; 2] {
+    let title = |last: char| {
+        let word = |at: usize| {
+            format!(
+                "w{}{}{last}",
+                char::from(b'a' + (at % 26) as u8),
+                char::from(b'a' + (at / 26 % 26) as u8)
+            )
+        };
+        (0..words).map(word).collect::<Vec<_>>().join(" ")
+    };
+    let authors = |first: char| (0..150).map(|at| format!("{first}{at}, A")).collect();
+    [('x', 'a'), ('y', 'b')].map(|(last, first)| {
+        Fields::of(&Reference { title: title(last), authors: authors(first), ..Reference::default() })
+    })
+}
+
+#[test]
+fn two_records_are_compared_in_bounded_work() {
+    for words in [10, 100, 1_000, 10_000] {
+        let [one, other] = alike(words);
+        let (_, spent) = work::counted(|| compare(&one, &other));
+        assert!(spent < 20_000, "{spent} for {words} words");
+    }
+}
