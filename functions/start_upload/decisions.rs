@@ -6,7 +6,7 @@
 use imports::duplicates::{About, DECISIONS, Decision, DecisionFault, Decisions, Verdict};
 use imports::messages::CompareStudies;
 use imports::{ParseCommand, ProjectId, StudyAt};
-use messages::{SessionId, StoreError};
+use messages::StoreError;
 use outbox::Key;
 use outbox::session::CommitError;
 use serde::{Deserialize, Serialize};
@@ -126,8 +126,7 @@ impl StartUpload {
             return Ok(Decided::Refused(Refused::Number));
         };
         for _ in 0..repair::TRIES {
-            let session_id = SessionId::from_uuid(self.host().fresh_id());
-            let mut session = self.entry.session(session_id, first.search_id);
+            let mut session = self.entry.session(first.search_id);
             let body = session.read(key(project)).await?.map(|record| record.body);
             let mut decisions = read(project, body)?;
             let decision = Decision { at: self.host().now(), by: by.to_owned(), about };
@@ -142,7 +141,7 @@ impl StartUpload {
             session.send(&ParseCommand::CompareStudies(command))?;
             match self.commit(session, "noted what was said of studies").await {
                 // Somebody says something in the same project at the same time.
-                Err(Error::Commit(CommitError::Changed)) => {}
+                Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Decided::Accepted { is_new: true }),
             }
         }

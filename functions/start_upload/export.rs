@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use imports::messages::MakeExport;
 use imports::{ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId};
-use messages::{SessionId, StoreError};
+use messages::StoreError;
 use outbox::Key;
 use outbox::session::CommitError;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ impl StartUpload {
         let sources = self.sources_for(&stored.job, wanted).await?;
         let Wanted { format, studies } = *wanted;
         for _ in 0..repair::TRIES {
-            let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), search);
+            let mut session = self.entry.session(search);
             let body = session.read(under_way(project_id)).await?.map(|record| record.body);
             let mut exports = self.still_under_way(project_id, read_under_way(project_id, body)?).await?;
             if exports.len() >= MAX_UNDER_WAY {
@@ -109,7 +109,7 @@ impl StartUpload {
             session.send(&ParseCommand::MakeExport(command))?;
             match self.commit(session, "has an export made").await {
                 // Another export of the project was asked for at the same time.
-                Err(Error::Commit(CommitError::Changed)) => {}
+                Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Ok(export_id)),
             }
         }

@@ -2,12 +2,13 @@
 
 use imports::ids::Secret;
 use imports::{Job, JobFile, ProjectId, SearchId, ids};
-use messages::{SessionId, StoreError};
+use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, Write};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::repair::TRIES;
 use super::{Announced, Error, NewSearch, StartUpload, new_job};
 
 /// What became of a request that named a key of its own.
@@ -31,38 +32,75 @@ impl StartUpload {
         request: &NewSearch,
         key: &str,
     ) -> Result<Keyed, Error> {
-        let mut search_id = self.keyed_search(project_id, key).await?;
-        let (mut job, mut is_ours) = (self.jobs.job(search_id).await?, true);
-        if job.is_none() {
-            // A release before secrets may have announced it.
-            let guessable = ids::guessable_keyed_search(project_id, key);
-            job = self.jobs.job(guessable).await?;
-            if job.is_some() {
-                search_id = guessable;
+        let search_id = self.keyed_search(project_id, key).await?;
+        let mut tries = 1..TRIES;
+        loop {
+            if let Some(job) = self.job_under(project_id, search_id, key).await? {
+                return self.answer_again(job, request).await;
+            }
+            match self.announce_once(project_id, search_id, request).await {
+                Ok(Some(job)) => {
+                    let files = self.forms(&job).await?;
+                    return Ok(Keyed::Announced(Announced { search_id, files }));
+                }
+                // A request that came first may have announced it since the look above.
+                Ok(None) => {
+                    return match self.jobs.job(search_id).await? {
+                        Some(job) => self.answer_again(job, request).await,
+                        None => Ok(Keyed::Differs),
+                    };
+                }
+                // Another request came first, or the commit took too long. Nothing is stored.
+                Err(Error::Commit(error)) if error.is_refused() && tries.next().is_some() => {}
+                Err(error) => return Err(error),
             }
         }
-        if job.is_none() {
-            let (announcement, is_granted) = self.begin(search_id, project_id, request, None).await?;
-            // Tokens that are missing were used, and then it is announced, or are those of a request for fewer files.
-            is_ours = is_granted;
-            if is_ours {
-                // Two requests at once announce the same session; the second commit changes nothing.
-                self.send(&announcement, Some(written(search_id, request)?)).await?;
-            }
-            // Also for whoever has just announced it: what is stored may be another's.
-            job = self.jobs.job(search_id).await?;
+    }
+
+    /// The search that was announced under a key.
+    async fn job_under(
+        &self,
+        project_id: ProjectId,
+        search_id: SearchId,
+        key: &str,
+    ) -> Result<Option<Job>, StoreError> {
+        match self.jobs.job(search_id).await? {
+            Some(job) => Ok(Some(job)),
+            // A version before secrets may have announced it.
+            None => self.jobs.job(ids::guessable_keyed_search(project_id, key)).await,
         }
-        match job {
-            Some(job) if self.is_of(&job, request).await? => {
-                let job = self.with_all_files(job, request)?;
-                Ok(Keyed::Announced(Announced { search_id, files: self.forms(&job).await? }))
-            }
-            None if is_ours => {
-                let why = "it is announced, and cannot be read yet";
-                Err(StoreError::unavailable(format!("reading search {search_id}"), why).into())
-            }
-            Some(_) | None => Ok(Keyed::Differs),
+    }
+
+    /// The answer to a request under a key under which a search was announced before.
+    async fn answer_again(&self, job: Job, request: &NewSearch) -> Result<Keyed, Error> {
+        if !self.is_of(&job, request).await? {
+            return Ok(Keyed::Differs);
         }
+        let job = self.with_all_files(job, request)?;
+        Ok(Keyed::Announced(Announced { search_id: job.search_id, files: self.forms(&job).await? }))
+    }
+
+    /// Announces a search in a session of its own, unless one was announced under its key: then the record of the first
+    /// request exists, or tokens are missing. They were used, or an attempt with fewer files has granted the others.
+    ///
+    /// A crash before the commit leaves nothing but tokens, which the next attempt finds. A session that was abandoned
+    /// does not stand in its way, since each attempt has another one.
+    async fn announce_once(
+        &self,
+        project_id: ProjectId,
+        search_id: SearchId,
+        request: &NewSearch,
+    ) -> Result<Option<Job>, Error> {
+        let mut session = self.entry.session(search_id);
+        if session.read(first_request(search_id)).await?.is_some() {
+            return Ok(None);
+        }
+        let (announcement, is_granted) = self.begin(search_id, project_id, request, None).await?;
+        if !is_granted {
+            return Ok(None);
+        }
+        self.send(session, &announcement, Some(written(search_id, request)?)).await?;
+        Ok(Some(announcement.job))
     }
 
     /// The id of the search that this key stands for, whether or not it was asked for.
@@ -79,7 +117,7 @@ impl StartUpload {
         loop {
             // Of no search, and without messages: nothing is left of the session but its record.
             let nobody = SearchId::from_uuid(Uuid::nil());
-            let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), nobody);
+            let mut session = self.entry.session(nobody);
             if let Some(record) = session.read(key.clone()).await? {
                 let unusable = |error| StoreError::unusable("reading the secret of keyed searches", error);
                 return Ok(Secret::deserialize(&record.body).map_err(unusable)?);

@@ -246,7 +246,16 @@ impl StartUpload {
     /// # Errors
     /// When the session is not committed, or its outcome is unknown.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
-        self.send(&prepared.announcement, None).await
+        let Announcement { job, .. } = &prepared.announcement;
+        let mut tries = 1..repair::TRIES;
+        loop {
+            let session = self.entry.session(job.search_id);
+            match self.send(session, &prepared.announcement, None).await {
+                // The commit took too long. Another session may be quicker.
+                Err(Error::Commit(error)) if error.is_refused() && tries.next().is_some() => {}
+                done => return done,
+            }
+        }
     }
 
     /// Grants all tokens that a search needs from outside, once. Answers whether they are there.
@@ -260,7 +269,7 @@ impl StartUpload {
         let manifest = Manifest { repairs, ..self.manifest(search_id, request)? };
         self.allow(project_id, &manifest).await?;
         let now = self.host().now();
-        let token = self.entry.first_token(ids::announcement(search_id), search_id);
+        let token = self.entry.named_token(ids::announcement(search_id), search_id);
         let uploads = manifest.files.iter().map(|file| ids::upload_token(search_id, file.file_id));
         let tokens: Vec<Token> = uploads.chain([token.clone()]).collect();
         let is_granted = self.entry.tokens.begin(search_id, &tokens, now).await?;
@@ -284,9 +293,13 @@ impl StartUpload {
     }
 
     /// Stores job and announcement, and what was asked for under a key.
-    async fn send(&self, announcement: &Announcement, asked: Option<Write>) -> Result<(), Error> {
+    async fn send(
+        &self,
+        mut session: Opened<'_>,
+        announcement: &Announcement,
+        asked: Option<Write>,
+    ) -> Result<(), Error> {
         let Announcement { started, token, job } = announcement;
-        let mut session = self.entry.session(ids::announcement(job.search_id), job.search_id);
         session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token.clone())?;
         session.show(View::from(job));
         if let Some(Write { key, body }) = asked {

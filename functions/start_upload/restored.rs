@@ -7,7 +7,7 @@
 use imports::messages::{SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
 use imports::{SearchEvent, SearchId};
-use messages::{MessageId, SessionId};
+use messages::MessageId;
 use saga::operator::Access;
 use saga::{Document, Operator};
 use serde::Serialize;
@@ -140,8 +140,7 @@ impl AfterRestore {
     }
 
     async fn send(&self, search: SearchId, event: &SearchEvent, why: &str) -> Result<(), Error> {
-        let id = SessionId::from_uuid(self.start.host().fresh_id());
-        let mut session = self.start.entry.session(id, search);
+        let mut session = self.start.entry.session(search);
         session.send(event)?;
         self.start.commit(session, why).await
     }

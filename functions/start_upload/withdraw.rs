@@ -3,7 +3,6 @@
 use imports::messages::{SearchWithdrawn, TakeBackFiles};
 use imports::saga::CANCELLED;
 use imports::{Job, Manifest, ManifestFile, ParseCommand, SearchEvent, SearchId, ids};
-use messages::SessionId;
 use outbox::View;
 use outbox::session::CommitError;
 use serde_json::{Map, Value};
@@ -57,7 +56,7 @@ impl StartUpload {
         // One token for all requests, or each would leave another one while nothing works on them.
         let token = ids::withdrawal_token(job.search_id);
         self.entry.tokens.grant(job.search_id, std::slice::from_ref(&token), self.host().now()).await?;
-        let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), job.search_id);
+        let mut session = self.entry.session(job.search_id);
         session.send_granted(&SearchEvent::SearchWithdrawn(withdrawn), token)?;
         self.commit(session, "withdrew the search").await
     }
@@ -74,7 +73,7 @@ impl StartUpload {
         for _ in 0..repair::TRIES {
             match self.try_to_delete(&job).await {
                 // Somebody repairs or deletes one of these searches at the same time.
-                Err(Error::Commit(CommitError::Changed)) => {}
+                Err(Error::Commit(error)) if error.is_refused() => {}
                 answer => return answer,
             }
         }
@@ -83,7 +82,7 @@ impl StartUpload {
 
     async fn try_to_delete(&self, job: &Job) -> Result<Deletion, Error> {
         let (search_id, original) = (job.search_id, job.repairs.unwrap_or(job.search_id));
-        let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), search_id);
+        let mut session = self.entry.session(search_id);
         let record = session.read(repair::key(original)).await?.map(|record| record.body);
         let known = self.known(original, record).await?;
         if let Some(by) = known.repairs.needs(search_id, |file| known.fate(file)) {

@@ -332,3 +332,115 @@ async fn a_key_stands_for_files_of_these_sizes_before_and_after_they_arrive() {
         assert!(matches!(other, Keyed::Differs), "{other:?}");
     }
 }
+
+/// Each call that a request under a key makes, broken off before and after it.
+#[tokio::test]
+async fn a_key_survives_a_crash_at_any_call_of_its_request() {
+    for (call, phase) in [
+        (Call::RecordsRead, Phase::After),
+        (Call::LedgerBegin, Phase::After),
+        (Call::QueueSend, Phase::Before),
+        (Call::QueueSend, Phase::After),
+        (Call::SessionCommit, Phase::Before),
+        (Call::SessionCommit, Phase::After),
+        (Call::OutboxSettle, Phase::Before),
+    ] {
+        let world = World::new();
+        let search = world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
+        let crash = CrashAt::new(call, phase, 1);
+        crash.kill(world.crashing(&crash).start_upload.create_once(project(), &request(), "key")).await;
+        settle(&world).await;
+        let again = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
+        let Keyed::Announced(announced) = again else { panic!("{call:?} {phase:?}: {again:?}") };
+        assert_eq!(announced.search_id, search);
+        world.upload(&announced, 0, TWO_RECORDS).await;
+        settle(&world).await;
+        world.run().await;
+        assert_eq!(world.job(search).await.state, JobState::Completed, "{call:?} {phase:?}");
+        let started = world.verdicts(search, "SearchUploadStarted").await;
+        let handled = started.iter().filter(|verdict| **verdict == messages::Verdict::Handled);
+        assert_eq!(handled.count(), 1, "{call:?} {phase:?}: {started:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_commit_is_slow_goes_on_in_another_session() {
+    for key in [Some("key"), None] {
+        let world = World::new();
+        world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
+        let slow = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
+        let functions = world.crashing(&slow);
+        let create = async {
+            match key {
+                Some(key) => {
+                    match functions.start_upload.create_once(project(), &request(), key).await.unwrap() {
+                        Keyed::Announced(announced) => announced,
+                        Keyed::Differs => panic!("nothing else was asked for"),
+                    }
+                }
+                None => functions.start_upload.create(project(), &request()).await.unwrap(),
+            }
+        };
+        let announced = slow.stall(create, settle(&world)).await;
+        world.upload(&announced, 0, TWO_RECORDS).await;
+        world.run().await;
+        assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "{key:?}");
+    }
+}
+
+/// The session's record and the search's document are removed after a time. The record of the first request stays.
+#[tokio::test]
+async fn a_keyed_request_that_is_repeated_after_a_year_announces_nothing() {
+    let world = World::new();
+    let start_upload = &world.functions.start_upload;
+    let answer = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    let started = world.take(&SAGA).await;
+    world.deliver(&SAGA, &started).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.run().await;
+    let ended = world.job(announced.search_id).await;
+    assert_eq!(ended.state, JobState::Completed);
+    world.pass(Duration::from_secs(365 * 24 * 3_600)).await;
+    world.store().purge(world.host.now()).await.unwrap();
+    let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
+    let Keyed::Announced(again) = again else { panic!("{again:?}") };
+    assert_eq!((again.search_id, again.files.len()), (announced.search_id, 0));
+    world.deliver(&SAGA, &started).await;
+    assert_eq!(world.take(&SAGA).await, []);
+    assert_eq!(world.job(announced.search_id).await, ended);
+}
+
+/// Two requests for the same thing, such as two equal payments, are two sessions. Neither admits a copy of the other's
+/// event.
+#[tokio::test]
+async fn two_sessions_of_one_partition_share_neither_message_nor_token() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.run().await;
+    let search = announced.search_id;
+    let entry = world.backend.ports.engine.entry_point("start-upload").unwrap();
+    let withdraw = async || {
+        let job = world.job(search).await;
+        let manifest = imports::Manifest { name: "s".into(), files: Vec::new(), repairs: None };
+        let withdrawn = imports::messages::SearchWithdrawn { project_id: job.project_id, manifest };
+        let mut session = entry.session(search);
+        session.send(&imports::SearchEvent::SearchWithdrawn(withdrawn)).unwrap();
+        session.commit().await.unwrap().remove(0)
+    };
+    let first = withdraw().await;
+    let copies = world.take(&SAGA).await;
+    world.deliver(&SAGA, &copies).await;
+    for days in [0, 8] {
+        world.pass(Duration::from_secs(days * 24 * 3_600)).await;
+        world.store().purge(world.host.now()).await.unwrap();
+        let second = withdraw().await;
+        assert_ne!((first.id, &first.token), (second.id, &second.token));
+        world.deliver(&SAGA, &copies).await;
+    }
+    let verdicts = world.verdicts(search, "SearchWithdrawn").await;
+    assert_eq!(
+        verdicts,
+        [messages::Verdict::Handled, messages::Verdict::Duplicate, messages::Verdict::Duplicate]
+    );
+}

@@ -131,8 +131,8 @@ impl From<Error> for Problem {
         match &error {
             Error::Invalid(faults) => Self::invalid(faults),
             Error::Commit(CommitError::TooLate) => Self::new(
-                StatusCode::CONFLICT,
-                "the request took too long and was given up; nothing is stored. Send it again, with another \
+                StatusCode::SERVICE_UNAVAILABLE,
+                "storing the request took too long, and nothing is stored; send it again, with the same \
                  idempotency key if it has one",
             ),
             Error::TooMany { .. } | Error::TooMuch { .. } => Self::new(

@@ -45,7 +45,6 @@ const STATES: [JobState; 5] =
         (status = 201, description = "Announced, now or by an earlier request with this key", body = AnnouncedView),
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "There is no such project for the caller", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "An earlier request with this key was given up", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The manifest is not valid, or the key was used for another search", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The project has too many searches under way", body = Problem, content_type = "application/problem+json"),

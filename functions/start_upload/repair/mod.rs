@@ -15,7 +15,7 @@ use imports::{
     FileId, Job, JobFile, Manifest, ManifestFile, ObjectFacts, ObjectKey, Outcome, SearchEvent, SearchId,
     UploadMetadata, ids,
 };
-use messages::{SessionId, StoreError};
+use messages::StoreError;
 use outbox::View;
 use outbox::session::CommitError;
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,7 @@ impl StartUpload {
             }
             match self.try_to_repair(&job, request, keyed).await {
                 // Somebody else repairs or deletes one of these searches: it may be another answer now.
-                Err(Error::Commit(CommitError::Changed)) => {}
+                Err(Error::Commit(error)) if error.is_refused() => {}
                 answer => return answer,
             }
         }
@@ -237,9 +237,8 @@ impl StartUpload {
             return Ok(Repair::Refused(Refusal::Running));
         }
         let search_id = keyed.unwrap_or_else(|| SearchId::from_uuid(self.host().fresh_id()));
-        // After a conflict the same search is announced by another session.
-        let session_id = SessionId::from_uuid(self.host().fresh_id());
-        let mut session = self.entry.session(session_id, search_id);
+        // After a refusal the same search is announced by another session.
+        let mut session = self.entry.session(search_id);
         let original = job.repairs.unwrap_or(job.search_id);
         let record = session.read(key(original)).await?.map(|record| record.body);
         let known = self.known(original, record).await?;

@@ -14,7 +14,7 @@ use std::collections::btree_map::Entry;
 use imports::manifest::MAX_NAME_CHARS;
 use imports::{FileId, Job, Outcome, SearchId, Study, readable};
 use jiff::civil::Date;
-use messages::{SessionId, StoreError};
+use messages::StoreError;
 use outbox::Key;
 use outbox::session::CommitError;
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ impl StartUpload {
             return Ok(Said::Refused(fault));
         }
         for _ in 0..repair::TRIES {
-            let mut session = self.entry.session(SessionId::from_uuid(self.host().fresh_id()), search);
+            let mut session = self.entry.session(search);
             let body = session.read(key(search)).await?.map(|record| record.body);
             let mut given = read(search, body)?;
             for NewSource { file_id, source } in &new.files {
@@ -163,7 +163,7 @@ impl StartUpload {
             session.write(key(search), serde_json::to_value(&given).map_err(failed)?);
             match self.commit(session, "noted where files come from").await {
                 // Somebody says something of the same search at the same time.
-                Err(Error::Commit(CommitError::Changed)) => {}
+                Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Said::Accepted),
             }
         }

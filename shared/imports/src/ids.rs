@@ -25,7 +25,7 @@ uuid_ids! {
     TimeoutId,
 }
 
-/// The session that announces a search: a request that is made again is the same session.
+/// The name of the token of a search's announcement. Earlier versions announced a search in the session of this id.
 pub fn announcement(search: SearchId) -> SessionId {
     SessionId::from_uuid(Uuid::new_v5(&search.as_uuid(), b"announcement"))
 }

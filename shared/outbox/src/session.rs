@@ -158,8 +158,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a session of `system` on behalf of a partition. With an id that was committed before, the commit changes
-    /// nothing: so a request that a client makes again takes effect once.
+    /// Opens a session of `system` on behalf of a partition. The id must be new: a commit that is repeated changes nothing
+    /// only while the store has the session's record, and of an abandoned session every commit is refused.
     pub fn open(
         ports: &'a Ports,
         system: &str,
@@ -255,7 +255,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The id of the `index`-th message of a session: derived, so that a request that is made again sends the same.
+/// The id of the `index`-th message of a session: derived, so that a commit that a store's client repeats sends the same.
 pub fn message_id(session: SessionId, index: usize) -> MessageId {
     MessageId::from_uuid(session.as_uuid()).derive(index)
 }
@@ -278,6 +278,13 @@ pub enum CommitError {
     /// Nothing is stored: what the session has read has changed.
     #[error("a record that the session has read was changed by somebody else")]
     Changed,
+}
+
+impl CommitError {
+    /// Whether the session was refused: nothing is stored, and the same request may succeed in another session.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::TooLate | Self::Changed)
+    }
 }
 
 /// The control message of a session; its id is the session's.

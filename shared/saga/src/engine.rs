@@ -337,16 +337,23 @@ pub struct EntryPoint {
 }
 
 impl EntryPoint {
-    /// Opens a session on behalf of a partition. With an id that was committed before, the commit changes nothing: so a
-    /// request that a client makes again takes effect once.
-    pub fn session(&self, id: SessionId, partition: PartitionKey) -> Opened<'_> {
+    /// Opens a session on behalf of a partition, under an id of its own.
+    ///
+    /// The caller cannot choose the id. The ids and tokens of the events follow from it, and the record of a committed
+    /// session is removed after a time. A session that could be repeated would then grant tokens that were used, and its
+    /// events would take effect again. A request that its client repeats takes effect once by a record that the session
+    /// reads and writes: [`Opened::read`].
+    pub fn session(&self, partition: PartitionKey) -> Opened<'_> {
+        let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, &self.options);
         Opened { entry: self, partition, session, granted: Vec::new() }
     }
 
-    /// The token of the first event that a session sends, for whoever grants it with others in one call.
-    pub fn first_token(&self, id: SessionId, partition: PartitionKey) -> Token {
-        entry_token(partition, session::message_id(id, 0))
+    /// A token with a name of its own, for a caller that grants it with others in one call and sends its event by
+    /// [`Opened::send_granted`]. The same name gives the same token, so it is granted with [`GrantTokens::begin`], which
+    /// brings no used token back.
+    pub fn named_token(&self, name: SessionId, partition: PartitionKey) -> Token {
+        entry_token(partition, session::message_id(name, 0))
     }
 }
 
@@ -363,8 +370,7 @@ pub struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// Sends a message with the commit. An event gets a token, derived from the session like its id: a request that is
-    /// made again grants the same one.
+    /// Sends a message with the commit. An event gets a token, derived from the session like its id.
     ///
     /// # Errors
     /// When it cannot be encoded.
@@ -375,7 +381,7 @@ impl Opened<'_> {
         self.stage(id, payload, token)
     }
 
-    /// The same with a token that was granted before, together with others; see [`EntryPoint::first_token`].
+    /// The same with a token that was granted before, together with others; see [`EntryPoint::named_token`].
     ///
     /// # Errors
     /// When it cannot be encoded.

@@ -1,6 +1,6 @@
 //! Where orders and payments come in.
 
-use messages::{PartitionKey, SessionId, StoreError};
+use messages::{PartitionKey, StoreError};
 use outbox::session::CommitError;
 use outbox::{Key, Page, StageError, View};
 use saga::engine::Opened;
@@ -144,7 +144,7 @@ impl Shop {
 
     /// A session of its own for each request. What makes a request repeatable is what it reads.
     fn session(&self, number: &str) -> Opened<'_> {
-        self.entry.session(SessionId::from_uuid(self.views.host.fresh_id()), partition(number))
+        self.entry.session(partition(number))
     }
 }
 

@@ -152,6 +152,7 @@ impl Workload for Searches {
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),
             (mutants::BOTH_WIN, &Mode::ALL),
+            (mutants::KEY_BURNED, &Mode::ALL),
         ]
     }
 

@@ -22,12 +22,19 @@ pub(super) const TOKENS_ANEW: &str = "tokens are minted anew for a repeated requ
 /// Whoever has announced a search takes it for what it asked for, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
+/// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.
+pub(super) const KEY_BURNED: &str = "a commit that was broken off burns its key";
+
 /// The engine of one worker with the defect, if one of these is planted.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
         if access.has(DEADLINE_NOT_RENEWED) {
             let inner = Arc::clone(&stores.write_documents);
             stores.write_documents = Arc::new(KeepsDeadline { inner, access: access.clone() });
+        }
+        if access.has(KEY_BURNED) {
+            let inner = Arc::clone(&stores.commit_sessions);
+            stores.commit_sessions = Arc::new(Burns { inner, access: access.clone() });
         }
         if access.has(BOTH_WIN) {
             let meant = Arc::default();
@@ -112,6 +119,23 @@ impl GrantTokens for MintsAnew {
             self.inner.grant(partition, &fresh.collect::<Vec<_>>(), now).await?;
         }
         self.inner.begin(partition, tokens, now).await
+    }
+}
+
+/// Refuses each further session that writes the first request under a key down.
+struct Burns {
+    inner: Arc<dyn CommitSession>,
+    access: Access<Outside>,
+}
+
+#[async_trait]
+impl CommitSession for Burns {
+    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+        let is_keyed = session.writes.iter().any(|write| write.key.kind == FIRST_REQUEST);
+        let search = session.views.first().map(|view| view.partition).filter(|_| is_keyed);
+        let is_burned =
+            search.is_some_and(|search| !self.access.with(|scene| scene.attempted.insert(search)));
+        if is_burned { Ok(Committed::TooLate) } else { self.inner.commit(session).await }
     }
 }
 

@@ -117,6 +117,10 @@ pub struct Outside {
     pub clients: BTreeSet<u64>,
     /// The answers to the requests under a key.
     pub told: BTreeMap<SearchId, Vec<(NewSearch, Told)>>,
+    /// Such searches whose client is refused and repeats its request.
+    pub unanswered: BTreeSet<SearchId>,
+    /// The keys under which something was about to be stored, for a defect.
+    pub attempted: BTreeSet<SearchId>,
     /// The files of such searches that a client has begun to upload.
     pub uploaded: BTreeSet<FileId>,
     /// The timer of each search, for a defect.

@@ -32,6 +32,10 @@ fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
 
 /// Checks everything.
 pub(super) fn check(rest: &AtRest<'_>) -> Checked {
+    if let Some(search) = rest.unanswered.first() {
+        let detail = format!("the client that asks for search {search} under a key is never answered");
+        return broken(Invariant::Quiescence, detail);
+    }
     for (search, truth) in &rest.truth {
         announced(rest, *search, truth)?;
         told_of_key(rest, *search)?;

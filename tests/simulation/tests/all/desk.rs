@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use dedup::{Asked, Done, Handler, HandlerError};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use messages::{PartitionKey, Queue, QueueSpec, Reporter, SessionId, messages};
+use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
 use outbox::session::CommitError;
 use outbox::{Key, View};
 use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
@@ -192,8 +192,7 @@ async fn ask(engine: &Engine, numbers_repeat: bool) {
     let Ok(entry) = engine.entry_point("counter") else { return };
     let counter = Key::new("counter", "questions");
     for _ in 0..10 {
-        let id = SessionId::from_uuid(engine.host.fresh_id());
-        let mut session = entry.session(id, PartitionKey::from_uuid(engine.host.fresh_id()));
+        let mut session = entry.session(PartitionKey::from_uuid(engine.host.fresh_id()));
         let Ok(found) = session.read(counter.clone()).await else { return };
         let last = found.and_then(|record| record.body.as_u64()).unwrap_or(0);
         let number = if numbers_repeat { 1 } else { last + 1 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use functions::start_upload::{Keyed, NewFile, NewSearch, StartUpload};
+use functions::start_upload::{Error, Keyed, NewFile, NewSearch, StartUpload};
 use futures::future::join_all;
 use imports::SearchId;
 use simulation::access::short;
@@ -11,6 +11,9 @@ use simulation::{Access, Rng, Scene};
 
 use super::{FileIntent, SIZE_BYTES, files_of, project, request, upload};
 use crate::simulation::outside::{MOST_KEYED_FILES, Outside, Told};
+
+/// The number of times that a client repeats its request, every ten minutes. Outages are over much sooner.
+const MAX_REPETITIONS: usize = 100;
 
 /// Two clients of one schedule have the same key as a rule.
 const KEYS: [&str; 3] = ["key", "key", "another"];
@@ -51,6 +54,25 @@ pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng:
         join_all(round.requests.iter().map(|request| ask(&function, &access, &intent, search, request)))
             .await;
     }
+    insist(&function, &access, &intent, search).await;
+}
+
+/// Repeats the first request until it is answered: what an earlier attempt has left must not stand in its way. A service
+/// may be away for longer than the client repeats its request; a refusal must end.
+async fn insist(function: &StartUpload, access: &Access<Outside>, intent: &Intent, search: SearchId) {
+    let Some(request) = intent.rounds.first().and_then(|round| round.requests.first()) else { return };
+    for _ in 0..MAX_REPETITIONS {
+        let asked = ask(function, access, intent, search, request).await;
+        let is_refused = matches!(&asked, Err(Error::Commit(error)) if error.is_refused());
+        access.with(|scene| match is_refused {
+            true => scene.unanswered.insert(search),
+            false => scene.unanswered.remove(&search),
+        });
+        if asked.is_ok() {
+            return;
+        }
+        access.sleep(Duration::from_secs(600)).await;
+    }
 }
 
 async fn ask(
@@ -59,9 +81,9 @@ async fn ask(
     intent: &Intent,
     search: SearchId,
     request: &NewSearch,
-) {
+) -> Result<(), Error> {
     // Whether anything came of one that failed the client cannot tell, so it is told nothing.
-    let Ok(answer) = function.create_once(project(), request, intent.key).await else { return };
+    let answer = function.create_once(project(), request, intent.key).await?;
     access.with(|scene| {
         let told = match &answer {
             Keyed::Announced(announced) => Told::Announced(announced.search_id),
@@ -85,6 +107,7 @@ async fn ask(
             new.contains(&file).then_some(FileIntent { quality, ..intent.files[place] })
         });
     });
+    Ok(())
 }
 
 fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, request: &NewSearch, told: Told) {
