@@ -17,8 +17,8 @@ NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent
 ARCHITECTURE ?= arm64
 # Takes the paths of this machine out of the programs, so that every machine builds the same.
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
-# A panic ends the process, as every other crash does: what would catch it is an eighth of a function (decision 16).
-FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_PANIC=abort CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
+# A panic unwinds, so that it fails only its own message (decision 16).
+FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
 # Messages that releases have sent, besides those that the engine sends to itself.
 SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))

@@ -12,6 +12,7 @@ mod crashes;
 mod documents;
 mod endings;
 mod failures;
+mod faulty;
 mod fixtures;
 mod history;
 mod hostile;

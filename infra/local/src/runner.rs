@@ -1,19 +1,17 @@
 //! Delivers the queues of an application to its functions, as Lambda's event sources do, until everything is done.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use embedded::{Lock, Store};
-use futures::FutureExt;
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Backoff, Consumer, Delivery, Disposition, Host, Message, Observe, Queue, QueueSpec, ReceiveMessages,
-    Received, StoreError,
+    Consumer, Delivery, Disposition, Host, Message, Observe, Queue, QueueSpec, ReceiveMessages, Received,
+    Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
 use rand::SeedableRng;
@@ -96,6 +94,8 @@ struct Consumers(BTreeMap<Queue, Behind>);
 struct Behind {
     spec: &'static QueueSpec,
     consumer: Arc<dyn Consumer>,
+    /// Takes note of a panic that the function itself has not contained.
+    reporter: Reporter,
     /// How often each batch is handled.
     times: u32,
 }
@@ -251,7 +251,8 @@ where
             let Some(spec) = QueueSpec::of(self.system.queues, queue) else { continue };
             // What is sent is copied on its way; notifications are not sent, so they are handled several times.
             let times = if notified { self.trial.copies.max(1) } else { 1 };
-            consumers.insert(queue.clone(), Behind { spec, consumer: build(ports)?, times });
+            let reporter = ports.as_ref().reporter(function.name);
+            consumers.insert(queue.clone(), Behind { spec, consumer: build(ports)?, reporter, times });
         }
         Ok(Consumers(consumers))
     }
@@ -381,9 +382,7 @@ impl Pump {
         let mut said = Vec::new();
         for _ in 0..behind.times {
             let deadline = self.end_of_turn(behind.spec, &deliveries);
-            let consumed = behind.consumer.consume(&deliveries, deadline);
-            let handled = AssertUnwindSafe(consumed).catch_unwind().await;
-            said = handled.unwrap_or_else(|_| deliveries.iter().map(panicked).collect());
+            said = messages::deliver(&*behind.consumer, &deliveries, deadline, &behind.reporter).await;
         }
         batch.iter().zip(&said).for_each(|(received, said)| tell_last(behind.spec, &received.delivery, said));
         let answered = batch
@@ -438,11 +437,6 @@ fn is_long(spec: &QueueSpec) -> bool {
 /// How long a message may be worked on that was received so often, counting this time.
 fn turn(first: Duration, receive_count: u32) -> Duration {
     first.saturating_mul(1 << receive_count.saturating_sub(1).min(MOST_DOUBLINGS))
-}
-
-fn panicked(delivery: &Delivery) -> Disposition {
-    let reason = "the function panicked".to_owned();
-    Disposition::Retry { after: Backoff::FAILURE.at_least(delivery.receive_count), reason }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ class Sizes(unittest.TestCase):
 
     def test_beyond_it_are_refused_by_name(self) -> None:
         large = build.LIMIT_BYTES + 1
-        with self.assertRaisesRegex(Failure, "^larger than 8 MB: a, c$"):
+        with self.assertRaisesRegex(Failure, "^larger than 10 MB: a, c$"):
             build.check_sizes([packed("a", large), packed("b", 1), packed("c", large)])
 
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use messages::panics::{contain, contain_async};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, EncodeError, Message, Outgoing, Payload, Queue, Reporter,
-    SendError, SendMessages, StoreError, Token, Verdict,
+    Backoff, Body, Consumer, Delivery, Disposition, EncodeError, Message, Outgoing, Panicked, Payload, Queue,
+    Reporter, SendError, SendMessages, StoreError, Token, Verdict,
 };
 
 use crate::filter::{self, Filter, Stores};
@@ -150,6 +151,19 @@ enum Failure {
     Store(#[from] StoreError),
     #[error("sending the reply failed")]
     Send(#[from] SendError),
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+}
+
+impl Failure {
+    /// Whether the message itself is at fault, so that it fails the same way each time.
+    fn is_of_message(&self) -> bool {
+        match self {
+            Self::Panicked(_) => true,
+            Self::Send(error) => !error.is_retryable(),
+            Self::Handler(_) | Self::Store(_) => false,
+        }
+    }
 }
 
 #[async_trait]
@@ -177,11 +191,15 @@ impl<H: Handler> Guarded<H> {
             let command = message.read::<H::Command>();
             command.map_err(|error| if H::AWAITS_UPGRADE { error } else { error.for_good() })
         };
-        let (message, command) = match reporter.read(delivery, read) {
-            Ok(read) => read,
-            Err(refused) => return refused,
-        };
         let received = delivery.receive_count;
+        let (message, command) = match contain(|| reporter.read(delivery, read)) {
+            Ok(Ok(read)) => read,
+            Ok(Err(refused)) => return refused,
+            Err(panicked) => {
+                let message = Message::decode(&delivery.body).ok();
+                return reporter.faulty(message.as_ref(), received, panicked.to_string());
+            }
+        };
         if late {
             let reason = "the function's time is nearly over".to_owned();
             return reporter.retry(&message, Backoff::NONE, received, reason);
@@ -190,6 +208,9 @@ impl<H: Handler> Guarded<H> {
         match self.work(&asked, &delivery.body, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::GiveUp(why))) => reporter.reject(Some(&asked.message), why),
+            Err(error) if error.is_of_message() => {
+                reporter.faulty(Some(&asked.message), received, chain(&error))
+            }
             Err(error) => reporter.retry(&asked.message, Backoff::FAILURE, received, chain(&error)),
         }
     }
@@ -208,7 +229,7 @@ impl<H: Handler> Guarded<H> {
             reporter.note(Some(&asked.message), Verdict::Duplicate, why);
             return Ok(());
         }
-        let done = self.handler.handle(asked, reporter, deadline).await?;
+        let done = contain_async(async { self.handler.handle(asked, reporter, deadline).await }).await??;
         if done.is_again {
             let Message { id, partition, .. } = asked.message;
             let (queue, body) = (H::Command::QUEUE, body.to_owned());

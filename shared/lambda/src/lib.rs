@@ -7,6 +7,11 @@
 //!
 //! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch.
 
+// A panic in a handler fails only its own message (`messages::panics`). With `panic = "abort"` it would end the process,
+// and the whole batch would be delivered again.
+#[cfg(not(panic = "unwind"))]
+compile_error!("functions are built with panic = \"unwind\"");
+
 mod settle;
 mod trigger;
 
@@ -24,6 +29,9 @@ pub use trigger::{Trigger, UnknownEvent};
 /// How much of its time a function keeps for finishing what it has begun. What takes longer is broken off by Lambda
 /// and comes again, which does no harm.
 const RESERVE: SignedDuration = SignedDuration::from_secs(5);
+
+/// On whose behalf a panic is noted that the function itself has not contained.
+const HOST: &str = "lambda";
 
 /// Runs a function behind its queue until Lambda stops the process.
 ///
@@ -62,7 +70,8 @@ pub async fn answer<P: AsRef<Engine>>(
     deadline: Option<Timestamp>,
 ) -> SqsBatchResponse {
     let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
-    let said = consumer.consume(&deliveries, deadline).await;
+    let reporter = backend.ports.as_ref().reporter(HOST);
+    let said = messages::deliver(consumer, &deliveries, deadline, &reporter).await;
     let dispositions = settle::settle(backend, queue, &event.records, said).await;
     backend.ports.as_ref().observer.flush().await;
     response(&deliveries, &dispositions)

@@ -5,6 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use crate::message::Message;
+use crate::observe::Reporter;
+use crate::panics::{Panicked, contain_async};
+
 /// One copy of a message as a queue delivered it, undecoded: a bad body is that copy's own trouble and must
 /// not fail its neighbours in the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,43 @@ pub trait Consumer: Send + Sync {
     /// Works on a batch; one answer for each delivery, in order. A bad delivery costs only itself. Nothing is begun after
     /// `deadline`: what is left is to be delivered again at once.
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition>;
+}
+
+/// The delivery from which on a message that fails by itself is dead-lettered: its handler panics, or one of its effects
+/// cannot be stored. The deliveries before may meet another version of the code.
+pub const LAST_FAULTY_DELIVERY: u32 = 3;
+
+/// Delivers a batch to a consumer. A panic costs only the delivery that causes it: after one, each
+/// delivery of the batch is worked on alone, which does no harm to those that were handled before.
+pub async fn deliver(
+    consumer: &dyn Consumer,
+    batch: &[Delivery],
+    deadline: Option<Timestamp>,
+    reporter: &Reporter,
+) -> Vec<Disposition> {
+    let panicked = match contain_async(consumer.consume(batch, deadline)).await {
+        Ok(answers) => return answers,
+        Err(panicked) => panicked,
+    };
+    if let [delivery] = batch {
+        return vec![after_panic(delivery, &panicked, reporter)];
+    }
+    let mut answers = Vec::with_capacity(batch.len());
+    for delivery in batch {
+        let alone = contain_async(consumer.consume(std::slice::from_ref(delivery), deadline)).await;
+        let answer = alone.map(|mut answers| answers.pop());
+        answers.push(match answer {
+            Ok(Some(answer)) => answer,
+            Ok(None) => after_panic(delivery, &panicked, reporter),
+            Err(panicked) => after_panic(delivery, &panicked, reporter),
+        });
+    }
+    answers
+}
+
+fn after_panic(delivery: &Delivery, panicked: &Panicked, reporter: &Reporter) -> Disposition {
+    let message = Message::decode(&delivery.body).ok();
+    reporter.faulty(message.as_ref(), delivery.receive_count, panicked.to_string())
 }
 
 /// When a message is delivered again that could not be handled: later each time. An outage must not use up the

@@ -11,6 +11,7 @@
 //! - [`payload`]: an application's messages, their versions, and reading them;
 //! - [`queue`]: queues, what is agreed about each, and the ports to send and receive;
 //! - [`delivery`]: one received copy of a message, what is to become of it, and who decides that;
+//! - [`panics`]: what keeps a panic from costing more than its message;
 //! - [`host`]: time, sleep and randomness, which the rest of the code receives instead of reaching for;
 //! - [`observe`]: what is told about each message;
 //! - [`trace`]: which trace a message belongs to;
@@ -28,18 +29,20 @@ pub mod ids;
 pub mod json;
 pub mod message;
 pub mod observe;
+pub mod panics;
 pub mod payload;
 pub mod queue;
 pub mod shown;
 pub mod store;
 pub mod trace;
 
-pub use delivery::{Backoff, Consumer, Delivery, Disposition};
+pub use delivery::{Backoff, Consumer, Delivery, Disposition, deliver};
 pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{Measure, Noted, Observation, Observe, Reporter, Verdict};
+pub use panics::Panicked;
 pub use payload::{Kind, Payload, ReadError};
 pub use queue::{
     Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::delivery::{Backoff, Delivery, Disposition};
+use crate::delivery::{Backoff, Delivery, Disposition, LAST_FAULTY_DELIVERY};
 use crate::host::Host;
 use crate::ids::{MessageId, PartitionKey};
 use crate::message::Message;
@@ -152,7 +152,26 @@ impl Reporter {
 
     /// Takes note that a message could not be handled now, and has it delivered again.
     pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
-        self.received(received).note(Some(message), Verdict::Retried, &reason);
+        self.again(Some(message), backoff, received, reason)
+    }
+
+    /// Takes note that a message failed by itself, worked on alone: its handler panics, or one of its effects cannot be
+    /// stored. Has it delivered again, and dead-letters it from delivery [`LAST_FAULTY_DELIVERY`] on.
+    pub fn faulty(&self, message: Option<&Message>, received: u32, reason: String) -> Disposition {
+        if received >= LAST_FAULTY_DELIVERY {
+            return self.received(received).reject(message, reason);
+        }
+        self.again(message, Backoff::FAILURE, received, reason)
+    }
+
+    fn again(
+        &self,
+        message: Option<&Message>,
+        backoff: Backoff,
+        received: u32,
+        reason: String,
+    ) -> Disposition {
+        self.received(received).note(message, Verdict::Retried, &reason);
         Disposition::Retry { after: backoff.after(received, self.host.unit_random()), reason }
     }
 

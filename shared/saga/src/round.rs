@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 use dedup::{Admission, Admitted, Claim, Release};
 use futures::future::{join, join_all};
 use jiff::Timestamp;
+use messages::panics::contain;
 use messages::store::chain;
 use messages::{AttemptId, Measure, MessageId, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
+use serde::Serialize;
 
 use crate::document::{Document, Loaded, Persist, Persisted};
 use crate::plan::{self, Judgement, Known, Need, Plan, PlanError, admission};
@@ -34,6 +36,9 @@ pub(crate) enum Ended {
     TooFewTokens(Need),
     /// A store did not answer. The messages are to be delivered again; why is for the log.
     BrokenOff(String),
+    /// The messages themselves are at fault: the state machine panics, or what follows from them cannot be stored. Each of
+    /// several is to be attempted alone; why is for the log.
+    Faulty(String),
     /// The document is not for this release to read. The messages are to wait for one that can; why is for the log.
     Unreadable(String),
 }
@@ -109,7 +114,8 @@ impl<S: Saga> Runner<S> {
         }
         let id = AttemptId::from_uuid(self.ports.host.random_id());
         let events: Vec<&S::Event> = group.messages.iter().map(|incoming| &incoming.event).collect();
-        let count = group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens);
+        let count = contain(|| group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens));
+        let count = count.map_err(|panicked| Ended::Faulty(panicked.to_string()))?;
         let minted = admission::mint(group.partition, &id, count);
         Ok(Attempt { group, id, minted, now, document, index })
     }
@@ -120,7 +126,8 @@ impl<S: Saga> Runner<S> {
             true => Ended::BrokenOff(error.chain()),
             false => unreadable(error),
         })?;
-        stored.map(|document| document.open(&self.saga)).transpose().map_err(unreadable)
+        let opened = contain(|| stored.map(|document| document.open(&self.saga)).transpose());
+        opened.map_err(|panicked| Ended::Unreadable(panicked.to_string()))?.map_err(unreadable)
     }
 
     /// A claim for each of them.
@@ -219,10 +226,11 @@ impl<S: Saga> Runner<S> {
     }
 
     fn decide(&self, known: &Known<'_, S::State>, attempt: &Attempt<'_, S>) -> Result<Plan<S::State>, Ended> {
-        plan::decide(&self.saga, known, &attempt.group.messages).map_err(|error| match error {
+        let planned = contain(|| plan::decide(&self.saga, known, &attempt.group.messages));
+        planned.map_err(|panicked| Ended::Faulty(panicked.to_string()))?.map_err(|error| match error {
             PlanError::Overtaken => Ended::Conflict,
             PlanError::TooFewTokens(need) => Ended::TooFewTokens(need),
-            PlanError::Stage(_) | PlanError::Broken(_) => Ended::BrokenOff(chain(&error)),
+            PlanError::Stage(_) | PlanError::Broken(_) => Ended::Faulty(chain(&error)),
         })
     }
 
@@ -236,18 +244,23 @@ impl<S: Saga> Runner<S> {
         // What each one waits for: an answer of the store, or none.
         let waiting: Vec<Result<bool, String>> = planned
             .iter_mut()
-            .map(|planned| match planned.plan.persist.take().map(Persist::close).transpose() {
-                Ok(write) => Ok(write.map(|write| writes.push(write)).is_some()),
-                Err(error) => Err(format!("the state cannot be written: {error}")),
+            .map(|planned| {
+                let closed = close(planned.plan.persist.take());
+                closed.map(|write| write.map(|write| writes.push(write)).is_some())
             })
             .collect();
         let mut answers = self.persist(&writes).await.into_iter();
         let mut stored = Vec::new();
         for (planned, waits) in planned.into_iter().zip(waiting) {
             let answer = match waits {
-                Ok(true) => answers.next().unwrap_or_else(|| Err("the store gave no answer".to_owned())),
+                Ok(true) => answers
+                    .next()
+                    .unwrap_or_else(|| Err(Ended::BrokenOff("the store gave no answer".to_owned()))),
                 Ok(false) => Ok(Persisted::Stored),
-                Err(why) => Err(why),
+                Err(why) => {
+                    self.abandon(&planned.attempt, planned.fence).await;
+                    Err(Ended::Faulty(why))
+                }
             };
             match answer {
                 Ok(Persisted::Stored) => stored.push(planned),
@@ -257,7 +270,7 @@ impl<S: Saga> Runner<S> {
                     self.abandon(&planned.attempt, planned.fence).await;
                     ended[planned.attempt.index] = Some(Ended::Conflict);
                 }
-                Err(why) => ended[planned.attempt.index] = Some(Ended::BrokenOff(why)),
+                Err(why) => ended[planned.attempt.index] = Some(why),
             }
         }
         stored
@@ -265,27 +278,50 @@ impl<S: Saga> Runner<S> {
 
     /// Makes the writes. When a call fails and their outcome is unknown, the documents are read again: each names the
     /// attempt that wrote it.
-    async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, String>> {
+    ///
+    /// A store that refuses one of several writes for good may refuse all of them with it, so each is then made alone.
+    async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, Ended>> {
+        let (answers, is_refused) = self.try_to_persist(writes).await;
+        if !is_refused || writes.len() < 2 {
+            return answers;
+        }
+        let alone = writes.iter().zip(answers).map(async |(write, answer)| match answer {
+            Err(_) => {
+                let (mut answers, _) = self.try_to_persist(std::slice::from_ref(write)).await;
+                answers.pop().unwrap_or(answer)
+            }
+            answer => answer,
+        });
+        join_all(alone).await
+    }
+
+    /// Makes the writes in one call, and says whether the store refuses it for good.
+    async fn try_to_persist(&self, writes: &[Persist]) -> (Vec<Result<Persisted, Ended>>, bool) {
         if writes.is_empty() {
-            return Vec::new();
+            return (Vec::new(), false);
         }
         let now = self.ports.host.now();
         self.count_calls(1);
         let error = match self.ports.write.persist(writes, now).await {
-            Ok(answers) => return answers.into_iter().map(Ok).collect(),
+            Ok(answers) => return (answers.into_iter().map(Ok).collect(), false),
             Err(error) => error,
+        };
+        let failed = || match error.is_retryable() {
+            true => Ended::BrokenOff(error.chain()),
+            false => Ended::Faulty(error.chain()),
         };
         self.count_calls(1);
         let partitions: Vec<PartitionKey> = writes.iter().map(|write| write.partition).collect();
-        match self.ports.read.load(&partitions, now).await {
+        let answers = match self.ports.read.load(&partitions, now).await {
             Ok(loaded) => writes
                 .iter()
                 .zip(loaded)
                 .map(|(write, loaded)| loaded.ok().and_then(|found| look_for(write, found.as_ref())))
-                .map(|found| found.ok_or_else(|| error.chain()))
+                .map(|found| found.ok_or_else(failed))
                 .collect(),
-            Err(_) => writes.iter().map(|_| Err(error.chain())).collect(),
-        }
+            Err(_) => writes.iter().map(|_| Err(failed())).collect(),
+        };
+        (answers, !error.is_retryable())
     }
 
     /// Performs the entries of all attempts together, and says how each attempt's are to be settled.
@@ -382,6 +418,14 @@ impl<S: Saga> Planned<'_, S> {
             now,
         }
     }
+}
+
+/// The write as a store takes it, if there is one.
+fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, String> {
+    let closed = contain(|| write.map(Persist::close).transpose());
+    closed
+        .map_err(|panicked| panicked.to_string())?
+        .map_err(|error| format!("the state cannot be written: {error}"))
 }
 
 /// What a document says of a write whose answer was lost; nothing when the write may be on its way still, or made after

@@ -2,7 +2,8 @@
 //! better left to a later delivery.
 //!
 //! Messages of one partition are worked on together and in order, different partitions at the same time. A bad delivery
-//! costs only itself.
+//! costs only itself: where a group cannot be handled because of what one of its messages does, each of them is attempted
+//! alone, and the one that fails alone is retried and then dead-lettered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use async_trait::async_trait;
 use dedup::ClaimPartition;
 use futures::future::join_all;
 use jiff::Timestamp;
+use messages::panics::contain;
 use messages::{Backoff, Consumer, Delivery, Disposition, Host, Message, PartitionKey, Reporter, Verdict};
 use outbox::Dispatcher;
 
@@ -56,7 +58,18 @@ pub(crate) struct Group<E> {
     places: Vec<(usize, u32)>,
 }
 
-/// A group that is better left to a later delivery.
+/// The outcome for one message of a group.
+enum Outcome {
+    /// This was found out about it.
+    Judged(Judgement),
+    /// It is better left to a later delivery.
+    Later(Later),
+    /// It fails by itself, attempted alone; why.
+    Faulty(String),
+}
+
+/// A message that is better left to a later delivery.
+#[derive(Clone)]
 struct Later {
     backoff: Backoff,
     why: String,
@@ -69,7 +82,7 @@ impl<S: Saga> Consumer for Runner<S> {
         let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
         let mut groups: Vec<Group<S::Event>> = Vec::new();
         for (place, delivery) in batch.iter().enumerate() {
-            match self.read(delivery, &reporter) {
+            match self.read_contained(delivery, &reporter) {
                 Ok(incoming) => add(&mut groups, incoming, (place, delivery.receive_count)),
                 Err(refused) => answers[place] = Some(refused),
             }
@@ -84,11 +97,11 @@ impl<S: Saga> Consumer for Runner<S> {
             };
             let finished = part.iter_mut().zip(ended).map(async |(group, ended)| match ended {
                 Ok(ended) => self.finish(group, ended, deadline).await,
-                Err(later) => Err(later),
+                Err(later) => all_later(group, &later),
             });
             let finished = join_all(finished).await;
-            for (group, done) in part.iter().zip(finished) {
-                answer(&reporter, group, done, &mut answers);
+            for (group, outcomes) in part.iter().zip(finished) {
+                answer(&reporter, group, outcomes, &mut answers);
             }
         }
         // Every delivery is either refused or in a group, so every place is filled.
@@ -107,20 +120,72 @@ impl<S: Saga> Runner<S> {
         Ok(Incoming { message, event })
     }
 
-    /// Attempts a group by itself until it is done or there is a reason to leave it: a conflict as often as the settings
-    /// have delays for, a busy partition a few times. Everything else goes back to the queue at once.
+    /// The same, also where the application's own code panics on what it is to read.
+    fn read_contained(
+        &self,
+        delivery: &Delivery,
+        reporter: &Reporter,
+    ) -> Result<Incoming<S::Event>, Disposition> {
+        contain(|| self.read(delivery, reporter)).unwrap_or_else(|panicked| {
+            let message = Message::decode(&delivery.body).ok();
+            Err(reporter.faulty(message.as_ref(), delivery.receive_count, panicked.to_string()))
+        })
+    }
+
+    /// Attempts a group by itself until it is done or there is a reason to leave it. One outcome for each message, in order.
     async fn finish(
         &self,
         group: &mut Group<S::Event>,
         first: Ended,
         deadline: Option<Timestamp>,
-    ) -> Result<Vec<Judgement>, Later> {
+    ) -> Vec<Outcome> {
+        match self.attempt(group, first, deadline).await {
+            Ok(Ok(judgements)) => judgements.into_iter().map(Outcome::Judged).collect(),
+            Ok(Err(why)) if group.messages.len() < 2 => {
+                self.warn(group, &why, "a message fails by itself");
+                vec![Outcome::Faulty(why)]
+            }
+            Ok(Err(why)) => {
+                self.warn(group, &why, "a message of several fails; each is attempted alone");
+                self.finish_each(group, deadline).await
+            }
+            Err(later) => all_later(group, &later),
+        }
+    }
+
+    /// Attempts each message of a group alone, in order.
+    async fn finish_each(&self, group: &mut Group<S::Event>, deadline: Option<Timestamp>) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for incoming in std::mem::take(&mut group.messages) {
+            let messages = vec![incoming];
+            let mut alone = Group { partition: group.partition, messages, need: None, places: Vec::new() };
+            outcomes.extend(if self.ports.host.is_past(deadline) {
+                all_later(&alone, &out_of_time())
+            } else {
+                let first = self.round(&[&alone]).await.pop().unwrap_or(Ended::Busy);
+                // It ends there: a group of one message is not divided any more.
+                Box::pin(self.finish(&mut alone, first, deadline)).await
+            });
+            group.messages.append(&mut alone.messages);
+        }
+        outcomes
+    }
+
+    /// Repeats the attempt at a group: after a conflict as often as the settings have delays for, at a busy partition a few
+    /// times. Everything else goes back to the queue at once, except what the messages themselves are at fault for.
+    async fn attempt(
+        &self,
+        group: &mut Group<S::Event>,
+        first: Ended,
+        deadline: Option<Timestamp>,
+    ) -> Result<Result<Vec<Judgement>, String>, Later> {
         let mut conflicts = self.settings.conflict_delays.iter();
         let mut busy = 0;
         let mut ended = first;
         loop {
             let wait = match ended {
-                Ended::Done(judgements) => return Ok(judgements),
+                Ended::Done(judgements) => return Ok(Ok(judgements)),
+                Ended::Faulty(why) => return Ok(Err(why)),
                 Ended::BrokenOff(why) => {
                     self.warn(group, &why, "an attempt was broken off");
                     return Err(self.failed(why));
@@ -187,25 +252,24 @@ fn add<E>(groups: &mut Vec<Group<E>>, incoming: Incoming<E>, place: (usize, u32)
     }
 }
 
+fn all_later<E>(group: &Group<E>, later: &Later) -> Vec<Outcome> {
+    group.messages.iter().map(|_| Outcome::Later(later.clone())).collect()
+}
+
 /// Answers each message of a group, in its place.
 fn answer<E>(
     reporter: &Reporter,
     group: &Group<E>,
-    done: Result<Vec<Judgement>, Later>,
+    outcomes: Vec<Outcome>,
     answers: &mut [Option<Disposition>],
 ) {
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
-    match done {
-        Ok(judgements) => {
-            for ((message, (place, receive_count)), judgement) in messages.zip(judgements) {
-                answers[*place] = Some(judged(&reporter.received(*receive_count), message, judgement));
-            }
-        }
-        Err(Later { backoff, why }) => {
-            for (message, (place, receive_count)) in messages {
-                answers[*place] = Some(reporter.retry(message, backoff, *receive_count, why.clone()));
-            }
-        }
+    for ((message, (place, receive_count)), outcome) in messages.zip(outcomes) {
+        answers[*place] = Some(match outcome {
+            Outcome::Judged(judgement) => judged(&reporter.received(*receive_count), message, judgement),
+            Outcome::Later(Later { backoff, why }) => reporter.retry(message, backoff, *receive_count, why),
+            Outcome::Faulty(why) => reporter.faulty(Some(message), *receive_count, why),
+        });
     }
 }
 

@@ -270,6 +270,10 @@ impl World {
             let id = observation.message_id.map(|id| short(&id)).unwrap_or_default();
             format!("{:<16} {message} {id}: {why}", verdict.name())
         });
+        // The functions contain panics; here each of them is a defect.
+        if observation.why.starts_with("it panicked") {
+            self.violate(Invariant::Answers, || format!("{}: {}", observation.function, observation.why));
+        }
         self.check_handled(observation);
         self.check_repeated(observation);
         let application = Arc::clone(&self.application);

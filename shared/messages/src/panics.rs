@@ -1,0 +1,85 @@
+//! Panics, contained where they concern one message.
+//!
+//! A panic is a defect of the code that handles a message, and it mostly comes again with the same message. It must not
+//! take the neighbours in the batch with it. A program that relies on this is built with `panic = "unwind"`.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+/// The longest panic message that is kept, in characters.
+const MAX_CHARS: usize = 500;
+
+/// The code that handled a message panicked. Trying again at once is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it panicked: {0}")]
+pub struct Panicked(String);
+
+impl Panicked {
+    fn with(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        Self(text.unwrap_or("without a message").chars().take(MAX_CHARS).collect())
+    }
+}
+
+/// Runs `work`. What it has changed when it panics must not be used any more.
+///
+/// # Errors
+/// When it panics; with the panic's message.
+pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked::with(payload.as_ref()))
+}
+
+/// The same for a future, which is dropped after a panic.
+///
+/// # Errors
+/// When it panics; with the panic's message.
+pub async fn contain_async<F: Future>(work: F) -> Result<F::Output, Panicked> {
+    let mut work = pin!(work);
+    poll_fn(|context| match contain(|| work.as_mut().poll(context)) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Err(panicked) => Poll::Ready(Err(panicked)),
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_message() {
+        assert_eq!(contain(|| 7), Ok(7));
+        let number = 4;
+        let formatted = contain(|| {
+            if number > 3 {
+                panic!("{number} is too many")
+            }
+        });
+        assert_eq!(formatted.unwrap_err().to_string(), "it panicked: 4 is too many");
+        let long = contain(|| panic!("{}", "x".repeat(10_000))).unwrap_err();
+        assert_eq!(long.to_string().len(), "it panicked: ".len() + MAX_CHARS);
+        let odd = contain(|| std::panic::panic_any(7)).unwrap_err();
+        assert_eq!(odd.to_string(), "it panicked: without a message");
+    }
+
+    #[test]
+    fn a_future_that_panics_is_an_error_at_that_poll() {
+        let mut polls = 0;
+        let work = poll_fn(|_| {
+            polls += 1;
+            if polls == 2 { panic!("at the second poll") } else { Poll::<()>::Pending }
+        });
+        let mut contained = pin!(contain_async(work));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(contained.as_mut().poll(&mut context).is_pending());
+        let Poll::Ready(Err(panicked)) = contained.as_mut().poll(&mut context) else { panic!("no error") };
+        assert_eq!(panicked.to_string(), "it panicked: at the second poll");
+    }
+}
