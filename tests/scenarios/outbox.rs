@@ -385,6 +385,39 @@ async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_sea
     assert_eq!((job.state, job.studies()), (JobState::Completed, 2));
 }
 
+/// A second operator has listed the entry before the first one requeued it.
+#[tokio::test]
+async fn an_entry_that_was_requeued_is_not_discarded_by_who_saw_it_before() {
+    let world = World::new();
+    let ports = ports_of_one_who_crashes(&world);
+    let mut session = session(&world, &ports, &Options::default());
+    let message = message(&world, 1);
+    session.stage(message.clone(), EVENTS).unwrap();
+    session.commit().await.unwrap();
+    let outbox = world.store().session_outbox();
+    let (owner, now) = (Owner::Session(session_id(&world).await), world.host.now());
+    let [claimed] =
+        outbox.claim_due(&[owner], now, now).await.unwrap().remove(0).unwrap().try_into().unwrap();
+    let claimed: Entry = claimed.unwrap();
+    let given_up = Entry { poisoned: true, claimed_until: None, ..claimed.clone() };
+    let settled = Settlement { id: claimed.id, claim: claimed.claimed_until, keep: Some(given_up.clone()) };
+    outbox.settle(&[(owner, vec![settled])]).await.unwrap();
+    let operator = world.backend.ports.engine.operator().unwrap();
+    operator.requeue(owner, &given_up).await.unwrap();
+    operator.discard(owner, &given_up).await.unwrap();
+    operator.requeue(owner, &given_up).await.unwrap();
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(arrived(&world).await, [message.id]);
+}
+
+/// The owner of the only entry of a session.
+async fn session_id(world: &World) -> SessionId {
+    match world.store().session_outbox().pending(None, 10).await.unwrap()[0].owner {
+        Some(Owner::Session(id)) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Past the ports, as a later release might have written it, or a damaged disk.
 #[tokio::test]
 async fn an_entry_that_cannot_be_read_keeps_nothing_else_from_being_sent() {

@@ -82,13 +82,14 @@ impl Entry {
         (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))
     }
 
-    /// The entry put back to work by an operator: unclaimed, and with all the time that an entry has.
+    /// The entry requeued by an operator, with all the time that an entry has. It has a claim that ends at once: an operator
+    /// who saw the entry before, without a claim, does not requeue or delete it any more.
     pub fn requeued(&self, now: Timestamp) -> Self {
         Self {
             due_at: now,
             attempts: 0,
             next_attempt_at: now,
-            claimed_until: None,
+            claimed_until: Some(now),
             poisoned: false,
             requeued: self.requeued.saturating_add(1),
             ..self.clone()

@@ -49,7 +49,7 @@ impl Operator {
         }
     }
 
-    /// Puts an entry back to work, unless it has changed since it was seen.
+    /// Requeues an entry, unless it was claimed or requeued since it was seen.
     ///
     /// # Errors
     /// When a store does not answer, or somebody is inside the partition just now. It may be repeated.
@@ -63,7 +63,8 @@ impl Operator {
         }
     }
 
-    /// Deletes an entry from its outbox, unless it has changed since it was seen: what it should have done is never done.
+    /// Deletes an entry from its outbox, unless it was claimed or requeued since it was seen: what it should have done is never
+    /// done. One that failed again in between is deleted too.
     ///
     /// # Errors
     /// When a store does not answer. It may be repeated.
