@@ -24,13 +24,17 @@ impl Columns {
     /// None where the format is none of a table in text.
     pub(crate) const fn of(format: Format) -> Option<Self> {
         match format {
-            Format::Csv => Some(Self { columns: PLAIN, guarded: true }),
-            Format::Rayyan => Some(Self { columns: RAYYAN, guarded: false }),
-            Format::Asreview => Some(Self { columns: ASREVIEW, guarded: false }),
+            Format::Csv => Some(Self::new(format, PLAIN)),
+            Format::Rayyan => Some(Self::new(format, RAYYAN)),
+            Format::Asreview => Some(Self::new(format, ASREVIEW)),
             Format::Jsonl | Format::Ris | Format::Xlsx | Format::Bibtex | Format::Nbib | Format::CslJson => {
                 None
             }
         }
+    }
+
+    const fn new(format: Format, columns: &'static [Column]) -> Self {
+        Self { columns, guarded: !format.is_unguarded() }
     }
 
     pub(crate) fn header(self, out: &mut Vec<u8>) -> io::Result<()> {
@@ -51,27 +55,30 @@ fn row(cells: impl Iterator<Item = String>, out: &mut Vec<u8>) -> io::Result<()>
 
 /// The characters that begin a formula (<https://owasp.org/www-community/attacks/CSV_Injection>), in full width too.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
-/// The separators of other locales and import dialogs. A spreadsheet that splits at one of them takes no notice of the
-/// quotes around the whole cell, so what follows begins a cell. At commas it respects the quotes.
-const SEPARATORS: [char; 3] = [';', '|', '\t'];
+/// The separators of other locales and import dialogs, with their full-width forms. A spreadsheet that splits at one of
+/// them takes no notice of the quotes around the whole cell, so what follows begins a cell. At commas it respects the
+/// quotes.
+const SEPARATORS: [char; 8] = [';', '|', '\t', '\n', '\r', '；', '｜', '؛'];
 
 /// Returns a cell that no spreadsheet computes, whichever separator it splits at: with an apostrophe wherever a formula
 /// would begin.
 fn guard(cell: String) -> String {
-    let mut guarded = String::new();
-    let mut rest = cell.as_str();
-    if rest.starts_with(FORMULA) {
-        guarded.push('\'');
+    let parts = || cell.split_inclusive(SEPARATORS);
+    if !parts().any(begins_formula) {
+        return cell;
     }
-    while let Some(found) = rest.find(SEPARATORS) {
-        // Every separator is one byte long.
-        let (before, after) = rest.split_at(found + 1);
-        guarded.push_str(before);
-        // Quotes and white space before a formula do not make it text.
-        if after.trim_start_matches(|c: char| c == '"' || c.is_whitespace()).starts_with(FORMULA) {
-            guarded.push('\'');
-        }
-        rest = after;
-    }
-    if guarded.is_empty() { cell } else { guarded + rest }
+    parts().flat_map(|part| [if begins_formula(part) { "'" } else { "" }, part]).collect()
+}
+
+/// Whether a text begins like a formula. Quotes, white space and invisible characters before a formula do not make it text.
+fn begins_formula(text: &str) -> bool {
+    text.trim_start_matches(is_skipped).starts_with(FORMULA)
+}
+
+fn is_skipped(c: char) -> bool {
+    let is_invisible = matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    c.is_whitespace() || c.is_control() || is_invisible || matches!(c, '"' | '＂')
 }

@@ -79,6 +79,17 @@ impl Format {
         }
     }
 
+    /// Whether it is a table whose cells a spreadsheet may compute: each text is written as it is, for a program that never
+    /// computes.
+    pub const fn is_unguarded(self) -> bool {
+        match self {
+            Self::Rayyan | Self::Asreview => true,
+            Self::Jsonl | Self::Ris | Self::Csv | Self::Xlsx | Self::Bibtex | Self::Nbib | Self::CslJson => {
+                false
+            }
+        }
+    }
+
     /// Its media type, as IANA or whoever made the format has it.
     pub const fn media_type(self) -> &'static str {
         match self {

@@ -61,3 +61,43 @@ fn a_cell_that_begins_like_a_formula_is_text_in_tables_for_people() {
     let spaced = Reference { title: "\t =1".to_owned(), ..Reference::default() };
     assert!(text(Format::Csv, &[spaced]).contains(",'=1,"), "white space before it is no guard");
 }
+
+/// The beginnings of the fields that a spreadsheet makes of a line when it splits at `separator` inside quotes too.
+fn beginnings(line: &str, separator: char) -> impl Iterator<Item = &str> {
+    let is_skipped = |c: char| c.is_whitespace() || matches!(c, '"' | '\u{200b}' | '\u{200e}' | '\u{2060}');
+    line.split(separator).map(move |field| field.trim_start_matches(is_skipped))
+}
+
+#[test]
+fn no_separator_of_a_locale_uncovers_a_formula() {
+    let formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "＋1", "－1", "＠A1"];
+    let separators = [';', '\t', '|', '\n', '\r', '；', '｜', '؛'];
+    let betweens = ["", " ", "\u{a0}", "\"", " \"\"", "\u{1}", "\u{200b}", "\u{200e}\u{2060}", "\u{feff}"];
+    for formula in formulas {
+        for (separator, between) in separators.iter().flat_map(|one| betweens.map(|between| (one, between))) {
+            let hostile = format!("x{separator}{between}{formula}");
+            let reference = Reference {
+                title: hostile.clone(),
+                authors: vec![hostile.clone(), formula.to_owned()],
+                keywords: vec![hostile.clone(), formula.to_owned()],
+                r#abstract: Some(format!("{between}{formula}; {formula}")),
+                journal: Some(hostile.clone()),
+                ..Reference::default()
+            };
+            let file = text(Format::Csv, &[reference]);
+            for separator in separators {
+                for field in file.lines().skip(1).flat_map(|line| beginnings(line, separator)) {
+                    let is_formula = formulas.iter().any(|formula| field.starts_with(formula));
+                    assert!(!is_formula, "{hostile:?} split at {separator:?}: {field:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sign_inside_a_sentence_is_not_guarded() {
+    let title = "Anti-TNF + steroids = remission; p < 0.05 | n=12 (a@b.example)";
+    let reference = Reference { title: title.to_owned(), ..Reference::default() };
+    assert!(text(Format::Csv, &[reference]).contains(title));
+}
