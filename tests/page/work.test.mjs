@@ -345,6 +345,11 @@ test('all studies are downloaded, at once or when a deployment that cannot strea
   const all = await saved();
   assert.equal(all[0], '0-1');
 
+  const warning = page.getByText('Do not open this file in a spreadsheet');
+  for (const [format, isWarned] of [['CSV for Rayyan', true], ['CSV', false], ['CSV for ASReview', true], ['Excel workbook', false]]) {
+    await page.getByLabel('Format').selectOption(format);
+    assert.equal(await warning.count(), isWarned ? 1 : 0, format);
+  }
   await page.getByLabel('Format').selectOption('RIS (EndNote, Zotero, Covidence)');
   await page.getByLabel('Which studies').selectOption('Without duplicates');
   await holds(page, 'what to export');

@@ -58,9 +58,16 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     for search in searches {
         reads.extend(read(&start, search).await?);
     }
+    let shape = args.shape();
     let mut skipped = Skipped::default();
-    let written = write(&start.studies, reads, args.shape(), (&args.out, &mut skipped)).await?;
+    let written = write(&start.studies, reads, shape, (&args.out, &mut skipped)).await?;
     let is_whole = skipped.tell();
+    if shape.format.is_unguarded() {
+        output::remark(
+            "do not open this file in a spreadsheet: it may run a text that begins like a formula (--format csv and xlsx are \
+             safe)",
+        );
+    }
     if args.output.json {
         output::json(&written)?;
         return Ok(is_whole);

@@ -114,6 +114,18 @@ fn duplicates_are_left_out_or_alone() {
 }
 
 #[test]
+fn unguarded_table_comes_with_a_warning() {
+    let program = Program::new();
+    let search = import(&program, &[bundled("pubmed.nbib")], &[]);
+    for format in FORMATS {
+        let out = program.folder().join(format!("warned.{format}"));
+        let run = export(&program, &[&search, "--format", format], &out);
+        let is_warned = run.stderr.contains("do not open this file in a spreadsheet");
+        assert_eq!(is_warned, matches!(format, "rayyan" | "asreview"), "{format}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn what_cannot_be_written_leaves_nothing() {
     let program = Program::new();
     let search = import(&program, &[bundled("psycinfo.ris")], &[]);

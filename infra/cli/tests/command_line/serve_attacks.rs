@@ -348,6 +348,31 @@ async fn other_machines_need_the_token_that_is_printed() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn clients_of_a_proxy_need_the_printed_token() -> Tested {
+    let program = Program::new();
+    let (server, said) =
+        Server::start_with(&program, &["--listen", "127.0.0.1:0", "--host", "imports.example"]);
+    let token = said.iter().find_map(|line| line.trim().strip_prefix("Authorization: ")).expect("a token");
+    let searches = format!("{}/projects/{PROJECT}/searches", server.url);
+    let groups = format!("{}/admin/failures/groups", server.url);
+    // A proxy may pass the name on that its clients know, or the address that it reaches.
+    for host in ["imports.example", "127.0.0.1"] {
+        for request in [
+            server.client.get(&searches),
+            server.client.get(&groups),
+            server.client.delete(format!("{searches}/{PROJECT}")),
+        ] {
+            let status = request.header("host", host).send().await?.status();
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{host}");
+        }
+        let shown = server.client.get(&searches).header("host", host).header("authorization", token);
+        assert_eq!(shown.send().await?.status(), StatusCode::OK, "{host}");
+    }
+    assert_eq!(server.stop(), Some(0));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stopping_waits_neither_for_half_requests_nor_for_idle_connections() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
