@@ -69,7 +69,8 @@ impl Operator {
     /// Returns the operator who made a request, by the claims of its token. As with [`Caller::of`], where there are
     /// no tokens every caller is an operator.
     ///
-    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope alone
+    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists, if a claim is
+    /// named; the template names one for every deployment with tokens. The scope alone
     /// says nothing about a person: Cognito gives every user of an app client all scopes of that client
     /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
     /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
@@ -77,7 +78,7 @@ impl Operator {
         let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
         let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
         let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
-        let is_everywhere = Caller::of(claim, Some(claims)) == Caller::Everywhere;
+        let is_everywhere = claim.is_none() || Caller::of(claim, Some(claims)) == Caller::Everywhere;
         (has_scope && is_everywhere).then(|| Self { name: name(Some(claims)) })
     }
 

@@ -71,11 +71,13 @@ async fn tokens(world: &World, search: SearchId, finished: Option<AttemptId>) ->
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
     let (requires, mint, room) = (Requirement::Known, Vec::new(), 0);
-    let claim = Claim { partition: search, attempt, now, lease, finished, requires, mint, room };
-    let Admission::Admitted(admitted) = world.store().claim(&claim).await.unwrap() else { panic!("busy") };
+    let (partition, fence, above, until) = (search, 0, 0, now);
+    let claim = Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
+    let answer = dedup::ledger::ask(world.store(), claim).await.unwrap().1;
+    let Admission::Admitted(admitted) = answer else { panic!("busy") };
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
     let (fence, remove) = (admitted.fence, BTreeSet::new());
-    let release = Release { partition: search, attempt, fence, remove, ended: false, now };
+    let release = Release { partition: search, attempt, fence, remove, ended: false, until: None, now };
     assert!(world.store().release(&release).await.unwrap());
     tokens
 }

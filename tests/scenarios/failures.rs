@@ -469,9 +469,13 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
         requires: Requirement::Nothing,
         mint: Vec::new(),
         room: 200,
+        fence: 0,
+        above: 0,
+        until: world.host.now(),
     };
     let ledger = &world.backend.ports.engine.partitions().unwrap().ledger;
-    assert!(matches!(ledger.claim(&inside).await.unwrap(), Admission::Admitted(_)));
+    let (_, answer) = dedup::ledger::ask(ledger.as_ref(), inside).await.unwrap();
+    assert!(matches!(answer, Admission::Admitted(_)));
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     for _ in 0..25 {
         assert!(world.functions.failures.step().await.unwrap());

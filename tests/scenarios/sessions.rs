@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dedup::{Admission, Claim, ClaimPartition, Requirement, Tokens};
+use dedup::{Admission, Claim, Requirement, Tokens};
 use embedded::{Call, Phase};
 use functions::start_upload::{self, Caller, Keyed, NewFile, NewSearch, Withdrawal};
 use imports::ports::Allowance;
@@ -165,8 +165,11 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
         requires: Requirement::Known,
         mint: Vec::new(),
         room: 0,
+        fence: 0,
+        above: 0,
+        until: world.host.now(),
     };
-    match world.store().claim(&claim).await.unwrap() {
+    match dedup::ledger::ask(world.store(), claim).await.unwrap().1 {
         Admission::Admitted(admitted) => match admitted.tokens {
             Tokens::Listed(tokens) => tokens.len(),
             Tokens::Unchecked => panic!("there is a ledger"),

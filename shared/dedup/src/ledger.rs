@@ -11,11 +11,20 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, PartitionKey, StoreError, Token};
 use serde::{Deserialize, Serialize};
 
-/// How long a ledger item outlives the last time it was touched: 30 days, twice the longest time that a message
-/// can live in a queue (14 days, and its age goes on in the dead-letter queue;
+/// How long a ledger item outlives the last thing that its partition waits for: 30 days, twice the longest time that a
+/// message can live in a queue (14 days, and its age goes on in the dead-letter queue;
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 /// With the item gone its tokens are absent too, so nothing comes back to life.
 pub const ITEM_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// The end of a wait without a deadline, 1 January 2200: far enough for every answer, and near enough for every store.
+pub const OPEN_END: Timestamp = Timestamp::constant(7_258_118_400, 0);
+
+/// How much longer than it has to an item may last, so that clocks which differ cost no call.
+pub const SLACK: SignedDuration = SignedDuration::from_hours(1);
+
+/// How often a claim is repeated with the fence that its refusal named. Each time another worker must have come first.
+const CLAIMS: usize = 4;
 
 /// The request to work inside a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +46,44 @@ pub struct Claim {
     pub mint: Vec<Token>,
     /// The most tokens that may be there for fresh ones to be added. The claim is granted all the same, without them.
     pub room: usize,
+    /// The fence of the partition, as far as the caller knows: the document's, and 0 without a document. The claim is
+    /// granted at this fence alone, and moves it. So a second copy of the request, which may arrive much later, is
+    /// refused.
+    pub fence: u64,
+    /// The fence of the partition's document; 0 without a document. The granted fence is greater, even where the item
+    /// was forgotten and counts from the beginning.
+    pub above: u64,
+    /// The time until which the document waits for something. The item outlives it by [`ITEM_LIFETIME`].
+    pub until: Timestamp,
+}
+
+impl Claim {
+    /// When the item is to be forgotten once the claim is granted, unless a later touch extends it.
+    pub fn expires_at(&self) -> Timestamp {
+        expiry(self.now.max(self.until))
+    }
+
+    /// The latest expiry that an item may have for the claim to set its own. An item that lasts longer waits for something
+    /// that the caller does not know of.
+    pub fn most(&self) -> Timestamp {
+        saturating(self.expires_at(), SLACK)
+    }
+
+    /// The fence of the claim once it is granted. Where the item has counted fewer claims than the document says, one
+    /// number is left out: the document that was loaded may be an earlier version, and must not look like the latest.
+    pub fn next_fence(&self) -> u64 {
+        match self.fence < self.above {
+            true => self.above.saturating_add(2),
+            false => self.fence.saturating_add(1),
+        }
+    }
+
+    /// The same claim at the fence that a refusal named. The item keeps at least the lifetime that it has.
+    #[must_use]
+    pub fn at(self, fence: u64, expires_at: Timestamp) -> Self {
+        let until = expires_at.checked_sub(ITEM_LIFETIME).unwrap_or(self.until).max(self.until);
+        Self { fence, until, ..self }
+    }
 }
 
 /// What must be so for a claim to make sense.
@@ -61,6 +108,14 @@ pub enum Admission {
     Busy {
         /// When its lease ends, unless it is released earlier.
         until: Timestamp,
+    },
+    /// The partition's fence is not the one that the claim names, or its item lasts longer than the caller knows. The caller
+    /// asks again with these.
+    Moved {
+        /// The partition's fence.
+        fence: u64,
+        /// When its item is to be forgotten.
+        expires_at: Timestamp,
     },
 }
 
@@ -105,8 +160,36 @@ pub struct Release {
     pub remove: BTreeSet<Token>,
     /// Whether the partition has ended, so that its remaining tokens go as well.
     pub ended: bool,
+    /// The time until which the document waits for something, if the caller has stored that document. Without it the
+    /// item keeps its lifetime.
+    pub until: Option<Timestamp>,
     /// The time of release.
     pub now: Timestamp,
+}
+
+impl Release {
+    /// When the item is to be forgotten; none where its lifetime stays as it is.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self.ended {
+            true => Some(expiry(self.now)),
+            false => self.until.map(|until| expiry(self.now.max(until))),
+        }
+    }
+}
+
+/// Asks for a partition, and again where the answer names another fence. Returns the claim as it was asked last.
+///
+/// # Errors
+/// When the store does not answer.
+pub async fn ask(ledger: &dyn ClaimPartition, mut claim: Claim) -> Result<(Claim, Admission), StoreError> {
+    for _ in 1..CLAIMS {
+        match ledger.claim(&claim).await? {
+            Admission::Moved { fence, expires_at } => claim = claim.at(fence, expires_at),
+            answer => return Ok((claim, answer)),
+        }
+    }
+    let answer = ledger.claim(&claim).await?;
+    Ok((claim, answer))
 }
 
 /// Claims partitions and gives them back. An attempt that has stored a change may leave its claim to the next one.
@@ -201,9 +284,10 @@ impl Item {
         item
     }
 
+    /// An entry point does not know what the document waits for, so it shortens no lifetime.
     fn grant(&mut self, tokens: &[Token], now: Timestamp) {
         self.tokens.extend(tokens.iter().cloned());
-        self.expires_at = expiry(now);
+        self.expires_at = self.expires_at.max(expiry(now));
     }
 
     /// Whether a message with this token is still admitted; an item that has expired admits nothing.
@@ -227,7 +311,7 @@ impl Item {
         }
         let mut item = stored.unwrap_or_else(|| Self::new(claim.now));
         match item.holder {
-            // The same attempt asking again is one whose first answer was lost.
+            // The same attempt asking again is one whose first answer was lost. It has to name the fence of now.
             Some((holder, until))
                 if until > claim.now && holder != claim.attempt && Some(holder) != claim.finished =>
             {
@@ -235,10 +319,14 @@ impl Item {
             }
             Some(_) | None => {}
         }
+        if item.fence != claim.fence || item.expires_at > claim.most() {
+            return (Admission::Moved { fence: item.fence, expires_at: item.expires_at }, None);
+        }
         item.holder = Some((claim.attempt, saturating(claim.now, claim.lease)));
-        item.fence += 1;
+        item.fence = claim.next_fence();
         let mint = if item.has_room(claim) { claim.mint.as_slice() } else { &[] };
-        item.grant(mint, claim.now);
+        item.tokens.extend(mint.iter().cloned());
+        item.expires_at = claim.expires_at();
         let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
         (Admission::Admitted(admitted), Some(item))
     }
@@ -260,7 +348,7 @@ impl Item {
         } else {
             self.tokens.retain(|token| !release.remove.contains(token));
         }
-        self.expires_at = expiry(release.now);
+        self.expires_at = release.expires_at().unwrap_or(self.expires_at);
         Some(self)
     }
 }
@@ -337,7 +425,16 @@ mod tests {
             requires,
             mint: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
             room: 2,
+            fence: 0,
+            above: 0,
+            until: at(second),
         }
+    }
+
+    /// What an item answers to a claim at its own fence.
+    fn ask(item: Item, claim: Claim) -> (Admission, Option<Item>) {
+        let fence = item.fence;
+        Item::claim(Some(item), &Claim { fence, ..claim })
     }
 
     fn release(n: u128, fence: u64, remove: &[Token]) -> Release {
@@ -347,6 +444,7 @@ mod tests {
             fence,
             remove: remove.iter().cloned().collect(),
             ended: false,
+            until: None,
             now: at(10),
         }
     }
@@ -364,52 +462,51 @@ mod tests {
 
     #[test]
     fn a_token_admits_until_it_is_released_and_never_again() {
-        let (first, item) =
-            admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Token(token(1)))));
+        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Token(token(1)))));
         let item = item.release(&release(1, first.fence, &[token(1)])).unwrap();
-        let (answer, _) = Item::claim(Some(item), &claim(2, 1, Requirement::Token(token(1))));
+        let (answer, _) = ask(item, claim(2, 1, Requirement::Token(token(1))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
     fn a_held_partition_is_busy_until_its_lease_ends_and_the_fence_grows() {
-        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
-        let (answer, _) = Item::claim(Some(item.clone()), &claim(2, 29, Requirement::Known));
+        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+        let (answer, _) = ask(item.clone(), claim(2, 29, Requirement::Known));
         assert_eq!(answer, Admission::Busy { until: at(30) });
-        let (second, item) = admitted(Item::claim(Some(item), &claim(2, 30, Requirement::Known)));
+        let (second, item) = admitted(ask(item, claim(2, 30, Requirement::Known)));
         assert!(second.fence > first.fence);
         assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "the zombie releases nothing");
     }
 
     #[test]
     fn nobody_waits_for_an_attempt_whose_change_is_stored() {
-        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
         let after = |finished| Claim { finished: Some(attempt(finished)), ..claim(2, 1, Requirement::Known) };
-        let (answer, _) = Item::claim(Some(item.clone()), &after(3));
+        let (answer, _) = ask(item.clone(), after(3));
         assert_eq!(answer, Admission::Busy { until: at(30) }, "somebody else is inside");
-        let (second, item) = admitted(Item::claim(Some(item), &after(1)));
+        let (second, item) = admitted(ask(item, after(1)));
         assert_eq!((second.fence, item.holder), (first.fence + 1, Some((attempt(2), at(31)))));
         assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "it is too late for that");
     }
 
     #[test]
     fn an_absent_token_is_a_duplicate_even_while_another_worker_is_inside() {
-        let (_, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
-        let (answer, _) = Item::claim(Some(item), &claim(2, 1, Requirement::Token(token(9))));
+        let (_, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+        let (answer, _) = ask(item, claim(2, 1, Requirement::Token(token(9))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
     fn an_expired_item_is_absent_even_before_the_store_deletes_it() {
         let later = ITEM_LIFETIME.as_secs();
-        let (answer, _) = Item::claim(Some(granted()), &claim(1, later, Requirement::Token(token(1))));
+        let (answer, _) = ask(granted(), claim(1, later, Requirement::Token(token(1))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
     fn an_attempt_whose_answer_was_lost_may_ask_again() {
-        let (_, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
-        let (again, _) = admitted(Item::claim(Some(item), &claim(1, 1, Requirement::Known)));
+        let (_, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+        let (again, _) = admitted(ask(item, claim(1, 1, Requirement::Known)));
         assert_eq!(again.fence, 2);
     }
 
@@ -418,7 +515,7 @@ mod tests {
         let mut item = granted();
         for n in 1..=5 {
             let later = i64::try_from(n).unwrap() * 30;
-            (_, item) = admitted(Item::claim(Some(item), &claim(n, later, Requirement::Known)));
+            (_, item) = admitted(ask(item, claim(n, later, Requirement::Known)));
         }
         assert_eq!(item.fence, 5, "each of them is admitted");
         assert_eq!(item.tokens.len(), 3);
@@ -426,8 +523,55 @@ mod tests {
 
     #[test]
     fn the_end_of_a_partition_takes_all_its_tokens() {
-        let (first, item) = admitted(Item::claim(Some(granted()), &claim(1, 0, Requirement::Known)));
+        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
         let item = item.release(&Release { ended: true, ..release(1, first.fence, &[]) }).unwrap();
         assert_eq!(item.tokens, BTreeSet::new());
+    }
+
+    #[test]
+    fn a_second_copy_of_a_claim_changes_nothing() {
+        let request = claim(1, 0, Requirement::Known);
+        let (first, item) = admitted(ask(granted(), request.clone()));
+        let item = item.release(&release(1, first.fence, &request.mint)).unwrap();
+        let (answer, next) = Item::claim(Some(item.clone()), &request);
+        assert_eq!((answer, next), (Admission::Moved { fence: 1, expires_at: item.expires_at }, None));
+    }
+
+    #[test]
+    fn a_forgotten_item_counts_on_from_the_fence_of_its_document() {
+        let request = Claim { fence: 0, above: 7, ..claim(1, 0, Requirement::Nothing) };
+        let (lifted, item) = admitted(Item::claim(None, &request));
+        assert_eq!(lifted.fence, 9, "8 would make an earlier version of the document look like the latest");
+        let (next, _) = admitted(ask(item, Claim { above: 9, ..claim(2, 31, Requirement::Nothing) }));
+        assert_eq!(next.fence, 10);
+    }
+
+    #[test]
+    fn an_item_outlives_what_its_document_waits_for() {
+        let year = 365 * 86_400;
+        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+        let forgotten = |item: &Item| item.expires_at.as_second() - ITEM_LIFETIME.as_secs();
+        assert_eq!(forgotten(&item), 0);
+        let stored = Release { until: Some(at(year)), ..release(1, first.fence, &[]) };
+        let item = item.release(&stored).unwrap();
+        assert_eq!(forgotten(&item), year, "a timer of a year was stored");
+        let item = Item::granted(Some(item), &[token(2)], at(20));
+        assert_eq!(forgotten(&item), year, "an entry point shortens nothing");
+        let (answer, _) = ask(item.clone(), claim(2, 30, Requirement::Known));
+        assert_eq!(answer, Admission::Moved { fence: 1, expires_at: item.expires_at }, "it would shorten it");
+        let (second, item) =
+            admitted(ask(item, Claim { until: at(year), ..claim(2, 30, Requirement::Known) }));
+        assert_eq!(forgotten(&item), year, "the document says so");
+        let unchanged = item.clone().release(&release(2, second.fence, &[])).unwrap();
+        assert_eq!(forgotten(&unchanged), year, "nothing was stored");
+        let ended = item.release(&Release { ended: true, ..release(2, second.fence, &[]) }).unwrap();
+        assert_eq!(forgotten(&ended), 10);
+    }
+
+    #[test]
+    fn a_claim_that_was_refused_for_its_fence_keeps_the_lifetime() {
+        let year = 365 * 86_400;
+        let request = claim(1, 0, Requirement::Known).at(4, at(year + ITEM_LIFETIME.as_secs()));
+        assert_eq!((request.fence, request.until), (4, at(year)));
     }
 }

@@ -23,6 +23,12 @@
 //!   from the document's outbox, and the document was not stored. So nobody will ever present them.
 //! - **It releases nothing.** The fence grows with each claim, and a release is conditional on it.
 //!
+//! # Why a request takes effect once
+//!
+//! A client of a store repeats a request whose answer was late, and both copies may arrive, the second one much later. A
+//! claim names the fence at which it is granted, and moves it; a release names the fence of its claim. So the second copy
+//! of either meets another fence and changes nothing.
+//!
 //! # Why no token is removed that is still needed
 //!
 //! A release removes the tokens of the messages it is done with, and garbage: tokens of attempts (`a:`) that

@@ -3,9 +3,10 @@
 //! A store keeps states as JSON and reads none of them. What they mean is known where the saga is, in the runner; so one
 //! state that this release cannot read fails its own partition and no other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use dedup::ledger::OPEN_END;
 use jiff::Timestamp;
 use messages::{AttemptId, Json, MessageId, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
@@ -91,6 +92,42 @@ pub enum Awaited {
     Reply(Uuid),
     /// This timer's event.
     Timeout(Uuid),
+}
+
+impl<S> Content<S> {
+    /// Whether the partition waits for a message with this token.
+    pub fn expects(&self, token: &Token) -> bool {
+        self.ended_at.is_none() && self.expected.iter().any(|expected| expected.token == *token)
+    }
+
+    /// The time until which the partition waits for something, with this outbox: `now` where it waits for nothing, or
+    /// for a timer whose event is on its way. A wait for answers under no timer has no end.
+    pub fn waits_until<'a>(&self, outbox: impl IntoIterator<Item = &'a Entry>, now: Timestamp) -> Timestamp {
+        match self.ended_at {
+            Some(_) => now,
+            None => waits_until(&self.expected, outbox, now),
+        }
+    }
+}
+
+pub(crate) fn waits_until<'a>(
+    expected: &[Expected],
+    outbox: impl IntoIterator<Item = &'a Entry>,
+    now: Timestamp,
+) -> Timestamp {
+    if expected.is_empty() {
+        return now;
+    }
+    let timers = expected.iter().filter_map(|expected| match expected.by {
+        Awaited::Timeout(id) => Some(MessageId::from_uuid(id)),
+        Awaited::Reply(_) => None,
+    });
+    let timers: BTreeSet<MessageId> = timers.collect();
+    if timers.is_empty() {
+        return OPEN_END.max(now);
+    }
+    let due = outbox.into_iter().filter(|entry| timers.contains(&entry.id)).map(|entry| entry.due_at);
+    due.fold(now, Timestamp::max)
 }
 
 /// One conditional write of a document.

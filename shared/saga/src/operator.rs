@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
+use dedup::{Admission, Admitted, Claim, Release, Requirement, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
@@ -13,7 +13,7 @@ use crate::engine::{Partitions, Stores};
 
 /// Puts effects that were given up back to work.
 ///
-/// By then the partition's ledger item may have expired (30 days after it was touched last), and its tokens with it. A
+/// By then the partition's ledger item may have expired, as after a restore, or of a partition that has not begun. A
 /// requeued request's answer, or a timer's message, would count as a duplicate. So the tokens are granted again first.
 /// Which ones follows from what is stored, and not from the entry: those that the document *expects*. A token leaves that
 /// list in the very write that takes its message, so none of them was ever used; and garbage is what is not on it, so
@@ -119,23 +119,16 @@ impl Operator {
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
         let mint: Vec<Token> = expected.iter().cloned().collect();
-        // An item that came into being just now counts its fences anew, and workers that come after must not be taken for
-        // ones that have lost the partition long ago.
-        let least = document.map_or(0, |document| document.content.fence);
-        let fence = loop {
-            let finished = document.and_then(|document| document.content.finished());
-            let Some(admitted) = self.claim(partition, attempt, finished, &mint).await? else {
-                return Ok(Access::Busy);
-            };
-            if admitted.fence >= least || admitted.tokens == Tokens::Unchecked {
-                break admitted.fence;
-            }
+        let Some(Admitted { fence, .. }) = self.claim(partition, attempt, document, &mint).await? else {
+            return Ok(Access::Busy);
         };
-        // Somebody may have used a token between the load and the claim; while the claim lasts nobody does.
-        let still = waits_for(self.load(partition).await?.as_ref());
+        // Another worker may have used a token between the load and the claim; while the claim lasts none does.
+        let latest = self.load(partition).await?;
+        let still = waits_for(latest.as_ref());
         let remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
         let now = self.host.now();
-        let release = Release { partition, attempt, fence, remove, ended: false, now };
+        let until = latest.map(|document| document.content.waits_until(&document.outbox, now));
+        let release = Release { partition, attempt, fence, remove, ended: false, until, now };
         // Should this fail, or come too late, the lease runs out by itself.
         self.partitions.ledger.release(&release).await?;
         Ok(Access::Gained)
@@ -170,17 +163,35 @@ impl Operator {
         &self,
         partition: PartitionKey,
         attempt: AttemptId,
-        finished: Option<AttemptId>,
+        document: Option<&Document>,
         mint: &[Token],
     ) -> Result<Option<Admitted>, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = Requirement::Nothing;
         // What the document waits for is bounded by itself.
         let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
-        let claim = Claim { partition, attempt, now, lease, finished, requires, mint, room };
-        Ok(match self.partitions.ledger.claim(&claim).await? {
+        let finished = document.and_then(|document| document.content.finished());
+        // An item that came into being just now counts its fences from the beginning, and workers that come after must not be
+        // taken for ones that have lost the partition long ago.
+        let fence = document.map_or(0, |document| document.content.fence);
+        let until = document.map_or(now, |document| document.content.waits_until(&document.outbox, now));
+        let claim = Claim {
+            partition,
+            attempt,
+            now,
+            lease,
+            finished,
+            requires,
+            mint,
+            room,
+            fence,
+            above: fence,
+            until,
+        };
+        let (_, answer) = ledger::ask(self.partitions.ledger.as_ref(), claim).await?;
+        Ok(match answer {
             Admission::Admitted(admitted) => Some(admitted),
-            Admission::Busy { .. } | Admission::Duplicate => None,
+            Admission::Busy { .. } | Admission::Duplicate | Admission::Moved { .. } => None,
         })
     }
 }

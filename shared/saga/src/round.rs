@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use dedup::{Admission, Admitted, Claim, Release};
+use dedup::{Admission, Admitted, Claim, Release, ledger};
 use futures::future::{join, join_all};
 use jiff::Timestamp;
 use messages::panics::contain;
@@ -54,6 +54,9 @@ struct Attempt<'a, S: Saga> {
     /// Its place in the round.
     index: usize,
 }
+
+/// What an attempt was answered to its claim.
+type Answered = Result<(Claim, Admission), StoreError>;
 
 /// An attempt that was admitted, and what it is going to do.
 struct Planned<'a, S: Saga> {
@@ -131,10 +134,30 @@ impl<S: Saga> Runner<S> {
     }
 
     /// A claim for each of them.
-    async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<Result<Admission, StoreError>> {
-        let claims: Vec<Claim> = attempts.iter().map(|attempt| self.claim_of(attempt)).collect();
-        self.count_calls(claims.len());
-        join_all(claims.iter().map(|claim| self.ports.ledger.claim(claim))).await
+    async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<Answered> {
+        join_all(attempts.iter().map(|attempt| self.claim_one(attempt))).await
+    }
+
+    async fn claim_one(&self, attempt: &Attempt<'_, S>) -> Answered {
+        let (claim, answer) = self.ask(self.claim_of(attempt)).await?;
+        if answer != Admission::Duplicate {
+            return Ok((claim, answer));
+        }
+        let (document, group) = (attempt.document.as_ref(), &attempt.group.messages);
+        match admission::awaited(&claim.requires, document, group) {
+            Some(requires) => self.ask(Claim { requires, ..claim }).await,
+            None => Ok((claim, answer)),
+        }
+    }
+
+    async fn ask(&self, claim: Claim) -> Answered {
+        self.count_calls(1);
+        let fence = claim.fence;
+        let answered = ledger::ask(self.ports.ledger.as_ref(), claim).await;
+        // The document knows the fence, unless an attempt has come in between and stored nothing.
+        let was_moved = answered.as_ref().is_ok_and(|(claim, _)| claim.fence != fence);
+        self.count_calls(usize::from(was_moved));
+        answered
     }
 
     fn claim_of(&self, attempt: &Attempt<'_, S>) -> Claim {
@@ -147,26 +170,27 @@ impl<S: Saga> Runner<S> {
             requires: admission::requirement(&attempt.group.messages),
             mint: attempt.minted.clone(),
             room: attempt.group.need.map_or(self.settings.room, |need| need.room.max(self.settings.room)),
+            fence: attempt.fence(),
+            above: attempt.fence(),
+            until: attempt.waits_until(),
         }
     }
 
     /// What an attempt is going to do, or how it ended already.
-    async fn plan<'a>(
-        &self,
-        attempt: Attempt<'a, S>,
-        admission: Result<Admission, StoreError>,
-    ) -> Result<Planned<'a, S>, Ended> {
-        let admitted = match admission {
-            Ok(Admission::Admitted(admitted)) => admitted,
-            Ok(Admission::Busy { .. }) => {
+    async fn plan<'a>(&self, attempt: Attempt<'a, S>, answered: Answered) -> Result<Planned<'a, S>, Ended> {
+        let (claim, admitted) = match answered {
+            Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
+            Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
                 self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker is inside the partition");
                 return Err(Ended::Busy);
             }
-            Ok(Admission::Duplicate) => return Err(Ended::Done(plan::duplicates(&attempt.group.messages))),
+            Ok((_, Admission::Duplicate)) => {
+                return Err(Ended::Done(plan::duplicates(&attempt.group.messages)));
+            }
             // The claim may have been granted; its lease runs out by itself.
             Err(error) => return Err(Ended::BrokenOff(error.chain())),
         };
-        match self.decide_on_the_latest(&attempt, &admitted).await {
+        match self.decide_on_the_latest(&attempt, &admitted, claim.expires_at()).await {
             Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan }),
             Err(ended) => {
                 if matches!(ended, Ended::Conflict) {
@@ -176,7 +200,11 @@ impl<S: Saga> Runner<S> {
                         "another worker has taken the partition over",
                     );
                 }
-                self.abandon(&attempt, admitted.fence).await;
+                // Where nothing is stored of a partition, its tokens serve all attempts; see [`plan::room`]. And whoever has
+                // overtaken this one may have given them out.
+                let is_own = attempt.document.is_some() && !matches!(ended, Ended::Conflict);
+                let remove = if is_own { attempt.minted.clone() } else { Vec::new() };
+                self.abandon(&attempt, admitted.fence, remove).await;
                 Err(ended)
             }
         }
@@ -187,8 +215,9 @@ impl<S: Saga> Runner<S> {
         &self,
         attempt: &Attempt<'_, S>,
         admitted: &Admitted,
+        expires_at: Timestamp,
     ) -> Result<Plan<S::State>, Ended> {
-        let known = self.known(attempt, admitted, attempt.document.as_ref());
+        let known = self.known(attempt, admitted, attempt.document.as_ref(), expires_at);
         let plan = self.decide(&known, attempt)?;
         if !plan.trusts_what_was_loaded() || known.has_the_latest() {
             return Ok(plan);
@@ -201,7 +230,7 @@ impl<S: Saga> Runner<S> {
             return Ok(plan);
         }
         self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
-        self.decide(&self.known(attempt, admitted, latest.as_ref()), attempt)
+        self.decide(&self.known(attempt, admitted, latest.as_ref(), expires_at), attempt)
     }
 
     fn known<'a>(
@@ -209,6 +238,7 @@ impl<S: Saga> Runner<S> {
         attempt: &'a Attempt<'_, S>,
         admitted: &'a Admitted,
         document: Option<&'a Document<S::State>>,
+        expires_at: Timestamp,
     ) -> Known<'a, S::State> {
         let now = self.ports.host.now();
         Known {
@@ -222,6 +252,7 @@ impl<S: Saga> Runner<S> {
             now,
             claim_until: self.ports.dispatcher.policy.claim_until(now),
             keep: self.settings.keep,
+            expires_at,
         }
     }
 
@@ -258,7 +289,7 @@ impl<S: Saga> Runner<S> {
                     .unwrap_or_else(|| Err(Ended::BrokenOff("the store gave no answer".to_owned()))),
                 Ok(false) => Ok(Persisted::Stored),
                 Err(why) => {
-                    self.abandon(&planned.attempt, planned.fence).await;
+                    self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     Err(Ended::Faulty(why))
                 }
             };
@@ -267,7 +298,8 @@ impl<S: Saga> Runner<S> {
                 Ok(Persisted::Conflict) => {
                     let what = "another worker has changed the partition";
                     self.contended(&planned.attempt, Measure::CONFLICTS, what);
-                    self.abandon(&planned.attempt, planned.fence).await;
+                    // Another worker stored something meanwhile, and may have given out what this attempt has minted.
+                    self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     ended[planned.attempt.index] = Some(Ended::Conflict);
                 }
                 Err(why) => ended[planned.attempt.index] = Some(why),
@@ -373,19 +405,21 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Gives the partition back after an attempt that certainly stored nothing: only its own mints go.
-    async fn abandon(&self, attempt: &Attempt<'_, S>, fence: u64) {
+    /// Gives the partition back after an attempt that certainly stored nothing. A later attempt collects the mints that are
+    /// not removed.
+    async fn abandon(&self, attempt: &Attempt<'_, S>, fence: u64, remove: Vec<Token>) {
         let release = Release {
             partition: attempt.group.partition,
             attempt: attempt.id,
             fence,
-            remove: attempt.minted.iter().cloned().collect(),
+            remove: remove.into_iter().collect(),
             ended: false,
+            until: None,
             now: self.ports.host.now(),
         };
         self.count_calls(1);
         if let Err(error) = self.ports.ledger.release(&release).await {
-            // The lease runs out by itself, and a later attempt collects the mints.
+            // The lease runs out by itself.
             self.warn(attempt.group, &error.chain(), "giving a partition back failed");
         }
     }
@@ -403,6 +437,18 @@ impl<S: Saga> Runner<S> {
     }
 }
 
+impl<S: Saga> Attempt<'_, S> {
+    /// The fence of the document; 0 without one.
+    fn fence(&self) -> u64 {
+        self.document.as_ref().map_or(0, |document| document.content.fence)
+    }
+
+    fn waits_until(&self) -> Timestamp {
+        let document = self.document.as_ref();
+        document.map_or(self.now, |document| document.content.waits_until(&document.outbox, self.now))
+    }
+}
+
 impl<S: Saga> Planned<'_, S> {
     fn partition(&self) -> PartitionKey {
         self.attempt.group.partition
@@ -415,6 +461,7 @@ impl<S: Saga> Planned<'_, S> {
             fence: self.fence,
             remove: self.plan.remove.clone(),
             ended: self.plan.ended,
+            until: self.plan.until,
             now,
         }
     }

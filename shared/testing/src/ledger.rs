@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dedup::ledger::ITEM_LIFETIME;
+use dedup::ledger::{self, ITEM_LIFETIME};
 use dedup::{
     Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens,
 };
@@ -41,6 +41,9 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
     the_end_of_a_partition_takes_all_its_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
+    a_second_copy_of_a_claim_changes_nothing(ports).await?;
+    an_item_outlives_what_its_document_waits_for(ports).await?;
+    a_forgotten_item_counts_on_from_the_fence_of_its_document(ports).await?;
     granting_again_changes_nothing(ports).await?;
     beginning_again_brings_no_token_back(ports).await?;
     a_token_is_granted_until_it_is_released_whoever_is_inside(ports).await
@@ -79,12 +82,15 @@ impl<'a> Partition<'a> {
             requires,
             mint: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
             room: 200,
+            fence: 0,
+            above: 0,
+            until: sample::later(self.now, after),
         }
     }
 
     async fn claim(&self, after: i64, requires: Requirement) -> Result<(AttemptId, Admission), StoreError> {
         let attempt = sample::attempt(self.ports.host);
-        let answer = self.ports.claim.claim(&self.request(attempt, after, requires)).await?;
+        let answer = asked(self.ports, self.request(attempt, after, requires)).await?;
         Ok((attempt, answer))
     }
 
@@ -102,6 +108,7 @@ impl<'a> Partition<'a> {
             fence,
             remove: BTreeSet::new(),
             ended: false,
+            until: None,
             now: sample::later(self.now, after),
         }
     }
@@ -109,6 +116,11 @@ impl<'a> Partition<'a> {
     fn needs_token(&self) -> Requirement {
         Requirement::Token(self.token.clone())
     }
+}
+
+/// The answer at whatever fence the partition has.
+async fn asked(ports: &Ports<'_>, claim: Claim) -> Result<Admission, StoreError> {
+    Ok(ledger::ask(ports.claim, claim).await?.1)
 }
 
 fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
@@ -181,7 +193,7 @@ pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Che
         let after = i64::try_from(round).unwrap_or(i64::MAX) * LEASE;
         let attempt = AttemptId::from_uuid(ports.host.fresh_id());
         let claim = Claim { room: 2, ..partition.request(attempt, after, requires) };
-        let Admission::Admitted(admitted) = ports.claim.claim(&claim).await? else {
+        let Admission::Admitted(admitted) = asked(ports, claim.clone()).await? else {
             panic!("round {round}: the lease before is over");
         };
         let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
@@ -203,7 +215,9 @@ pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>)
         match answer?.1 {
             Admission::Admitted(_) => admitted += 1,
             Admission::Busy { until } => assert_eq!(until, sample::later(partition.now, LEASE)),
-            Admission::Duplicate => panic!("the token is there"),
+            other @ (Admission::Duplicate | Admission::Moved { .. }) => {
+                panic!("the token is there: {other:?}")
+            }
         }
     }
     assert_eq!(admitted, 1);
@@ -239,18 +253,18 @@ pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_
             let request = partition.request(sample::attempt(ports.host), 1, requires.clone());
             Claim { finished: Some(finished), ..request }
         };
-        let answer = ports.claim.claim(&after(other)).await?;
+        let answer = asked(ports, after(other)).await?;
         assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, LEASE) });
     }
     let request = partition.request(other, 1, partition.needs_token());
-    let answer = ports.claim.claim(&Claim { finished: Some(one), ..request }).await?;
+    let answer = asked(ports, Claim { finished: Some(one), ..request }).await?;
     let Admission::Admitted(second) = answer else { panic!("not admitted: {answer:?}") };
     assert_eq!(second.fence, first.fence + 1);
     assert!(!ports.claim.release(&partition.giving_back(one, first.fence, 2)).await?);
     assert!(ports.claim.release(&partition.giving_back(other, second.fence, 2)).await?);
     let absent = Requirement::Token(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
     let request = Claim { finished: Some(other), ..partition.request(one, 3, absent) };
-    assert_eq!(ports.claim.claim(&request).await?, Admission::Duplicate);
+    assert_eq!(asked(ports, request).await?, Admission::Duplicate);
     Ok(())
 }
 
@@ -294,7 +308,7 @@ pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
 pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
-    let again = ports.claim.claim(&partition.request(attempt, 1, partition.needs_token())).await?;
+    let again = asked(ports, partition.request(attempt, 1, partition.needs_token())).await?;
     let Admission::Admitted(again) = again else { panic!("not admitted: {again:?}") };
     assert!(again.fence > first.fence);
     assert!(!ports.claim.release(&partition.giving_back(attempt, first.fence, 2)).await?);
@@ -333,6 +347,84 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
         is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?),
         "a new grant revived it"
     );
+    Ok(())
+}
+
+/// A client repeats a request that was not answered in time, and both arrive: the second one after the partition was given
+/// back, when its tokens were used.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+    for requires in [Requirement::Known, Requirement::Nothing] {
+        let partition = Partition::granted(ports).await?;
+        let request = partition.request(sample::attempt(ports.host), 0, requires);
+        let Admission::Admitted(first) = ports.claim.claim(&request).await? else { panic!("not admitted") };
+        let given_back = Release {
+            remove: request.mint.iter().cloned().collect(),
+            ..partition.giving_back(request.attempt, first.fence, 1)
+        };
+        assert!(ports.claim.release(&given_back).await?);
+        let copy = ports.claim.claim(&request).await?;
+        assert!(matches!(copy, Admission::Moved { fence, .. } if fence == first.fence), "{copy:?}");
+        assert!(!ports.claim.release(&given_back).await?);
+        let token = request.mint[0].clone();
+        assert!(is_duplicate(&partition.claim(2, Requirement::Token(token)).await?), "it was used");
+    }
+    Ok(())
+}
+
+/// For years, and whoever grants it something meanwhile; and not for longer than a while once it has ended.
+///
+/// # Errors
+/// When a port fails.
+pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> Checked {
+    const CENTURY: i64 = 100 * 365 * 86_400;
+    let lifetime = ITEM_LIFETIME.as_secs();
+    for wait in [60 * 86_400, CENTURY] {
+        let partition = Partition::granted(ports).await?;
+        let until = sample::later(partition.now, wait);
+        let (attempt, admitted) = partition.admitted(0).await?;
+        let stored = Release { until: Some(until), ..partition.giving_back(attempt, admitted.fence, 1) };
+        assert!(ports.claim.release(&stored).await?);
+        let other = Token::minted_at_entry(partition.id, ports.host.fresh_id());
+        ports.grant.grant(partition.id, &[other], sample::later(partition.now, 2)).await?;
+        let is_granted = async |after| {
+            ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await
+        };
+        assert!(is_granted(wait + lifetime - 1).await? && !is_granted(wait + lifetime).await?, "{wait}");
+        let attempt = sample::attempt(ports.host);
+        let claim = Claim { until, ..partition.request(attempt, wait, partition.needs_token()) };
+        let Admission::Admitted(admitted) = asked(ports, claim).await? else { panic!("it was forgotten") };
+        assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, wait + 1)).await?);
+        assert!(is_granted(wait + lifetime - 1).await?, "nothing was stored");
+        let (attempt, admitted) = partition.admitted(wait + 2).await?;
+        let ended = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, wait + 3) };
+        assert!(ports.claim.release(&ended).await?);
+        assert!(is_duplicate(&partition.claim(wait + 3 + lifetime, Requirement::Known).await?), "{wait}");
+    }
+    Ok(())
+}
+
+/// An item that an earlier version has written, and that was not touched for a month.
+///
+/// # Errors
+/// When a port fails.
+pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &Ports<'_>) -> Checked {
+    let lifetime = ITEM_LIFETIME.as_secs();
+    for is_granted_again in [false, true] {
+        let partition = Partition::granted(ports).await?;
+        partition.admitted(0).await?;
+        if is_granted_again {
+            let now = sample::later(partition.now, lifetime);
+            ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), now).await?;
+        }
+        let attempt = sample::attempt(ports.host);
+        let request = partition.request(attempt, lifetime, Requirement::Nothing);
+        let claim = Claim { fence: 7, above: 7, ..request };
+        let Admission::Admitted(admitted) = asked(ports, claim).await? else { panic!("not admitted") };
+        assert_eq!(admitted.fence, 9, "an earlier version of the document does not look like the latest");
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dedup::ledger::Item;
+use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Claim, Release};
 use jiff::SignedDuration;
 use messages::{AttemptId, Message, MessageId, Payload, Token, Verdict};
@@ -208,8 +208,19 @@ impl<S: Saga> System<S> {
                 true => usize::MAX,
                 false => need.map_or(least, |need| need.room.max(least)),
             },
+            // A refusal names the fence, and the claim is repeated with it.
+            fence: if self.ledger.expired { 0 } else { self.ledger.fence },
+            above: document.map_or(0, |stored| stored.fence),
+            until: NOW,
         };
-        let (admission, item) = Item::claim(Some(self.ledger.item()), &claim);
+        let (mut admission, mut item) = Item::claim(Some(self.ledger.item()), &claim);
+        let whole = document.map(Stored::whole);
+        if admission == Admission::Duplicate
+            && let Some(requires) = admission::awaited(&claim.requires, whole.as_ref(), &group)
+        {
+            let claim = Claim { requires, ..claim.clone() };
+            (admission, item) = Item::claim(Some(self.ledger.item()), &claim);
+        }
         match admission {
             Admission::Admitted(admitted) => {
                 self.ledger = Ledger::of(item.unwrap());
@@ -217,7 +228,7 @@ impl<S: Saga> System<S> {
                 Answer::Admitted(Claimed { attempt, fence: admitted.fence, tokens, minted: count })
             }
             Admission::Duplicate => Answer::Duplicate,
-            Admission::Busy { .. } => Answer::Busy,
+            Admission::Busy { .. } | Admission::Moved { .. } => Answer::Busy,
         }
     }
 
@@ -262,6 +273,7 @@ impl<S: Saga> System<S> {
             now: NOW,
             claim_until: NOW + SignedDuration::from_secs(300),
             keep: protocol.budget.keep.into(),
+            expires_at: NOW + ITEM_LIFETIME,
         };
         let plan = match plan::decide(&protocol.saga, &known, &self.group(batch)) {
             Ok(plan) => plan,
@@ -367,6 +379,7 @@ impl<S: Saga> System<S> {
             fence: claimed.fence,
             remove,
             ended,
+            until: None,
             now: NOW,
         };
         let item = self.ledger.item().release(&release);

@@ -1,7 +1,7 @@
 //! The workload without its types, so that everything else is compiled once and not for each workload.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -216,7 +216,9 @@ impl<W: Workload> Application for Erased<W> {
             None => Default::default(),
         };
         let timers = if timers.is_empty() { self.saga.timers(&state) } else { timers };
-        let mut wanted = Draft::new(&self.saga, now, timers);
+        let expected = base.into_iter().flat_map(|(content, _)| &content.expected);
+        let expected = expected.map(|expected| expected.token.clone()).collect();
+        let mut wanted = Draft::new(&self.saga, now, timers, expected);
         for message in messages {
             wanted.follow(&mut state, message)?;
         }
@@ -270,11 +272,24 @@ struct Draft<'a, S> {
     shown: Option<MessageId>,
     timers: BTreeMap<String, MessageId>,
     cancelled: Vec<MessageId>,
+    /// The tokens that the document waited for before.
+    expected: BTreeSet<Token>,
 }
 
 impl<'a, S: Saga> Draft<'a, S> {
-    fn new(saga: &'a S, now: Timestamp, timers: BTreeMap<String, MessageId>) -> Self {
-        Self { saga, now, messages: BTreeMap::new(), shown: None, timers, cancelled: Vec::new() }
+    fn new(
+        saga: &'a S,
+        now: Timestamp,
+        timers: BTreeMap<String, MessageId>,
+        expected: BTreeSet<Token>,
+    ) -> Self {
+        let (messages, cancelled) = (BTreeMap::new(), Vec::new());
+        Self { saga, now, messages, shown: None, timers, cancelled, expected }
+    }
+
+    fn awaits(&self, message: &Message) -> bool {
+        let is_expected = message.token.as_ref().is_some_and(|token| self.expected.contains(token));
+        is_expected || self.timers.values().any(|id| *id == message.id)
     }
 
     fn follow(&mut self, state: &mut S::State, message: &Message) -> Result<(), String> {
@@ -282,6 +297,11 @@ impl<'a, S: Saga> Draft<'a, S> {
         let event = Event { id: message.id, partition: message.partition, body: &body };
         let advance = match self.saga.transition(state, &event, self.now) {
             saga::Decision::Advance(advance) => advance,
+            // It was awaited, and is no more.
+            saga::Decision::Ignore { .. } if self.awaits(message) => {
+                self.timers.retain(|_, id| *id != message.id);
+                return Ok(());
+            }
             saga::Decision::Ignore { why } | saga::Decision::Reject { why } => {
                 return Err(format!("{} changed the state, but: {why}", message.body.name));
             }

@@ -7,6 +7,9 @@ use crate::options::Invariant;
 use crate::point::{Grant, Kind, Point};
 use crate::world::{Occasion, World};
 
+/// A wait after which dead letters might be gone.
+const LONG_MS: u64 = 10 * 24 * 3_600_000;
+
 /// What a step is to do once the world is no longer borrowed.
 pub(crate) enum Next {
     /// Wake and poll a worker.
@@ -44,12 +47,24 @@ impl World {
             Some(Candidate::Occasion(index)) => self.happen(index),
             None => match self.next_time() {
                 Some(time) => {
-                    self.now = time;
+                    if !self.is_tidied_before(time) {
+                        self.now = time;
+                    }
                     Next::Nothing
                 }
                 None => Next::Rest,
             },
         }
+    }
+
+    /// Whether an operator puts dead letters back first: they are kept for two weeks, and nothing else happens for longer
+    /// than that.
+    fn is_tidied_before(&mut self, time: u64) -> bool {
+        if time.saturating_sub(self.now) < LONG_MS {
+            return false;
+        }
+        self.check_dead_letters();
+        self.violation.is_none() && self.redrive()
     }
 
     fn choose(&mut self, sticky: u64, last: usize) -> Option<Candidate> {

@@ -140,6 +140,10 @@ impl World {
     }
 
     pub(crate) fn forget_early(&self, item: &mut Item) {
+        if self.has(Mutant::ItemForgottenAfterMonth) {
+            let month = timestamp(self.now).checked_add(ITEM_LIFETIME).unwrap_or(item.expires_at);
+            item.expires_at = item.expires_at.min(month);
+        }
         if self.has(Mutant::ItemForgottenEarly) {
             let early = ITEM_LIFETIME - Settings::default().lease;
             item.expires_at = item.expires_at.checked_sub(early).unwrap_or(item.expires_at);
@@ -152,7 +156,20 @@ impl World {
         let inside = self.items.get(&claim.partition).and_then(|item| item.holder);
         let inside = inside.filter(|_| self.has(Mutant::NobodyIsWaitedFor));
         let finished = inside.map(|(attempt, _)| attempt).or(claim.finished);
-        Claim { room, finished, ..claim.clone() }
+        let item = self.items.get(&claim.partition).filter(|_| self.has(Mutant::ClaimWithoutFence));
+        let fence = item.filter(|item| item.expires_at > claim.now).map_or(claim.fence, |item| item.fence);
+        Claim { room, finished, fence, ..claim.clone() }
+    }
+
+    /// Whether a write only says that a message is awaited no more, and that is not done.
+    pub(crate) fn is_left_out(&self, write: &Persist) -> bool {
+        self.has(Mutant::DroppedIsAwaited)
+            && self.documents.get(&write.partition).is_some_and(|stored| {
+                let content = &stored.document.content;
+                write.add.is_empty()
+                    && content.state == write.content.state
+                    && content.expected.len() > write.content.expected.len()
+            })
     }
 
     /// What a write takes out of the outbox.
@@ -180,6 +197,15 @@ impl World {
             let answer = self.mutants.answers.get(&release.attempt).into_iter().flatten();
             let needed = |token: &Token| expected.is_some_and(|expected| expected.contains(token));
             release.remove.extend(answer.filter(|token| token.is_from_attempt() && !needed(token)).cloned());
+        }
+        if self.has(Mutant::DroppedKeepsToken)
+            && let Some(stored) = self.documents.get(&release.partition)
+            && stored.document.content.attempt == release.attempt
+            && !release.ended
+        {
+            let processed = &stored.document.content.processed;
+            let is_known = |token: &Token| processed.iter().any(|known| known.token.as_ref() == Some(token));
+            release.remove.retain(|token| token.is_from_attempt() || is_known(token));
         }
         release
     }

@@ -92,13 +92,21 @@ pub enum Mutant {
     SentStays,
     /// A partition is taken over from whoever is inside, whether or not its change is stored.
     NobodyIsWaitedFor,
+    /// A claim is granted whatever the fence is, and so are late copies of its request.
+    ClaimWithoutFence,
+    /// A ledger item is forgotten 30 days after it was touched last, whatever its document waits for.
+    ItemForgottenAfterMonth,
+    /// A message that is dropped together with one that is handled leaves its token.
+    DroppedKeepsToken,
+    /// A message that is dropped although the document waits for it is waited for still.
+    DroppedIsAwaited,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 25] = [
+    pub const ENGINE: [Self; 26] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -124,7 +132,13 @@ impl Mutant {
         Self::MintsWithoutRoom,
         Self::SentStays,
         Self::NobodyIsWaitedFor,
+        Self::ClaimWithoutFence,
     ];
+
+    /// Those of the engine that are found only on applications that wait for months, or that drop messages which they wait
+    /// for.
+    pub const OF_SOME: [Self; 3] =
+        [Self::ItemForgottenAfterMonth, Self::DroppedKeepsToken, Self::DroppedIsAwaited];
 
     /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
     pub fn modes(self) -> &'static [Mode] {
@@ -139,7 +153,11 @@ impl Mutant {
             | Self::RequeueWithoutTokens
             | Self::ReplyTokenUnchecked
             | Self::MintsWithoutRoom
-            | Self::NobodyIsWaitedFor => &[Mode::Ledger],
+            | Self::NobodyIsWaitedFor
+            | Self::ClaimWithoutFence
+            | Self::ItemForgottenAfterMonth
+            | Self::DroppedKeepsToken
+            | Self::DroppedIsAwaited => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

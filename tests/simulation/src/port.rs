@@ -99,6 +99,21 @@ impl Port {
 }
 
 impl World {
+    /// Has a request that is being made arrive once more later: its client repeated it because the answer was late, and the
+    /// first copy had only been held up.
+    pub(crate) fn may_repeat(&mut self, call: Call, perform: impl FnOnce(&mut Self) + Send + 'static) {
+        if self.spare_repeats == 0 || self.only_repeats || !self.rng.one_in(8) {
+            return;
+        }
+        self.spare_repeats -= 1;
+        let at = self.now + self.rng.pick(&LATENESS_MS);
+        let act = move |world: &mut Self| {
+            world.note(|| format!("{} arrives a second time", call.name()));
+            perform(world);
+        };
+        self.at(at, Occasion::Act(Box::new(act)));
+    }
+
     /// Has a call performed after its caller has given up.
     fn postpone<T>(&mut self, call: Call, perform: impl FnOnce(&mut Self) -> T + Send + 'static) {
         let at = self.now + self.rng.pick(&LATENESS_MS);

@@ -100,6 +100,8 @@ pub(crate) struct World {
     /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
     /// and doubled, again and again.
     pub(crate) spare_copies: u64,
+    /// How many more requests to the ledger arrive twice.
+    pub(crate) spare_repeats: u64,
     /// On whose behalf the world is changed just now.
     pub(crate) acting: Option<usize>,
     /// The workers' names.
@@ -159,6 +161,7 @@ impl World {
             damage: Damage::default(),
             only_repeats: false,
             spare_copies: rng.below(16),
+            spare_repeats: rng.below(4),
             config,
             now: 0,
             rng,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use dedup::ledger::ITEM_LIFETIME;
 use dedup::{Claim, Release, Requirement};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use messages::{PartitionKey, Token};
 
 use crate::ledger::item::{self, EXPIRES, FENCE, LEASE, OWNER, PARTITION, TOKENS};
@@ -42,6 +42,8 @@ pub(crate) struct Update {
 
 impl Update {
     fn new(partition: PartitionKey, update: &[String], condition: impl Into<String>) -> Self {
+        let update: Vec<&str> =
+            update.iter().map(String::as_str).filter(|clause| !clause.is_empty()).collect();
         Self { partition, update: update.join(" "), condition: condition.into(), values: HashMap::new() }
     }
 
@@ -73,21 +75,22 @@ impl Update {
                 ":finished",
                 AttributeValue::S(claim.finished.map(|attempt| attempt.to_string()).unwrap_or_default()),
             )
-            .value(":one", AttributeValue::N("1".to_owned()))
+            .value(":fence", AttributeValue::N(claim.fence.to_string()))
+            .value(":next", AttributeValue::N(claim.next_fence().to_string()))
             .value(":required", AttributeValue::S(token))
             .value(":tokens", set(&claim.mint))
+            .value(":most", item::seconds(claim.most()))
             .value(":room", AttributeValue::N(claim.room.to_string()))
-            .touching(claim.now)
+            .touching(claim.now, claim.expires_at())
     }
 
-    fn touching(self, now: Timestamp) -> Self {
-        self.value(":second", item::seconds(now)).value(":expires", item::ttl(expiry(now)))
+    fn touching(self, now: Timestamp, expires_at: Timestamp) -> Self {
+        self.value(":second", item::seconds(now)).value(":expires", item::ttl(expires_at))
     }
-}
 
-fn expiry(now: Timestamp) -> Timestamp {
-    let lifetime: SignedDuration = ITEM_LIFETIME;
-    now.checked_add(lifetime).unwrap_or(Timestamp::MAX)
+    fn granting(self, now: Timestamp) -> Self {
+        self.touching(now, now.checked_add(ITEM_LIFETIME).unwrap_or(Timestamp::MAX))
+    }
 }
 
 fn set<'a>(tokens: impl IntoIterator<Item = &'a Token>) -> AttributeValue {
@@ -109,18 +112,29 @@ fn free(claim: &Claim) -> String {
     format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
 }
 
+/// Whether the fence is the one that a claim names, and the item does not last longer than the caller knows. The fence moves
+/// with each claim, so a second copy of the request fails.
+fn at_fence(claim: &Claim) -> &'static str {
+    match claim.fence {
+        0 => "attribute_not_exists(#fence) AND #expires <= :most",
+        _ => "#fence = :fence AND #expires <= :most",
+    }
+}
+
 /// A claim of an item that is absent or has not expired.
 pub(crate) fn claim(claim: &Claim) -> Update {
     let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :room)");
-    let free = free(claim);
+    let (free, fence) = (free(claim), at_fence(claim));
+    let alive = format!("{ALIVE} AND {free} AND {fence}{room}");
     let condition = match claim.requires {
-        Requirement::Token(_) => format!("{ALIVE} AND contains(#tokens, :required) AND {free}{room}"),
-        Requirement::Known => format!("{ALIVE} AND {free}{room}"),
-        Requirement::Nothing => format!("{ABSENT} OR ({ALIVE} AND {free}{room})"),
+        Requirement::Token(_) => format!("contains(#tokens, :required) AND {alive}"),
+        // An absent item has the fence 0.
+        Requirement::Nothing if claim.fence == 0 => format!("{ABSENT} OR ({alive})"),
+        Requirement::Known | Requirement::Nothing => alive,
     };
     let update = vec![
-        "SET #owner = :attempt, #lease = :until, #expires = :expires".to_owned(),
-        format!("ADD #fence :one{}", with_tokens(&claim.mint, ", #tokens :tokens")),
+        "SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next".to_owned(),
+        with_tokens(&claim.mint, "ADD #tokens :tokens"),
     ];
     Update::new(claim.partition, &update, condition).claiming(claim)
 }
@@ -134,13 +148,14 @@ pub(crate) fn claim_without_tokens(request: &Claim) -> Update {
 pub(crate) fn claim_afresh(claim: &Claim) -> Update {
     let tokens = if claim.mint.is_empty() { " REMOVE #tokens" } else { ", #tokens = :tokens" };
     let update =
-        format!("SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :one{tokens}");
+        format!("SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next{tokens}");
     Update::new(claim.partition, &[update], ABSENT_OR_EXPIRED).claiming(claim)
 }
 
 /// A release.
 pub(crate) fn release(release: &Release) -> Update {
-    let mut update = vec!["SET #expires = :expires".to_owned()];
+    let expires_at = release.expires_at();
+    let mut update = vec![expires_at.map_or("", |_| "SET #expires = :expires").to_owned()];
     if release.ended {
         update.push("REMOVE #owner, #lease, #tokens".to_owned());
     } else {
@@ -153,15 +168,23 @@ pub(crate) fn release(release: &Release) -> Update {
         .value(":attempt", AttributeValue::S(release.attempt.to_string()))
         .value(":fence", AttributeValue::N(release.fence.to_string()))
         .value(":removed", set(&release.remove))
-        .touching(release.now)
+        .touching(release.now, expires_at.unwrap_or(release.now))
 }
 
-/// A grant to an item that is absent or has not expired. It leaves whoever is inside alone.
+/// A grant to an item that is absent, or has not expired and does not last longer already. It leaves whoever is inside
+/// alone.
 pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec!["SET #expires = :expires".to_owned(), with_tokens(tokens, "ADD #tokens :tokens")];
-    Update::new(partition, &update, format!("{ABSENT} OR {ALIVE}"))
+    Update::new(partition, &update, format!("{ABSENT} OR ({ALIVE} AND #expires <= :expires)"))
         .value(":tokens", set(tokens))
-        .touching(now)
+        .granting(now)
+}
+
+/// A grant to an item that lasts longer already.
+pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
+    Update::new(partition, &["ADD #tokens :tokens".to_owned()], "#expires > :expires")
+        .value(":tokens", set(tokens))
+        .granting(now)
 }
 
 /// A grant to an item that is absent, or in place of an expired one.
@@ -170,7 +193,7 @@ pub(crate) fn grant_afresh(partition: PartitionKey, tokens: &[Token], now: Times
         format!("SET #expires = :expires{}", with_tokens(tokens, ", #tokens = :tokens")),
         format!("REMOVE #owner, #lease, #fence{}", if tokens.is_empty() { ", #tokens" } else { "" }),
     ];
-    Update::new(partition, &update, ABSENT_OR_EXPIRED).value(":tokens", set(tokens)).touching(now)
+    Update::new(partition, &update, ABSENT_OR_EXPIRED).value(":tokens", set(tokens)).granting(now)
 }
 
 #[cfg(test)]

@@ -67,8 +67,9 @@ fn number<T: std::str::FromStr>(
 
 /// An expiry as TTL asks for it: in whole seconds, rounded up.
 pub(crate) fn ttl(at: Timestamp) -> AttributeValue {
-    let second = if at.subsec_nanosecond() > 0 { at.as_second().saturating_add(1) } else { at.as_second() };
-    AttributeValue::N(second.to_string())
+    let rounded_up = at.as_second().saturating_add(i64::from(at.subsec_nanosecond() > 0));
+    // The last second that there is has none after it that could be read again.
+    AttributeValue::N(rounded_up.min(Timestamp::MAX.as_second()).to_string())
 }
 
 /// The seconds of a moment, rounded down: a whole second has passed at it exactly if it has passed at these.
@@ -120,6 +121,8 @@ mod tests {
         assert_eq!(seconds(at), AttributeValue::N("1767225600".into()));
         assert_eq!(nanoseconds(at), AttributeValue::N("1767225600000000001".into()));
         let before: Timestamp = "1969-12-31T23:59:59.5Z".parse().unwrap();
+        let last = attributes(&[(EXPIRES, ttl(Timestamp::MAX))]);
+        assert_eq!(expires_at(&last).unwrap().as_second(), Timestamp::MAX.as_second());
         assert_eq!(seconds(before), AttributeValue::N("-1".into()));
         assert_eq!(ttl(before), AttributeValue::N("0".into()));
     }

@@ -95,7 +95,8 @@ fn unsettled(doing: String) -> StoreError {
 #[async_trait]
 impl ClaimPartition for Ledger {
     /// One call, also when the answer is no: the item that comes back with a refusal tells why. A second one only
-    /// where an expired item that DynamoDB has not deleted yet has to be replaced, or there is no room for tokens.
+    /// where an expired item that DynamoDB has not deleted yet has to be replaced, or there is no room for tokens. The
+    /// client repeats a request that was not answered in time; the fence in its condition lets one of the copies take effect.
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         let doing = format!("claiming partition {}", claim.partition);
         let mut update = expression::claim(claim);
@@ -140,10 +141,18 @@ impl GrantTokens for Ledger {
     ) -> Result<(), StoreError> {
         let doing = format!("granting tokens to partition {partition}");
         for _ in 0..ROUNDS {
-            for update in [expression::grant, expression::grant_afresh] {
-                if let Outcome::Done(_) = self.update(update(partition, tokens, now), &doing).await? {
-                    return Ok(());
-                }
+            let Outcome::Refused(stored) =
+                self.update(expression::grant(partition, tokens, now), &doing).await?
+            else {
+                return Ok(());
+            };
+            let update = match stored {
+                Some(item) if item.expires_at > now && tokens.is_empty() => return Ok(()),
+                Some(item) if item.expires_at > now => expression::grant_within(partition, tokens, now),
+                Some(_) | None => expression::grant_afresh(partition, tokens, now),
+            };
+            if let Outcome::Done(_) = self.update(update, &doing).await? {
+                return Ok(());
             }
         }
         Err(unsettled(doing))

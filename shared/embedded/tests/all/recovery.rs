@@ -49,15 +49,19 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
         requires: Requirement::Token(token.clone()),
         mint: Vec::new(),
         room: 0,
+        fence: 0,
+        above: 0,
+        until: now,
     };
+    let ask = async |attempt| dedup::ledger::ask(store, claim(attempt)).await.map(|(_, answer)| answer);
     let (dead, alive) = (sample::attempt(host), sample::attempt(host));
-    let Admission::Admitted(first) = store.claim(&claim(dead)).await? else { panic!("not admitted") };
-    assert!(matches!(store.claim(&claim(alive)).await?, Admission::Busy { .. }));
+    let Admission::Admitted(first) = ask(dead).await? else { panic!("not admitted") };
+    assert!(matches!(ask(alive).await?, Admission::Busy { .. }));
     assert_eq!(store.recover(&lock).await?.leases, 1);
-    let Admission::Admitted(second) = store.claim(&claim(alive)).await? else { panic!("not admitted") };
+    let Admission::Admitted(second) = ask(alive).await? else { panic!("not admitted") };
     assert!(second.fence > first.fence);
-    let release =
-        Release { partition, attempt: dead, fence: first.fence, remove: [token].into(), ended: false, now };
+    let (fence, remove) = (first.fence, [token].into());
+    let release = Release { partition, attempt: dead, fence, remove, ended: false, until: None, now };
     assert!(!store.release(&release).await?, "the dead one releases nothing");
     Ok(())
 }

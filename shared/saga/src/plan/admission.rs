@@ -4,6 +4,7 @@ use dedup::Requirement;
 use messages::{AttemptId, PartitionKey, Token};
 
 use super::Incoming;
+use crate::document::Document;
 
 /// What a group's claim has to require: one message puts its token into the condition, so that a duplicate costs
 /// one call; several look theirs up in the answer. One without a token asks for nothing.
@@ -14,6 +15,20 @@ pub fn requirement<E>(group: &[Incoming<E>]) -> Requirement {
         _ if tokens.any(Option::is_none) => Requirement::Nothing,
         _ => Requirement::Known,
     }
+}
+
+/// What to require instead when a claim was refused as a duplicate, although the document waits for one of the messages.
+/// The ledger has forgotten the item then, as one that an earlier version has written and not touched for a month, or the
+/// document is an earlier version. Its next write, which is conditional, tells the two apart.
+pub fn awaited<S, E>(
+    requires: &Requirement,
+    document: Option<&Document<S>>,
+    group: &[Incoming<E>],
+) -> Option<Requirement> {
+    let content = &document?.content;
+    let mut tokens = group.iter().filter_map(|incoming| incoming.message.token.as_ref());
+    let is_awaited = *requires != Requirement::Nothing && tokens.any(|token| content.expects(token));
+    is_awaited.then_some(Requirement::Nothing)
 }
 
 /// `count` fresh tokens of a partition.
@@ -39,6 +54,18 @@ mod tests {
         ] {
             assert_eq!(requirement(&group), wanted);
         }
+    }
+
+    #[test]
+    fn a_message_that_the_document_awaits_needs_no_ledger_item() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let answer = toy::with_token(toy::incoming(2, Event::Closed {}), &stored.content.expected[0].token);
+        let other = toy::with_token(toy::incoming(3, Event::Closed {}), &toy::foreign_token());
+        let instead = |document, group: &[toy::In]| awaited(&requirement(group), document, group);
+        assert_eq!(instead(Some(&stored), std::slice::from_ref(&answer)), Some(Requirement::Nothing));
+        assert_eq!(instead(Some(&stored), &[other.clone(), answer.clone()]), Some(Requirement::Nothing));
+        assert_eq!(instead(Some(&stored), &[other]), None, "nobody waits for it");
+        assert_eq!(instead(None, &[answer]), None);
     }
 
     #[test]

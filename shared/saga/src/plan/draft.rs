@@ -8,7 +8,7 @@ use outbox::{Entry, Kind};
 
 use super::{Incoming, Judgement, Known, Plan, PlanError, room};
 use crate::decision::{Advance, Decision};
-use crate::document::{Content, Expected, Persist, Processed};
+use crate::document::{self, Content, Expected, Persist, Processed};
 use crate::state_machine::{Event, Saga};
 
 pub(super) struct Draft<'a, S: Saga> {
@@ -63,7 +63,7 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     pub(super) fn judge(&mut self, incoming: &Incoming<S::Event>) -> Result<Judgement, PlanError> {
         let message = &incoming.message;
-        if message.token.as_ref().is_some_and(|token| !self.known.tokens.admit(token)) {
+        if message.token.as_ref().is_some_and(|token| !self.admits(token)) {
             return Ok(judgement(Verdict::Duplicate, "its token was used before"));
         }
         if let Some(processed) = self.processed.iter().find(|processed| stands_for(processed, message)) {
@@ -89,13 +89,41 @@ impl<'a, S: Saga> Draft<'a, S> {
                 judgement(Verdict::Handled, why)
             }
             Decision::Ignore { why } => {
-                self.done_with.extend(message.token.clone());
+                if self.awaits(message) {
+                    self.use_up(message);
+                } else {
+                    self.done_with.extend(message.token.clone());
+                }
                 judgement(Verdict::Ignored, why)
             }
             // Its token stays, so that an operator may send it again once the reason is gone.
             Decision::Reject { why } => judgement(Verdict::Rejected, why),
         };
         Ok(Judgement { state, ..judged })
+    }
+
+    /// Whether a message with this token may be processed. The document names the tokens that it gave out and that were not
+    /// used, so it admits them by itself where the ledger has forgotten its item.
+    fn admits(&self, token: &Token) -> bool {
+        self.known.tokens.admit(token) || self.expected.iter().any(|expected| expected.token == *token)
+    }
+
+    /// Whether the document waits for this very message: an answer, or the event of a timer that runs.
+    fn awaits(&self, message: &Message) -> bool {
+        let is_expected = |expected: &Expected| Some(&expected.token) == message.token.as_ref();
+        self.expected.iter().any(is_expected) || self.timers.values().any(|id| *id == message.id)
+    }
+
+    /// Takes note that a message has used its token, with or without a change of the state: nothing waits for it any more,
+    /// and copies of it are duplicates.
+    fn use_up(&mut self, message: &Message) {
+        // The timer that fired runs no more.
+        self.timers.retain(|_, id| *id != message.id);
+        self.strike_off(message);
+        self.changed = true;
+        self.processed.push(Processed { id: message.id, token: message.token.clone() });
+        self.expected.retain(|expected| Some(&expected.token) != message.token.as_ref());
+        self.done_with.extend(message.token.clone());
     }
 
     /// Whether a timer's event is of a timer that was cancelled or set again. Tokens say the same where there is a
@@ -106,17 +134,11 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     fn advance(&mut self, message: &Message, advance: Advance<S::State>) -> Result<(), PlanError> {
         let Advance { next, effects, why: _ } = advance;
-        // The timer that fired runs no more.
-        self.timers.retain(|_, id| *id != message.id);
-        self.strike_off(message);
+        self.use_up(message);
         for (index, effect) in effects.into_iter().enumerate() {
             self.stage(message, &next, index, effect)?;
         }
         self.state = *next;
-        self.changed = true;
-        self.processed.push(Processed { id: message.id, token: message.token.clone() });
-        self.expected.retain(|expected| Some(&expected.token) != message.token.as_ref());
-        self.done_with.extend(message.token.clone());
         Ok(())
     }
 
@@ -142,8 +164,18 @@ impl<'a, S: Saga> Draft<'a, S> {
         }
         let remove = self.garbage();
         let dispatch = self.to_dispatch();
-        let leaves_claim =
-            self.changed && known.is_counted() && ended_at.is_none() && remove.len() <= known.keep;
+        let until = self.waits_until();
+        // A token that no later attempt finds again has to go now: of a message that was dropped the document keeps nothing.
+        let is_found_again =
+            |token: &&Token| self.processed.iter().any(|processed| processed.token.as_ref() == Some(*token));
+        let leaves_claim = self.changed
+            && known.is_counted()
+            && ended_at.is_none()
+            && remove.len() <= known.keep
+            && self.done_with.iter().all(|token| is_found_again(&token))
+            && super::lasts(known.expires_at, until)
+            && !super::outlasts(known.expires_at, until);
+        let until = self.changed.then_some(until);
         let persist = self.changed.then(|| Persist {
             partition: known.partition,
             loaded: known.document.map(|document| document.version),
@@ -162,7 +194,14 @@ impl<'a, S: Saga> Draft<'a, S> {
             cancel: self.cancel,
         });
         let (ended, gives_back) = (ended_at.is_some(), !leaves_claim);
-        Ok(Plan { judgements, persist, dispatch, remove, ended, gives_back, again: None })
+        Ok(Plan { judgements, persist, dispatch, remove, ended, until, gives_back, again: None })
+    }
+
+    /// The time until which the partition waits for something once this plan is carried out.
+    fn waits_until(&self) -> Timestamp {
+        let left = self.known.document.map_or(&[][..], |document| &document.outbox);
+        let left = left.iter().filter(|entry| !self.cancel.contains(&entry.id));
+        document::waits_until(&self.expected, left.chain(&self.add), self.known.now)
     }
 
     /// Fresh entries that are due and, after a crash of somebody else, what that left behind.
@@ -317,6 +356,91 @@ mod tests {
         assert_eq!(done_before(&stored, &[opened.clone(), toy::incoming(3, Event::Closed {})], now), None);
         stored.content.ended_at = Some(now);
         assert_eq!(done_before(&stored, &[opened], now), None, "its tokens may be there still");
+    }
+
+    #[test]
+    fn an_awaited_answer_that_is_ignored_is_awaited_no_more() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let token = stored.content.expected[0].token.clone();
+        let timer = toy::id(1).named("patience");
+        let answer = toy::with_token(toy::incoming(2, Event::Opened {}), &token);
+        let mut fired = toy::untokened(toy::timer_event(3, &timer));
+        fired.event = Event::Opened {};
+        for (incoming, expected, timers) in [(answer, 1, 1), (fired, 2, 0)] {
+            let plan = decide(&Toy, &toy::known(Some(&stored)), std::slice::from_ref(&incoming)).unwrap();
+            assert_eq!(plan.judgements[0].verdict, Verdict::Ignored);
+            let content = plan.persist.expect("the document waits for it no more").content;
+            assert_eq!(content.state, stored.content.state);
+            assert_eq!((content.expected.len(), content.timers.len()), (expected, timers));
+            let later = crate::Document { version: 2, content, ..stored.clone() };
+            let known = toy::Known { fence: 7, ..toy::known(Some(&later)) };
+            let copy = decide(&Toy, &known, &[incoming]).unwrap();
+            assert!(copy.persist.is_none() && copy.judgements[0].verdict != Verdict::Ignored);
+        }
+    }
+
+    #[test]
+    fn an_acknowledged_message_leaves_no_token_behind() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let known = toy::Known { keep: 100, ..toy::known(Some(&stored)) };
+        let (handled, ignored) = (toy::incoming(2, Event::Prolonged {}), toy::incoming(3, Event::Opened {}));
+        let alone = decide(&Toy, &known, std::slice::from_ref(&handled)).unwrap();
+        assert!(
+            !alone.gives_back,
+            "the document remembers the message, and the next attempt finds its token"
+        );
+        let token = ignored.message.token.clone().unwrap();
+        let together = decide(&Toy, &known, &[handled, ignored]).unwrap();
+        assert!(together.gives_back && together.remove.contains(&token));
+        assert!(!together.persist.unwrap().content.leaves_claim);
+    }
+
+    #[test]
+    fn the_document_admits_what_it_awaits_although_the_ledger_has_forgotten_it() {
+        let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
+        let expected =
+            stored.content.expected.iter().find(|expected| {
+                expected.by == crate::Awaited::Timeout(toy::id(1).named("patience").as_uuid())
+            });
+        let token = &expected.unwrap().token;
+        let fired = toy::with_token(toy::timer_event(1, &toy::id(1).named("patience")), token);
+        let forgotten = toy::listed(&toy::minted(2));
+        let known = toy::Known { tokens: &forgotten, ..toy::known(Some(&stored)) };
+        let plan = decide(&Toy, &known, std::slice::from_ref(&fired)).unwrap();
+        assert_eq!(plan.judgements[0].verdict, Verdict::Handled);
+        let over = toy::stored(&[toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})]);
+        let known = toy::Known { document: Some(&over), ..known };
+        let late = decide(&Toy, &known, &[fired]).unwrap();
+        assert_eq!(late.judgements[0].verdict, Verdict::Duplicate);
+    }
+
+    #[test]
+    fn a_long_timer_extends_the_life_of_the_ledger_item_once() {
+        let known = |document, days: i64| {
+            let expires_at = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * days);
+            toy::Known { keep: 100, expires_at, ..toy::known(document) }
+        };
+        // The timer is due within an hour, and its message may be delivered for two weeks.
+        for (days, gives_back) in [(15, true), (16, false)] {
+            let plan = decide(&Toy, &known(None, days), &[toy::incoming(1, Event::Opened {})]).unwrap();
+            assert_eq!(plan.gives_back, gives_back, "{days} days");
+            let hour = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(1);
+            assert_eq!(plan.until, Some(hour));
+        }
+        // A crash before that: the redelivered message does it.
+        let opened = toy::incoming(1, Event::Opened {});
+        let mut stored = toy::stored(std::slice::from_ref(&opened));
+        stored
+            .outbox
+            .retain(|entry| entry.kind == outbox::Kind::View || !is_urgent(entry, known(None, 0).now));
+        let before = |document: &_| done_before(document, std::slice::from_ref(&opened), known(None, 0).now);
+        assert!(before(&stored).is_some());
+        for entry in &mut stored.outbox {
+            entry.due_at += jiff::SignedDuration::from_hours(24 * 365);
+        }
+        assert!(before(&stored).is_none());
+        stored.content.leaves_claim = true;
+        assert!(before(&stored).is_some(), "its claim was long enough");
     }
 
     #[test]

@@ -17,7 +17,8 @@ mod toy;
 use std::collections::BTreeSet;
 
 use dedup::Tokens;
-use jiff::Timestamp;
+use dedup::ledger::{ITEM_LIFETIME, SLACK};
+use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Message, PartitionKey, Token, Verdict};
 use outbox::{Entry, StageError};
 
@@ -67,6 +68,22 @@ pub struct Known<'a, S> {
     pub claim_until: Timestamp,
     /// The most tokens that it may leave to be removed by a later one.
     pub keep: usize,
+    /// When the partition's ledger item is forgotten, as its claim has it.
+    pub expires_at: Timestamp,
+}
+
+/// How long the ledger item outlives the last thing that is waited for, at least: a day more than the longest time that a
+/// queue keeps the message.
+pub(crate) const MARGIN: SignedDuration = SignedDuration::from_hours(15 * 24);
+
+/// Whether an item that is forgotten at `expires_at` lasts much longer than a wait until `until` needs.
+fn outlasts(expires_at: Timestamp, until: Timestamp) -> bool {
+    until.checked_add(ITEM_LIFETIME + SLACK).is_ok_and(|most| expires_at > most)
+}
+
+/// Whether an item that is forgotten at `expires_at` lasts for a wait until `until`.
+fn lasts(expires_at: Timestamp, until: Timestamp) -> bool {
+    until.checked_add(MARGIN).is_ok_and(|needed| needed <= expires_at)
 }
 
 /// What an attempt is going to do.
@@ -82,6 +99,8 @@ pub struct Plan<S> {
     pub remove: BTreeSet<Token>,
     /// Whether the partition has ended.
     pub ended: bool,
+    /// The time until which the stored document waits for something; none when nothing is stored.
+    pub until: Option<Timestamp>,
     /// Whether the partition is given back, which is a call of its own. An attempt whose document says that it leaves its
     /// claim to the next one does not: nobody waits for it, and what it would remove the next one finds again.
     pub gives_back: bool,
@@ -150,6 +169,11 @@ pub fn done_before<S, E>(
 ) -> Option<Vec<Judgement>> {
     let content = &document.content;
     if content.ended_at.is_some() || document.outbox.iter().any(|entry| draft::is_urgent(entry, now)) {
+        return None;
+    }
+    // The attempt that wrote this had to extend the life of the ledger's item, and may have died before it did.
+    let until = content.waits_until(&document.outbox, now);
+    if !content.leaves_claim && !now.checked_add(ITEM_LIFETIME).is_ok_and(|least| lasts(least, until)) {
         return None;
     }
     let was_processed = |incoming: &Incoming<E>| {

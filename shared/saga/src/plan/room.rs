@@ -48,6 +48,7 @@ impl<S: Saga> Draft<'_, S> {
                 dispatch: Vec::new(),
                 remove: garbage.into_iter().cloned().collect(),
                 ended: false,
+                until: Some(document.content.waits_until(&document.outbox, known.now)),
                 gives_back: true,
                 again: Some(self.need(kept.len())),
             }),

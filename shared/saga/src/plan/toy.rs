@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use dedup::Tokens;
+use dedup::ledger::ITEM_LIFETIME;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Body, Message, MessageId, PartitionKey, Payload, Queue, Token, messages};
 use outbox::View;
@@ -177,6 +178,7 @@ pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
         now: Timestamp::UNIX_EPOCH,
         claim_until: Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5),
         keep: 0,
+        expires_at: Timestamp::UNIX_EPOCH + ITEM_LIFETIME,
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use dedup::Claim;
-use messages::{MessageId, PartitionKey, Token};
+use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::Entry;
+use saga::SAGA;
 
 use crate::access::short;
 use crate::clocks;
@@ -66,6 +67,31 @@ impl World {
         let count = item.tokens.len();
         if count > bound {
             let detail = || format!("partition {} has {count} tokens, more than {bound}", short(&partition));
+            self.violate(Invariant::Bounded, detail);
+        }
+    }
+
+    /// A message that the saga's function acknowledged is admitted no more, unless the document remembers it.
+    pub(crate) fn check_done_with(&mut self, queue: usize, body: &str) {
+        if self.config.mode == Mode::Optimistic || self.queues.spec(queue).queue != SAGA {
+            return;
+        }
+        let Ok(message) = Message::decode(body) else { return };
+        let (Some(token), now) = (message.token, timestamp(self.now)) else { return };
+        let item = self.items.get(&message.partition).filter(|item| item.expires_at > now);
+        if !item.is_some_and(|item| item.tokens.contains(&token)) || self.checks.granted_late.contains(&token)
+        {
+            return;
+        }
+        let stored = self.documents.get(&message.partition);
+        let is_known = stored.is_some_and(|stored| {
+            let mut processed = stored.document.content.processed.iter();
+            processed.any(|processed| processed.token.as_ref() == Some(&token))
+        });
+        if !is_known {
+            let (id, partition) = (short(&message.id), short(&message.partition));
+            let detail =
+                || format!("message {id} was acknowledged, and partition {partition} admits it still");
             self.violate(Invariant::Bounded, detail);
         }
     }

@@ -149,7 +149,7 @@ impl World {
             let state = name(&state);
             format!("saga.persist     {partition} over {:?}, {state} -> {answer:?}", write.loaded)
         });
-        if answer == Persisted::Stored {
+        if answer == Persisted::Stored && !self.is_left_out(write) {
             self.store(write, now);
         }
         answer

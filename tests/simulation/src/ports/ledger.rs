@@ -18,6 +18,8 @@ impl ClaimPartition for Port {
         let (claim, partition) = (claim.clone(), claim.partition);
         self.perform(|world| world.check_scope(partition));
         self.perform(|world| world.begins_anew(partition));
+        let copy = claim.clone();
+        self.perform(|world| world.may_repeat(Call::LEDGER_CLAIM, move |world| drop(world.claim(&copy))));
         let answer = self.call(Call::LEDGER_CLAIM, move |world| world.claim(&claim)).await;
         if answer.is_err() {
             self.perform(|world| world.gave_up(partition));
@@ -27,6 +29,8 @@ impl ClaimPartition for Port {
 
     async fn release(&self, release: &Release) -> Result<bool, StoreError> {
         let release = release.clone();
+        let copy = release.clone();
+        self.perform(|world| world.may_repeat(Call::LEDGER_RELEASE, move |world| _ = world.release(&copy)));
         self.call(Call::LEDGER_RELEASE, move |world| world.release(&release)).await
     }
 }
@@ -97,6 +101,11 @@ impl World {
         self.items.get(&partition).cloned()
     }
 
+    fn holds(&self, release: &Release) -> bool {
+        let item = self.items.get(&release.partition);
+        item.and_then(|item| item.holder).is_some_and(|(attempt, _)| attempt == release.attempt)
+    }
+
     fn keep(&mut self, partition: PartitionKey, mut item: Item) {
         self.forget_early(&mut item);
         self.items.insert(partition, item);
@@ -119,19 +128,27 @@ impl World {
                 Admission::Admitted(admitted) => format!("admitted, fence {}", admitted.fence),
                 Admission::Duplicate => "duplicate".to_owned(),
                 Admission::Busy { .. } => "busy".to_owned(),
+                Admission::Moved { fence, .. } => format!("its fence is {fence}"),
             };
             format!("ledger.claim     {partition} attempt {attempt} -> {answer}")
         });
-        self.check_tokens(claim.partition);
+        // One that is refused for its fence has changed nothing, and is repeated.
+        if !matches!(answer, Admission::Moved { .. }) {
+            self.check_tokens(claim.partition);
+        }
         answer
     }
 
     fn release(&mut self, release: &Release) -> bool {
-        self.leave(release);
-        let release = &self.mutated_release(release);
+        let asked = release;
+        let release = &self.mutated_release(asked);
         let stored = self.item(release.partition);
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();
+        // One that comes late meets another fence, and the attempt may be inside with that one.
+        if released || !self.holds(asked) {
+            self.leave(asked);
+        }
         if let Some(item) = next {
             self.keep(release.partition, item);
         }

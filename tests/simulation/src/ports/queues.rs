@@ -235,7 +235,10 @@ impl World {
         let copies = &mut self.queues.queues[queue].copies;
         let Some(index) = copies.iter().position(current) else { return };
         match disposition {
-            Disposition::Acknowledge => drop(copies.swap_remove(index)),
+            Disposition::Acknowledge => {
+                let copy = copies.swap_remove(index);
+                self.check_done_with(queue, &copy.body);
+            }
             Disposition::Retry { after, .. } => {
                 copies[index].visible_at = now.saturating_add(span(*after));
             }

@@ -12,7 +12,7 @@ use outbox::session::CommitError;
 use outbox::{Key, View};
 use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
-use simulation::{Access, Call, Checked, Rest, Rng, Workload};
+use simulation::{Access, Bounds, Call, Checked, Mode, Rest, Rng, Workload};
 use uuid::Uuid;
 
 const DESK: Queue = Queue::named("desk");
@@ -22,6 +22,7 @@ messages! {
     pub(crate) enum Happened of "desk" to SAGA {
         Asked { number: u64 } = 1,
         Answered {} = 1,
+        Reminded {} = 1,
         PatienceEnded {} = 1,
     }
 }
@@ -58,12 +59,15 @@ impl Saga for Question {
         let over = |number, answered| Decision::to(State::Over { number, answered, at: now }, "over").show();
         match (state, event.body) {
             (State::New, Happened::Asked { number }) => {
-                let ends = now + SignedDuration::from_mins(1);
+                let ends = now + patience(*number);
                 Decision::to(State::Waiting { number: *number }, "asked the desk")
                     .ask(&Request::Answer { number: *number })
                     .schedule("patience", ends, &Happened::PatienceEnded {})
                     .show()
                     .into()
+            }
+            (State::Waiting { number }, Happened::Answered {}) if is_doubtful(*number) => {
+                Decision::ignore("the answer is doubtful")
             }
             (State::Waiting { number }, Happened::Answered {}) => {
                 over(*number, true).cancel("patience").into()
@@ -85,6 +89,22 @@ impl Saga for Question {
     }
 }
 
+/// The question waits for months: the desk keeps it, and never answers.
+fn is_kept(number: u64) -> bool {
+    number % 3 == 0
+}
+
+/// The answer is ignored.
+fn is_doubtful(number: u64) -> bool {
+    number % 3 == 2
+}
+
+const MONTHS: SignedDuration = SignedDuration::from_hours(24 * 120);
+
+fn patience(number: u64) -> SignedDuration {
+    if is_kept(number) { MONTHS } else { SignedDuration::from_mins(1) }
+}
+
 struct Desk;
 
 #[async_trait]
@@ -93,11 +113,14 @@ impl Handler for Desk {
 
     async fn handle(
         &self,
-        _: &Asked<Request>,
+        asked: &Asked<Request>,
         _: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
-        Done::because("answered").reply(&Happened::Answered {})
+        match asked.command {
+            Request::Answer { number } if is_kept(number) => Ok(Done::because("kept")),
+            Request::Answer { .. } => Done::because("answered").reply(&Happened::Answered {}),
+        }
     }
 }
 
@@ -155,14 +178,24 @@ impl Workload for Questions {
     }
 
     fn patience(&self) -> Option<Duration> {
-        Some(Duration::from_secs(60))
+        Some(MONTHS.unsigned_abs())
     }
 
-    fn client(&self, engine: Engine, _: Access<()>, mut rng: Rng) -> BoxFuture<'static, ()> {
+    fn bounds(&self, (): &(), _: PartitionKey) -> Bounds {
+        // The answer, and the patience.
+        Bounds { awaited: 2, ..Bounds::default() }
+    }
+
+    fn client(&self, engine: Engine, access: Access<()>, mut rng: Rng) -> BoxFuture<'static, ()> {
         let numbers_repeat = self.numbers_repeat;
+        // Without a ledger a duplicate is recognized only while the documents last.
+        let may_wait = access.mode() == Mode::Ledger;
         Box::pin(async move {
             for _ in 0..rng.between(1, 3) {
-                ask(&engine, numbers_repeat).await;
+                let asked = ask(&engine, numbers_repeat, may_wait).await;
+                if let Some(question) = asked.filter(|_| rng.one_in(3)) {
+                    remind(&engine, question).await;
+                }
             }
         })
     }
@@ -188,21 +221,35 @@ impl Workload for Questions {
 }
 
 /// Numbers a question and asks it. Two clients that number at the same time begin again.
-async fn ask(engine: &Engine, numbers_repeat: bool) {
-    let Ok(entry) = engine.entry_point("counter") else { return };
+async fn ask(engine: &Engine, numbers_repeat: bool, may_wait: bool) -> Option<PartitionKey> {
+    let Ok(entry) = engine.entry_point("counter") else { return None };
     let counter = Key::new("counter", "questions");
     for _ in 0..10 {
-        let mut session = entry.session(PartitionKey::from_uuid(engine.host.fresh_id()));
-        let Ok(found) = session.read(counter.clone()).await else { return };
+        let question = PartitionKey::from_uuid(engine.host.fresh_id());
+        let mut session = entry.session(question);
+        let Ok(found) = session.read(counter.clone()).await else { return None };
         let last = found.and_then(|record| record.body.as_u64()).unwrap_or(0);
-        let number = if numbers_repeat { 1 } else { last + 1 };
+        let next = if is_kept(last + 1) && !may_wait { last + 2 } else { last + 1 };
+        let number = if numbers_repeat { 1 } else { next };
         session.write(counter.clone(), number.into());
         if session.send(&Happened::Asked { number }).is_err() {
-            return;
+            return None;
         }
         match session.commit().await {
             Err(CommitError::Changed) => {}
-            Ok(_) | Err(_) => return,
+            Ok(_) => return Some(question),
+            Err(_) => return None,
         }
+    }
+    None
+}
+
+/// Sends an event that is always ignored.
+async fn remind(engine: &Engine, question: PartitionKey) {
+    let Ok(entry) = engine.entry_point("counter") else { return };
+    let mut session = entry.session(question);
+    if session.send(&Happened::Reminded {}).is_ok() {
+        // A lost reminder changes nothing.
+        let _ = session.commit().await;
     }
 }

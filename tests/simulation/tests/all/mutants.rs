@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use simulation::{Config, Invariant, Mode, Range, hunt_all, run_many};
+use simulation::{Config, Invariant, Mode, Mutant, Range, hunt_all, run_many};
 
 use crate::desk::Questions;
 
@@ -17,6 +17,22 @@ fn planted_defects_are_all_found() {
         .expect("a file to write");
     assert_eq!(result.survivors, []);
     assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
+}
+
+#[test]
+fn defects_of_long_waits_and_dropped_messages_are_found() {
+    for (mutant, seed, invariant) in [
+        (Mutant::ItemForgottenAfterMonth, 0, Invariant::TokensAreKept),
+        (Mutant::DroppedKeepsToken, 0, Invariant::Bounded),
+        (Mutant::DroppedIsAwaited, 0, Invariant::Bounded),
+    ] {
+        let range = Range { first_seed: seed, count: SEEDS, threads: 2, stop_at_first: true };
+        let config = Config { mutant: Some(mutant), ..Config::new(Mode::Ledger) };
+        let (found, violation) =
+            run_many(&Questions::default(), &config, &range, &|_| ()).first.expect("it is found");
+        println!("{mutant:?} {found} {violation}");
+        assert_eq!(violation.invariant, invariant, "{mutant:?}, seed {found}");
+    }
 }
 
 #[test]

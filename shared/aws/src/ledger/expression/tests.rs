@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
 use messages::AttemptId;
 use uuid::Uuid;
 
@@ -19,6 +20,9 @@ fn request(requires: Requirement, mint: Vec<Token>) -> Claim {
         requires,
         mint,
         room: 200,
+        fence: 7,
+        above: 7,
+        until: Timestamp::from_second(1_000).unwrap(),
     }
 }
 
@@ -29,6 +33,7 @@ fn giving_back(remove: &[Token], ended: bool) -> Release {
         fence: 7,
         remove: remove.iter().cloned().collect(),
         ended,
+        until: None,
         now: Timestamp::from_second(1_000).unwrap(),
     }
 }
@@ -43,13 +48,16 @@ fn all() -> Vec<Update> {
             let finished = Some(AttemptId::from_uuid(Uuid::from_u128(3)));
             all.push(claim(&request(requires.clone(), tokens.clone())));
             all.push(claim(&Claim { finished, ..request(requires.clone(), tokens.clone()) }));
-            all.push(claim_afresh(&request(requires, tokens.clone())));
+            all.push(claim(&Claim { fence: 0, above: 0, ..request(requires.clone(), tokens.clone()) }));
+            all.push(claim_afresh(&Claim { fence: 0, ..request(requires, tokens.clone()) }));
         }
-        all.push(release(&giving_back(&tokens, false)));
+        all.push(release(&Release { until: Some(now), ..giving_back(&tokens, false) }));
         all.push(release(&giving_back(&tokens, true)));
         all.push(grant(partition, &tokens, now));
         all.push(grant_afresh(partition, &tokens, now));
     }
+    all.push(grant_within(partition, &[token(1)], now));
+    all.push(release(&giving_back(&[token(1)], false)));
     all
 }
 
@@ -68,20 +76,51 @@ fn every_placeholder_is_bound_and_nothing_else_is() {
 }
 
 #[test]
-fn no_set_is_empty_and_every_item_has_an_expiry() {
+fn no_set_is_empty_and_every_new_item_has_an_expiry() {
     for update in all() {
         let empty = |value: &AttributeValue| value.as_ss().is_ok_and(Vec::is_empty);
         assert!(!update.values.values().any(empty), "{update:?}");
-        assert!(update.update.contains("#expires = :expires"), "{update:?}");
-        assert_eq!(update.values[":expires"], AttributeValue::N((1_000 + 30 * 86_400).to_string()));
+        let sets_expiry = update.update.contains("#expires = :expires");
+        assert!(sets_expiry || !update.condition.contains("attribute_not_exists(#partition)"), "{update:?}");
+        if let Some(expires) = update.values.get(":expires") {
+            assert_eq!(*expires, AttributeValue::N((1_000 + 30 * 86_400).to_string()));
+        }
     }
+}
+
+#[test]
+fn a_claim_makes_the_item_outlive_what_is_waited_for() {
+    let until = Timestamp::from_second(100 * 86_400).unwrap();
+    let update = claim(&Claim { until, ..request(Requirement::Known, vec![]) });
+    assert_eq!(update.values[":expires"], AttributeValue::N((130 * 86_400).to_string()));
+    let update = release(&Release { until: Some(until), ..giving_back(&[], false) });
+    assert_eq!(update.values[":expires"], AttributeValue::N((130 * 86_400).to_string()));
+}
+
+#[test]
+fn a_claim_names_the_fence_that_it_moves() {
+    let named = |fence, above| {
+        let update = claim(&Claim { fence, above, ..request(Requirement::Nothing, vec![]) });
+        (update.condition, update.values[":next"].as_n().unwrap().clone())
+    };
+    let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)";
+    assert_eq!(
+        named(7, 7),
+        (format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :most"), "8".into())
+    );
+    let first = format!(
+        "attribute_not_exists(#partition) OR (#expires > :second AND {free} AND attribute_not_exists(#fence) \
+         AND #expires <= :most)"
+    );
+    assert_eq!(named(0, 0), (first.clone(), "1".into()));
+    assert_eq!(named(0, 7), (first, "9".into()), "the item was forgotten");
 }
 
 #[test]
 fn expressions_stay_far_below_their_limit() {
     let many: Vec<Token> = (0..1_000).map(token).collect();
     let update = claim(&request(Requirement::Token(token(1)), many));
-    assert!(update.update.len() + update.condition.len() < 400, "{update:?}");
+    assert!(update.update.len() + update.condition.len() < 500, "{update:?}");
 }
 
 #[test]
@@ -89,13 +128,13 @@ fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
     let update = claim(&request(Requirement::Token(token(9)), vec![token(1)]));
     assert_eq!(
         update.condition,
-        "#expires > :second AND contains(#tokens, :required) AND \
-         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt) AND \
+        "contains(#tokens, :required) AND #expires > :second AND \
+         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt) AND #fence = :fence AND #expires <= :most AND \
          (attribute_not_exists(#tokens) OR size(#tokens) <= :room)"
     );
     assert_eq!(
         update.update,
-        "SET #owner = :attempt, #lease = :until, #expires = :expires ADD #fence :one, #tokens :tokens"
+        "SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next ADD #tokens :tokens"
     );
     assert_eq!(update.values[":until"], AttributeValue::N("1030000000000".into()));
 }
@@ -105,7 +144,10 @@ fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
     let finished = AttemptId::from_uuid(Uuid::from_u128(3));
     let update = claim(&Claim { finished: Some(finished), ..request(Requirement::Known, vec![]) });
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
-    assert_eq!(update.condition, format!("#expires > :second AND {free}"));
+    assert_eq!(
+        update.condition,
+        format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :most")
+    );
     assert_eq!(update.values[":finished"], AttributeValue::S(finished.to_string()));
 }
 
@@ -113,7 +155,7 @@ fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
 fn a_release_is_conditional_on_owner_and_fence() {
     let update = release(&giving_back(&[token(1)], false));
     assert_eq!(update.condition, "#owner = :attempt AND #fence = :fence");
-    assert_eq!(update.update, "SET #expires = :expires REMOVE #owner, #lease DELETE #tokens :removed");
+    assert_eq!(update.update, "REMOVE #owner, #lease DELETE #tokens :removed");
     let ended = release(&giving_back(&[token(1)], true));
     assert_eq!(ended.update, "SET #expires = :expires REMOVE #owner, #lease, #tokens");
 }

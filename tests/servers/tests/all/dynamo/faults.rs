@@ -24,7 +24,8 @@ fn request(partition: PartitionKey, requires: Requirement) -> Claim {
     let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
     let lease = SignedDuration::from_secs(30);
-    Claim { partition, attempt, now, lease, finished: None, requires, mint, room: 200 }
+    let (finished, room, fence, above, until) = (None, 200, 0, 0, now);
+    Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until }
 }
 
 fn partition() -> PartitionKey {

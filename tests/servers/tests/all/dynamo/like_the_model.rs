@@ -21,9 +21,26 @@ const HOME: PartitionKey = PartitionKey::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
 enum Step {
-    Claim { attempt: u128, finished: Option<u128>, requires: Requirement, mint: usize, room: usize },
-    Release { attempt: u128, fences_ago: u64, remove: Vec<usize>, ended: bool },
-    Grant { tokens: Vec<usize> },
+    Claim {
+        attempt: u128,
+        finished: Option<u128>,
+        requires: Requirement,
+        mint: usize,
+        room: usize,
+        fences_ago: u64,
+        above: u64,
+        days: i64,
+    },
+    Release {
+        attempt: u128,
+        fences_ago: u64,
+        remove: Vec<usize>,
+        ended: bool,
+        days: Option<i64>,
+    },
+    Grant {
+        tokens: Vec<usize>,
+    },
 }
 
 /// Tokens of an entry point, of three attempts, and one that nobody ever grants.
@@ -51,16 +68,19 @@ fn requirement() -> impl Strategy<Value = Requirement> {
 
 fn step() -> impl Strategy<Value = Step> {
     let tokens = |most: usize| proptest::collection::vec(0..most, 0..4_usize);
-    let release =
-        (1..4_u128, prop_oneof![4 => Just(0), 1 => Just(1_u64)], tokens(9), prop::bool::weighted(0.2));
+    let fences_ago = || prop_oneof![6 => Just(0), 1 => Just(1_u64)];
+    let days = || prop_oneof![4 => Just(0), 1 => 1..100_i64];
+    let release = (1..4_u128, fences_ago(), tokens(9), prop::bool::weighted(0.2), prop::option::of(days()));
+    let asked = (1..4_u128, prop::option::of(1..4_u128), requirement(), 0..3_usize, 0..5_usize);
+    let above = prop_oneof![4 => Just(0), 1 => 1..5_u64];
     prop_oneof![
-        5 => (1..4_u128, prop::option::of(1..4_u128), requirement(), 0..3_usize, 0..5_usize).prop_map(
-            |(attempt, finished, requires, mint, room)| {
-                Step::Claim { attempt, finished, requires, mint, room }
+        5 => (asked, fences_ago(), above, days()).prop_map(
+            |((attempt, finished, requires, mint, room), fences_ago, above, days)| {
+                Step::Claim { attempt, finished, requires, mint, room, fences_ago, above, days }
             }
         ),
-        3 => release.prop_map(|(attempt, fences_ago, remove, ended)| {
-            Step::Release { attempt, fences_ago, remove, ended }
+        3 => release.prop_map(|(attempt, fences_ago, remove, ended, days)| {
+            Step::Release { attempt, fences_ago, remove, ended, days }
         }),
         2 => tokens(3).prop_map(|tokens| Step::Grant { tokens }),
     ]
@@ -114,7 +134,16 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
             partition,
             now,
             &mut model,
-            Step::Claim { attempt, finished: None, requires: Requirement::Known, mint: 0, room: 0 },
+            Step::Claim {
+                attempt,
+                finished: None,
+                requires: Requirement::Known,
+                mint: 0,
+                room: 0,
+                fences_ago: 0,
+                above: 0,
+                days: 0,
+            },
         )
         .await;
     }
@@ -128,21 +157,26 @@ async fn take(
     step: Step,
 ) {
     match step {
-        Step::Claim { attempt: n, finished, requires, mint, room } => {
+        Step::Claim { attempt: n, finished, requires, mint, room, fences_ago, above, days } => {
             let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
             let lease = SignedDuration::from_secs(30);
             let finished = finished.map(attempt);
-            let claim = Claim { partition, attempt: attempt(n), now, lease, finished, requires, mint, room };
+            let alive = model.as_ref().filter(|item| item.expires_at > now);
+            let fence = alive.map_or(0, |item| item.fence).saturating_sub(fences_ago);
+            let (attempt, until) = (attempt(n), later(now, days));
+            let claim =
+                Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
             let (expected, next) = Item::claim(model.clone(), &claim);
             assert_eq!(ledger.claim(&claim).await.unwrap(), expected, "{claim:?} on {model:?}");
             if let Admission::Admitted(_) = expected {
                 *model = next.map(whole_seconds);
             }
         }
-        Step::Release { attempt: n, fences_ago, remove, ended } => {
+        Step::Release { attempt: n, fences_ago, remove, ended, days } => {
             let fence = model.as_ref().map_or(0, |item| item.fence).saturating_sub(fences_ago);
             let remove: BTreeSet<Token> = remove.into_iter().map(token).collect();
-            let release = Release { partition, attempt: attempt(n), fence, remove, ended, now };
+            let (attempt, until) = (attempt(n), days.map(|days| later(now, days)));
+            let release = Release { partition, attempt, fence, remove, ended, until, now };
             let next = model.clone().and_then(|item| item.release(&release));
             assert_eq!(ledger.release(&release).await.unwrap(), next.is_some(), "{release:?} on {model:?}");
             *model = next.map(whole_seconds).or_else(|| model.take());
@@ -154,6 +188,10 @@ async fn take(
             *model = Some(whole_seconds(item));
         }
     }
+}
+
+fn later(now: Timestamp, days: i64) -> Timestamp {
+    now.checked_add(SignedDuration::from_hours(24 * days)).unwrap()
 }
 
 /// The one thing that DynamoDB keeps less exactly: an expiry, rounded up.

@@ -53,9 +53,10 @@ impl World {
     async fn claim(&self, requires: Requirement, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
         let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
         let (lease, mint, room) = (LEASE, mint.to_vec(), 200);
-        let claim = Claim { partition, attempt, now, lease, finished: None, requires, mint, room };
-        let admission = self.ledger.claim(&claim).await?;
-        Ok((claim, admission))
+        let (finished, fence, above, until) = (None, 0, 0, now);
+        let claim =
+            Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
+        Ok(dedup::ledger::ask(&*self.ledger, claim).await?)
     }
 
     /// Goes into the partition and out of it again, as a worker does that has used up `remove`.
@@ -69,7 +70,8 @@ impl World {
         let Admission::Admitted(admitted) = admission else { panic!("not admitted: {admission:?}") };
         let remove = remove.iter().cloned().collect();
         let Claim { partition, attempt, now, .. } = claim;
-        let release = Release { partition, attempt, fence: admitted.fence, remove, ended: false, now };
+        let release =
+            Release { partition, attempt, fence: admitted.fence, remove, ended: false, until: None, now };
         assert!(self.ledger.release(&release).await?);
         Ok(admitted)
     }
