@@ -91,7 +91,7 @@ impl Saga for Question {
 
 /// The question waits for months: the desk keeps it, and never answers.
 fn is_kept(number: u64) -> bool {
-    number % 3 == 0
+    number.is_multiple_of(3)
 }
 
 /// The answer is ignored.
