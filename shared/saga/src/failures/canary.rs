@@ -144,7 +144,7 @@ impl Failures {
         Ok(if found == Some(None) { Outcome::Processed } else { Outcome::Waiting })
     }
 
-    /// Returns the record of an outbox that meets a condition; none if the outbox has too many records to search.
+    /// Returns the record of an outbox that meets a condition; none if the outbox has too many records to scan.
     async fn record_with(
         &self,
         of_sessions: bool,
