@@ -69,8 +69,7 @@ impl Operator {
     /// Returns the operator who made a request, by the claims of its token. As with [`Caller::of`], where there are
     /// no tokens every caller is an operator.
     ///
-    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists, if a claim is
-    /// named; the template names one for every deployment with tokens. The scope alone
+    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope alone
     /// says nothing about a person: Cognito gives every user of an app client all scopes of that client
     /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
     /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
@@ -78,7 +77,7 @@ impl Operator {
         let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
         let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
         let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
-        let is_everywhere = claim.is_none() || Caller::of(claim, Some(claims)) == Caller::Everywhere;
+        let is_everywhere = Caller::of(claim, Some(claims)) == Caller::Everywhere;
         (has_scope && is_everywhere).then(|| Self { name: name(Some(claims)) })
     }
 
@@ -211,6 +210,12 @@ mod tests {
         }
         assert_eq!(of("roles", "searches:operate", "*"), None, "another claim");
         assert_eq!(Operator::of(Some("projects"), "x", None), None, "something is set up wrongly");
+        let token = token("scope", "searches:operate", "*");
+        assert_eq!(
+            Operator::of(None, "searches:operate", Some(&token)),
+            None,
+            "no claim is read of the token"
+        );
         assert!(Operator::of(None, "x", None).is_some());
     }
 

@@ -67,7 +67,7 @@ static EXPECTED: [(&str, Expected); 33] = [
     // Whoever signs operates what nobody brings tokens to, and nothing else.
     ("http-operator-signed", Status(&[(None, 200), (Some(CLAIM), 403)])),
     // What is to be put aside is not there.
-    ("http-operator-with-token", Status(&[(None, 404), (Some(CLAIM), 404)])),
+    ("http-operator-with-token", Status(&[(None, 403), (Some(CLAIM), 404)])),
     // Without a claim: a token of which nothing is read.
     ("http-own-project", Status(&[(None, 404), (Some(CLAIM), 200), (Some("groups"), 404)])),
     ("http-unknown-search", Status(&[(None, 404)])),
