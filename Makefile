@@ -34,7 +34,6 @@ OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
 # functions alone with their feature `embedded` (infra/same-build).
 EVERYTHING := --workspace --features cli/services,functions/embedded
 DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
-PROGRAM := $(or $(CARGO_TARGET_DIR),target)/debug/search-import
 # Builds all programs, the functions among them, and no tests.
 PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 # The first seed of the simulator's fresh schedules: other ones on every day.
@@ -102,7 +101,7 @@ test: ## Run every test, on real servers that are started for it unless they run
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(SERVICES) run -- $(NEXTEST) --no-fail-fast; \
 	else \
-		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast -- --skip deep::; \
+		$(SERVICES) run -- $(CARGO) test $(EVERYTHING) --locked --no-fail-fast $(if $(filter deep,$(PROFILE)),,-- --skip deep::); \
 	fi
 
 .PHONY: seeds

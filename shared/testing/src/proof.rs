@@ -4,8 +4,6 @@
 //! have no short form are in modules named `deep`, which `.config/nextest.toml` leaves out of the first level.
 
 use std::env;
-use std::fmt::Display;
-use std::str::FromStr;
 
 /// Returns `true` if this run is a deep one.
 pub fn is_deep() -> bool {
@@ -23,13 +21,8 @@ pub fn size<T>(change: T, deep: T) -> T {
 /// # Panics
 /// Panics if `PROOF_SEED` is not a number.
 pub fn fresh_seed() -> u64 {
-    number("PROOF_SEED", 1_000_000_000)
-}
-
-/// Returns the number in an environment variable, or `default` if it is not set.
-fn number<T: FromStr<Err: Display>>(variable: &str, default: T) -> T {
-    match env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{variable}={text} is not a number: {error}")),
-        Err(_) => default,
+    match env::var("PROOF_SEED") {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("PROOF_SEED={text} is not a number: {error}")),
+        Err(_) => 1_000_000_000,
     }
 }
