@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Lists the slowest tests of the last `make test`, in seconds, for docs/slow-tests.md.
+"""Lists the slowest tests of the last `make test`, with their seconds.
 
-slowest.py [NUMBER]
+    slowest.py [NUMBER]
+
+The default of NUMBER is 30. The times are from the report that cargo-nextest writes.
 """
 
 from pathlib import Path
