@@ -248,7 +248,7 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, 
 		impure=$$(printf '%s\n' "$$tree" | grep -E '^($(IMPURE)) ' || true); \
 		if [ -n "$$impure" ]; then echo "$$crate is not pure, it depends on:"; echo "$$impure"; exit 1; fi; \
 		echo "$$crate: $$(printf '%s\n' "$$tree" | sort -u | wc -l) crates, neither a runtime nor a store"; \
-		if named=$$(grep -rni --include='*.rs' '$(APPLICATION)' shared/$$crate | grep -v '$(STORED_NAME)'); then \
+		if named=$$(grep -rni --include='*.rs' '$(APPLICATION)' shared/engine/$$crate | grep -v '$(STORED_NAME)'); then \
 			echo "$$crate is for any application, and names one:"; echo "$$named"; exit 1; fi; \
 	done
 

@@ -42,7 +42,7 @@ class Step:
 
 def fuzz(crate: str, target: str) -> Step:
     """A fuzz target, with its seeds. Address sanitizer needs features of a nightly compiler."""
-    folder = f"shared/{crate}/fuzz"
+    folder = f"shared/search/{crate}/fuzz"
     found = f"target/fuzz/{target}"
     seconds = f"-max_total_time={os.environ.get('FUZZ_SECONDS', FUZZ_SECONDS)}"
     corpora = [found, f"{folder}/seeds/{target}"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from scripts.paths import ROOT
 
-# As in shared/saga/src/settings.rs: a busy partition is tried in place, then left to a later delivery.
+# As in shared/engine/saga/src/settings.rs: a busy partition is tried in place, then left to a later delivery.
 BUSY_TRIES, BUSY_WAIT, BUSY_VISIBILITY = 5, 0.05, 1.0
 # From the announcement to the file's upload; assumed.
 UPLOAD = 1.0

@@ -11,7 +11,7 @@ use imports::queues::QUEUES;
 const PREFIX: &str = "SEARCH_IMPORT_";
 
 fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/settings.md");
     std::fs::read_to_string(path).unwrap()
 }
 

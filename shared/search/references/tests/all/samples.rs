@@ -33,7 +33,7 @@ const COUNTS: [(&str, u64, &str); 22] = [
 ];
 
 fn folder() -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/samples");
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/samples");
     let folder = std::env::var_os("SHARED_SAMPLES").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     if folder.is_dir() {
         return Some(folder);

@@ -69,7 +69,7 @@ fn table(rules: &[Rule]) -> String {
 
 #[test]
 fn the_page_on_formats_shows_the_tables_of_the_readers() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md");
     let page = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     for (format, rules) in FORMATS {
         let section = page.split("\n## ").find(|section| section.starts_with(format)).unwrap_or_default();
@@ -80,7 +80,7 @@ fn the_page_on_formats_shows_the_tables_of_the_readers() {
 #[test]
 fn the_page_lists_every_kind_of_work() {
     let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md")).unwrap();
     for (code, kind) in ris::KINDS {
         assert!(page.contains(&format!("`{code}` {kind}")), "{code} is not listed as {kind}");
     }

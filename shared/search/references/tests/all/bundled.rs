@@ -7,7 +7,7 @@ use references::{Encoding, Outcome, Reference};
 use crate::{read, reference};
 
 pub(crate) fn bundled(name: &str) -> Vec<u8> {
-    let path = format!("{}/../../tests/samples/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../tests/samples/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
