@@ -2,7 +2,7 @@
 //! workbook.
 //!
 //! Packed bytes are unpacked as they come from the store, so nothing unpacked is kept. A place in what is unpacked is found by
-//! unpacking from the beginning of that part again ([decision 39](../../../../docs/decisions/0039-packed-files-are-read-by-parts.md)).
+//! unpacking from the beginning of that part again ([decision 26](../../../../docs/decisions/0026-resumable-parsing.md)).
 
 use std::sync::Arc;
 
