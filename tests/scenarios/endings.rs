@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use embedded::{Call, Phase};
-use functions::start_upload::{Caller, Deletion, Withdrawal};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies, SearchId};
 use jiff::SignedDuration;
 use messages::{Disposition, Host, ReceiveMessages, Received};
 use outbox::{ReadViews, WriteViews};
+use service::{Deletion, ProjectAccess, Withdrawal};
 
 use crate::parsing::commands;
 use crate::sessions::settle;
@@ -35,7 +35,7 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
     let reading = world::call(&functions, &queue, std::slice::from_ref(second));
     let answers = stall
         .stall(reading, async {
-            let asked = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+            let asked = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
             assert_eq!(asked, Withdrawal::Accepted);
             world.run().await;
         })
@@ -48,7 +48,7 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
     assert_eq!(job.reason.as_deref(), Some(imports::saga::CANCELLED));
     assert_eq!(world.studies(search).await, []);
     assert_eq!(world.store().parsed(search).await.unwrap(), []);
-    let again = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+    let again = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
     assert_eq!(again, Withdrawal::Accepted);
 }
 
@@ -58,7 +58,7 @@ async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() 
     let announced = world.announce(&["a.ris"]).await;
     let (search, start_upload) = (announced.search_id, &world.functions.start_upload);
     world.run().await;
-    assert_eq!(start_upload.delete(&Caller::Everywhere, search).await.unwrap(), Deletion::Running);
+    assert_eq!(start_upload.delete(&ProjectAccess::All, search).await.unwrap(), Deletion::Running);
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.pass(Duration::from_secs(1)).await;
@@ -68,7 +68,7 @@ async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() 
     let file = world.job(search).await.files[0].file_id;
     let late = world.store().view(search).await.unwrap().unwrap();
     for wanted in [Deletion::Accepted, Deletion::Unknown] {
-        assert_eq!(start_upload.delete(&Caller::Everywhere, search).await.unwrap(), wanted);
+        assert_eq!(start_upload.delete(&ProjectAccess::All, search).await.unwrap(), wanted);
     }
     world.run().await;
     // A copy of an effect of long ago does not bring it back.
@@ -100,7 +100,7 @@ async fn a_deletion_that_crashes_anywhere_is_finished_or_was_never_begun() {
         let file = world.job(announced.search_id).await.files[0].file_id;
         let crash = CrashAt::new(call, phase, 1);
         crash
-            .kill(world.crashing(&crash).start_upload.delete(&Caller::Everywhere, announced.search_id))
+            .kill(world.crashing(&crash).start_upload.delete(&ProjectAccess::All, announced.search_id))
             .await;
         settle(&world).await;
         world.run().await;
@@ -122,7 +122,7 @@ async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
             world.upload(&announced, 0, TWO_RECORDS).await;
             world.run().await;
             world.pass(Duration::from_secs(1)).await;
-            world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await.unwrap();
+            world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await.unwrap();
             let commands = world.take(&PARSE).await;
             let crash = CrashAt::new(call, phase, 1);
             let functions = world.crashing(&crash);
@@ -186,7 +186,7 @@ fn a_thousand_studies() -> String {
     studies_twice(0..500)
 }
 
-/// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
+/// Invocations have a second each, which is enough for some of the studies. Principal was about to read on comes in between.
 #[tokio::test]
 async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several() {
     let world = World::new();
@@ -201,7 +201,7 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
     let (mut batch, mut named) = (Vec::new(), Vec::new());
     stall
         .stall(world::call(&functions, &PARSE, &reading_on), async {
-            let asked = world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+            let asked = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
             assert_eq!(asked, Withdrawal::Accepted);
             world.deliver_all(&[&CONTROL, &SAGA]).await;
             batch = turns.take(&world.take(&PARSE).await).await;

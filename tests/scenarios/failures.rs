@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use dedup::{Admission, CheckTokens, Claim, Requirement};
 use embedded::{Call, Phase};
-use functions::start_upload::{Caller, Deletion};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
@@ -18,6 +17,7 @@ use messages::{
 use saga::failures::{
     Failure, Failures, Operation, Phase as Step, Refused, Retry, Selection, Standing, State,
 };
+use service::{Deletion, ProjectAccess};
 use uuid::Uuid;
 
 use crate::world::{CrashAt, Slow, TWO_RECORDS, World, deliveries};
@@ -172,7 +172,7 @@ async fn a_command_that_is_given_up_again_is_open_again() {
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.pass(SECOND).await;
-    let asked = world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await;
+    let asked = world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await;
     assert_eq!(asked.unwrap(), Deletion::Accepted);
     for times in 1..=3 {
         let command = world.take(&PARSE).await.remove(0);
@@ -229,7 +229,7 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
             crash.kill(world.crashing(&crash).failures.step()).await;
-            // Whoever comes by a second later must not take it for done.
+            // Principal comes by a second later must not take it for done.
             world.host.advance(SECOND);
             run_to_the_end(&world).await;
             world.run().await;
@@ -296,7 +296,7 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
     let mut sent = Vec::new();
     while world.functions.failures.step().await.unwrap() {
-        // Whoever else comes by within the same second does not double the pace.
+        // Principal else comes by within the same second does not double the pace.
         world.functions.failures.step().await.unwrap();
         sent.push(of(&world, Standing::Retried).await.len());
         world.host.advance(SECOND);

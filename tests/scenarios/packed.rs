@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use functions::start_upload::Announced;
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{Counts, JobState, Outcome, ReadStudies};
 use jiff::SignedDuration;
 use messages::{Disposition, Host, ReceiveMessages};
+use service::Announced;
 
 use super::api::{api, get, path_of};
 use super::parsing::{many_records, recording};

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use dedup::RememberProcessed;
 use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
-use functions::start_upload::Announced;
 use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
@@ -18,6 +17,7 @@ use imports::{
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
 use references::READER_VERSION;
+use service::Announced;
 use testing::ManualHost;
 
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
@@ -508,7 +508,7 @@ async fn of_unreadable_records_the_first_are_kept() {
     }
 }
 
-/// Whoever stores them holds all of a batch in memory, several times over.
+/// Principal stores them holds all of a batch in memory, several times over.
 #[tokio::test]
 async fn records_are_stored_by_the_thousand_and_by_the_megabyte() {
     let world = World::new();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use embedded::{Call, Phase};
-use functions::start_upload::http::router;
-use functions::start_upload::{
-    Announced, Caller, Deletion, FileRefusal, FileRepair, NewFile, NewRepair, Refusal, Repair,
-};
+use functions::api::router;
 use imports::{FileId, JobState, SearchId};
 use serde_json::{Value, json};
+use service::{
+    Announced, Deletion, FileRefusal, FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair,
+};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ fn of(files: &[FileRepair]) -> NewRepair {
 }
 
 async fn repair(functions: &Functions, search: SearchId, request: &NewRepair) -> Repair {
-    functions.start_upload.repair(&Caller::Everywhere, search, request, None).await.unwrap()
+    functions.start_upload.repair(&ProjectAccess::All, search, request, None).await.unwrap()
 }
 
 async fn repaired(world: &World, search: SearchId, request: &NewRepair) -> Announced {
@@ -246,11 +246,11 @@ async fn a_search_is_not_deleted_while_a_repair_reads_its_file() {
     let search = timed_out(&world).await;
     let repair = repaired(&world, search.search_id, &NewRepair::default()).await;
     let start_upload = &world.functions.start_upload;
-    let asked = start_upload.delete(&Caller::Everywhere, search.search_id).await.unwrap();
+    let asked = start_upload.delete(&ProjectAccess::All, search.search_id).await.unwrap();
     assert_eq!(asked, Deletion::Needed(repair.search_id));
     world.run().await;
     assert_eq!(world.studies(repair.search_id).await.len(), 2);
-    let asked = start_upload.delete(&Caller::Everywhere, search.search_id).await.unwrap();
+    let asked = start_upload.delete(&ProjectAccess::All, search.search_id).await.unwrap();
     assert_eq!(asked, Deletion::Accepted);
     world.run().await;
     assert_eq!(world.studies(repair.search_id).await.len(), 2, "what was repaired stays");
@@ -265,7 +265,7 @@ async fn of_a_repair_and_a_deletion_at_once_one_comes_first() {
     let slow = world.crashing(&stall);
     let late = stall
         .stall(repair(&slow, search.search_id, &NewRepair::default()), async {
-            let deleted = world.functions.start_upload.delete(&Caller::Everywhere, search.search_id).await;
+            let deleted = world.functions.start_upload.delete(&ProjectAccess::All, search.search_id).await;
             assert_eq!(deleted.unwrap(), Deletion::Accepted);
         })
         .await;
@@ -279,7 +279,7 @@ async fn a_repair_under_a_key_is_announced_once() {
     let asked = of(&[replaced(search.files[1].file_id)]);
     let under = async |key: &str, asked: &NewRepair| {
         let start_upload = &world.functions.start_upload;
-        start_upload.repair(&Caller::Everywhere, search.search_id, asked, Some(key)).await.unwrap()
+        start_upload.repair(&ProjectAccess::All, search.search_id, asked, Some(key)).await.unwrap()
     };
     let [Repair::Announced(first), Repair::Announced(second)] =
         [under("key", &asked).await, under("key", &asked).await]

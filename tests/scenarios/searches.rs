@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use functions::start_upload::{Error, NewFile, NewSearch};
 use futures::future::join;
 use imports::key::MAX_KEY_BYTES;
 use imports::manifest::ManifestFault;
 use imports::queues::{EVENTS, PARSE, SAGA, UPLOADS};
 use imports::{JobState, Outcome, ProjectId};
 use messages::{Disposition, ReceiveMessages, Verdict};
+use service::{Error, NewFile, NewSearch};
 
 use crate::world::{TWO_RECORDS, World, body, call};
 

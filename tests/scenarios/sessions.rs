@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dedup::{Admission, Claim, Requirement, Tokens};
 use embedded::{Call, Phase};
-use functions::start_upload::{self, Caller, Keyed, NewFile, NewSearch, Withdrawal};
 use imports::ports::Allowance;
 use imports::queues::{CONTROL, SAGA};
 use imports::{FileId, Job, JobFile, JobState, ProjectId, SearchId, ids};
 use messages::{AttemptId, Host};
 use outbox::{View, WriteViews};
+use service::{Keyed, NewFile, NewSearch, ProjectAccess, Withdrawal};
 use uuid::Uuid;
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
@@ -61,7 +61,7 @@ async fn an_invalid_manifest_stores_nothing_and_names_every_fault() {
         NewFile { name: "b.ris".into(), size_bytes: 0 },
     ];
     let error = world.functions.start_upload.create(project(), &NewSearch { name: "s".into(), files }).await;
-    let Err(start_upload::Error::Invalid(faults)) = error else { panic!("{error:?}") };
+    let Err(service::Error::Invalid(faults)) = error else { panic!("{error:?}") };
     assert_eq!(faults.len(), 2);
     assert_eq!(world.jobs().unfinished().await.unwrap(), []);
     assert_eq!(world.take(&CONTROL).await, []);
@@ -75,7 +75,7 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.run().await;
     let search = announced.search_id;
     assert_eq!(
-        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap(),
+        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap(),
         Withdrawal::Accepted
     );
     world.run().await;
@@ -87,9 +87,9 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.run().await;
     assert_eq!(world.job(search).await, ended);
     assert_eq!(world.parsed(search).await.len(), 0);
-    // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
+    // Principal asks again, because the answer was lost, gets it again; nothing more is sent.
     assert_eq!(
-        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap(),
+        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap(),
         Withdrawal::Accepted
     );
     assert_eq!(world.take(&SAGA).await, []);
@@ -100,7 +100,7 @@ async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;
-    world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
+    world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
     world.run().await;
     world.deliver(&SAGA, &started).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -116,17 +116,17 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     // The withdrawal is on its way when the last file arrives.
-    world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
+    world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
     let messages = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.deliver(&SAGA, &messages).await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
-    let late = world.functions.start_upload.withdraw(&Caller::Everywhere, announced.search_id).await.unwrap();
+    let late = world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
     assert_eq!(late, Withdrawal::TooLate);
     let unknown = imports::SearchId::from_uuid(uuid::Uuid::max());
     assert_eq!(
-        world.functions.start_upload.withdraw(&Caller::Everywhere, unknown).await.unwrap(),
+        world.functions.start_upload.withdraw(&ProjectAccess::All, unknown).await.unwrap(),
         Withdrawal::Unknown
     );
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
@@ -145,7 +145,7 @@ async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
         world.run().await;
         let crash = CrashAt::new(call, phase, 1);
         crash
-            .kill(world.crashing(&crash).start_upload.withdraw(&Caller::Everywhere, announced.search_id))
+            .kill(world.crashing(&crash).start_upload.withdraw(&ProjectAccess::All, announced.search_id))
             .await;
         settle(&world).await;
         world.run().await;
@@ -187,7 +187,7 @@ async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_sa
         let answer = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
         let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
         forms.push(announced.files[0].upload.fields.clone());
-        world.functions.start_upload.withdraw(&Caller::Everywhere, search).await.unwrap();
+        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
     }
     forms.dedup();
     assert_eq!(forms.len(), 1);
@@ -232,12 +232,12 @@ async fn a_project_has_no_more_under_way_than_it_may() {
     let tries = async |request: &NewSearch| start_upload.create(project(), request).await;
     assert!(tries(&twice).await.is_ok());
     let refused = tries(&twice).await.unwrap_err();
-    assert!(matches!(refused, start_upload::Error::TooMuch { wanted: 5, bytes: 4 }), "{refused}");
+    assert!(matches!(refused, service::Error::TooMuch { wanted: 5, bytes: 4 }), "{refused}");
     assert!(tries(&request()).await.is_ok(), "one that takes no more than its share is only counted");
     let refused = tries(&request()).await.unwrap_err();
-    assert!(matches!(refused, start_upload::Error::TooMany { searches: 3 }), "{refused}");
+    assert!(matches!(refused, service::Error::TooMany { searches: 3 }), "{refused}");
     assert!(start_upload.create(ProjectId::from_uuid(Uuid::from_u128(77)), &request()).await.is_ok());
-    start_upload.withdraw(&Caller::Everywhere, first.search_id).await.unwrap();
+    start_upload.withdraw(&ProjectAccess::All, first.search_id).await.unwrap();
     world.run().await;
     let keyed = start_upload.create_once(project(), &request(), "key").await.unwrap();
     assert!(matches!(keyed, Keyed::Announced(_)));
@@ -259,7 +259,7 @@ async fn the_id_of_a_keyed_search_cannot_be_guessed_and_stays_the_same() {
     assert_ne!(one, ids::guessable_keyed_search(project(), "key"));
 }
 
-/// Whoever repeats across an upgrade what an earlier release has announced is answered with that search.
+/// Principal repeats across an upgrade what an earlier release has announced is answered with that search.
 #[tokio::test]
 async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key() {
     let world = World::new();

@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::SYSTEM;
-use functions::start_upload::StartUpload;
-use functions::start_upload::http::router;
+use functions::api::router;
 use imports::queues::{QUEUES, SAGA, UPLOADS};
 use imports::{Job, Ports, SearchId};
 use jiff::Timestamp;
 use local::{Home, Runner, Trial};
 use messages::Host;
+use service::SearchService;
 use testing::ManualHost;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -147,7 +147,7 @@ async fn api_answers_while_all_readers_compute() {
         for begin in begins {
             begin.await.unwrap();
         }
-        let api = router(StartUpload::over(&ports).unwrap());
+        let api = router(SearchService::over(&ports, &functions::SYSTEM).unwrap());
         api::get(&api, "/health").await;
         let shown = api::get(&api, &format!("/searches/{}", searches[0])).await;
         assert_eq!(shown["state"], "Parsing");

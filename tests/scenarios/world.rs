@@ -8,7 +8,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend::{Backend, Config};
 use embedded::{Call, Intercept, Phase, Settings, Store};
-use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
 use functions::{dispatch_outbox, report_faults};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{
@@ -21,6 +20,7 @@ use messages::{
 };
 use outbox::DispatchOutbox;
 use saga::{Document, Failures, ReadDocuments};
+use service::{Announced, NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -47,7 +47,7 @@ static FEW_PARSES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
 /// The functions, over the ports of one process.
 #[derive(Clone)]
 pub(crate) struct Functions {
-    pub(crate) start_upload: StartUpload,
+    pub(crate) start_upload: SearchService,
     pub(crate) dispatch_outbox: DispatchOutbox,
     pub(crate) failures: Failures,
     /// What stands behind each queue.
@@ -61,7 +61,7 @@ impl Functions {
             Some((queue, function.build?(ports).unwrap()))
         });
         Self {
-            start_upload: StartUpload::over(ports).unwrap(),
+            start_upload: SearchService::over(ports, &functions::SYSTEM).unwrap(),
             dispatch_outbox: dispatch_outbox::over(ports).unwrap(),
             failures: report_faults::over(ports).unwrap(),
             behind: behind.collect(),

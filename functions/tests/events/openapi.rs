@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use functions::start_upload::http;
+use functions::api;
 use serde_json::Value;
 
 /// Writes the copy anew, when it is set.
 const UPDATE: &str = "UPDATE";
 
 fn description() -> Value {
-    serde_json::to_value(http::description()).unwrap()
+    serde_json::to_value(api::description()).unwrap()
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Every sample request of the HTTP API, fed to the library and to the built binary.
 
 use events::{Expected, Installation, check_log, event};
-use functions::start_upload::{StartUpload, authorizer, http};
+use functions::api::{self, authorizer};
 use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};
 use serde_json::Value;
+use service::SearchService;
 
 /// The requests, each with the claim that is read and the status of the answer.
 fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)> {
@@ -22,14 +23,14 @@ fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)>
 async fn the_library_answers_every_request() {
     for (name, claim, status) in requests() {
         let installation = Installation::new();
-        let function = StartUpload::over(&installation.backend().ports).unwrap();
+        let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
         check(name, status, &ask(function, claim, event(name)).await);
     }
 }
 
 /// What the library answers to an event.
-pub(crate) async fn ask(function: StartUpload, claim: Option<&'static str>, event: Value) -> Value {
-    let router = http::router_for(function, http::Answers::Whole, move |request| {
+pub(crate) async fn ask(function: SearchService, claim: Option<&'static str>, event: Value) -> Value {
+    let router = api::router_for(function, api::Answers::Whole, move |request| {
         authorizer::caller(claim, "searches:operate", request)
     });
     let request = serde_json::from_value(event).unwrap();

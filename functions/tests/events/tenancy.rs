@@ -2,7 +2,6 @@
 
 use embedded::Store;
 use events::{Installation, event};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use imports::messages::ObjectRef;
 use imports::{
     Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, Quarantined, SearchId,
@@ -12,6 +11,7 @@ use jiff::Timestamp;
 use outbox::{View, WriteViews};
 use references::{Quarantine, Reference};
 use serde_json::{Value, json};
+use service::{NewFile, NewSearch, SearchService};
 use uuid::Uuid;
 
 use crate::start_upload::ask;
@@ -47,7 +47,7 @@ fn manifest(name: &str) -> NewSearch {
 }
 
 /// All operations, as the API describes them: method and path.
-async fn operations(function: &StartUpload) -> Vec<(String, String)> {
+async fn operations(function: &SearchService) -> Vec<(String, String)> {
     let asked = request("GET", "/openapi.json", None, None);
     let answer = ask(function.clone(), Some(CLAIM), asked).await;
     let description: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
@@ -116,7 +116,7 @@ async fn imported(store: &Store) -> SearchId {
 
 /// The status of the answer to an operation on our project and a search in it.
 async fn status(
-    function: &StartUpload,
+    function: &SearchService,
     operation: &(String, String),
     search: &str,
     projects: Option<&str>,
@@ -149,7 +149,7 @@ async fn status(
 #[tokio::test]
 async fn no_operation_answers_somebody_whose_project_it_is_not() {
     let installation = Installation::new();
-    let function = StartUpload::over(&installation.backend().ports).unwrap();
+    let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let announced = function.create(of(OURS), &manifest("ours")).await.unwrap();
     let (announced, imported) = (announced.search_id, imported(&installation.store).await);
     // What is about no project is for everybody.
@@ -195,7 +195,7 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
 #[tokio::test]
 async fn admin_operations_need_the_scope_and_all_projects() {
     let installation = Installation::new();
-    let function = StartUpload::over(&installation.backend().ports).unwrap();
+    let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let mut operations = operations(&function).await;
     operations.retain(|(_, path)| path.starts_with("/admin/"));
     assert!(operations.len() >= 10, "{operations:?}");
@@ -222,7 +222,7 @@ async fn admin_operations_need_the_scope_and_all_projects() {
 #[tokio::test]
 async fn every_operation_has_a_route_of_its_own() {
     let installation = Installation::new();
-    let function = StartUpload::over(&installation.backend().ports).unwrap();
+    let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let operations = operations(&function).await;
     for (method, path) in &operations {
         assert!(TEMPLATE.contains(&format!("RouteKey: {method} {path}\n")), "{method} {path}");

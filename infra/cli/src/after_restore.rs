@@ -1,8 +1,8 @@
 //! What is left to do when the database or the ledger was restored to an earlier time.
 
-use functions::start_upload::{AfterRestore, Reading, Restored, StartUpload};
 use local::output;
 use serde_json::json;
+use service::{AfterRestore, Reading, Restored, SearchService};
 
 use crate::args;
 use crate::failures::caller;
@@ -13,7 +13,7 @@ use crate::workspace::{self, Workspace};
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
     let reading = if args.ledger_alone { Reading::GoesOn } else { Reading::Ends };
-    let start = StartUpload::over(workspace.ports())?;
+    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let function = AfterRestore::new(start, reading, caller());
     let unfinished = workspace.jobs()?.unfinished().await?;
     let mut busy = 0;

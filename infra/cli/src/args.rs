@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
-use functions::start_upload::sources;
 use imports::{JobState, ProjectId};
 use jiff::SignedDuration;
 use jiff::civil::Date;
+use service::sources;
 
 /// Imports reference files of systematic searches, each study exactly once.
 #[derive(Debug, Parser)]
@@ -215,7 +215,7 @@ pub(crate) struct Project {
 }
 
 fn age(text: &str) -> Result<SignedDuration, &'static str> {
-    functions::start_upload::age(text).ok_or("it is a number of seconds, or such as 2h or 1d12h")
+    service::age(text).ok_or("it is a number of seconds, or such as 2h or 1d12h")
 }
 
 fn project(text: &str) -> Result<ProjectId, String> {

@@ -1,10 +1,10 @@
 //! Listing the searches of a project that have changed.
 
 use anyhow::Context;
-use functions::start_upload::{Change, MOST_SEEN, Seen, changes};
 use imports::ProjectId;
 use local::output;
 use serde_json::{Value, json};
+use service::{Change, MOST_SEEN, Seen, changes};
 
 use crate::args;
 use crate::searches::Listed;

@@ -1,12 +1,12 @@
 //! Studies of a project that are there twice, and what people say of them.
 
 use anyhow::{Context, bail};
-use functions::start_upload::{Decided, StartUpload, Word};
 use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyAt, Tier, readable};
 use local::output;
 use messages::StoreError;
 use messages::shown::shown;
 use serde_json::json;
+use service::{Decided, SearchService, Word};
 
 use crate::args::{self, Decision};
 use crate::damaged::Skipped;
@@ -140,7 +140,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     for study in &args.studies {
         studies.push(named(&workspace, project, study).await?);
     }
-    let start = StartUpload::over(workspace.ports())?;
+    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let said = match start.decide(project, args.decision.into(), &studies, &somebody()).await? {
         Decided::Accepted { is_new: true } => "noted",
         Decided::Accepted { is_new: false } => "as it was",

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::bail;
 use backend::BackendKind;
 use embedded::Store;
-use functions::start_upload::{Caller, Deletion, StartUpload, Withdrawal};
 use local::output;
 use serde_json::json;
+use service::{Deletion, ProjectAccess, SearchService, Withdrawal};
 
 use crate::args::{self, Delete, Inspect};
 use crate::consent;
@@ -22,8 +22,8 @@ const PACE: Duration = Duration::from_millis(50);
 pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     let workspace = open(&args.output).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let function = StartUpload::over(workspace.ports())?;
-    match function.withdraw(&Caller::Everywhere, job.search_id).await? {
+    let function = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    match function.withdraw(&ProjectAccess::All, job.search_id).await? {
         Withdrawal::Accepted => {}
         Withdrawal::TooLate => {
             bail!("search {} has ended as {}; `search-import delete` deletes it", job.search_id, job.state)
@@ -46,8 +46,8 @@ pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     if job.state.has_ended() {
         consent::ask(consent, &format!("Delete {what}? This cannot be undone."))?;
     }
-    let function = StartUpload::over(workspace.ports())?;
-    match function.delete(&Caller::Everywhere, job.search_id).await? {
+    let function = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
+    match function.delete(&ProjectAccess::All, job.search_id).await? {
         Deletion::Accepted => {}
         Deletion::Running => {
             bail!("search {} has not ended; `search-import cancel` ends it", job.search_id)

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use functions::exports::{Studies, entry};
-use functions::start_upload::{Caller, StartUpload};
 use imports::{ParsedFile, ReadStudies, SearchId, Which};
 use local::output;
 use serde::Serialize;
+use service::exported_studies::{Studies, entry};
+use service::{ProjectAccess, SearchService};
 use writers::{Format, Source, Split, Writer};
 
 use crate::damaged::Skipped;
@@ -49,7 +49,7 @@ struct Shape {
 /// Writes the studies of files that were read to their end, in the order of searches, files and records.
 pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
-    let start = StartUpload::over(workspace.ports())?;
+    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let mut reads = Vec::new();
     let searches = searches(&workspace, args).await?;
     if searches.is_empty() {
@@ -107,9 +107,9 @@ async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<
 }
 
 /// The files of a search that were read to their end, and where they come from.
-async fn read(start: &StartUpload, search: SearchId) -> anyhow::Result<Vec<Read>> {
+async fn read(start: &SearchService, search: SearchId) -> anyhow::Result<Vec<Read>> {
     // One that was deleted meanwhile has none.
-    let Some(stored) = start.stored(&Caller::Everywhere, search).await? else { return Ok(Vec::new()) };
+    let Some(stored) = start.stored(&ProjectAccess::All, search).await? else { return Ok(Vec::new()) };
     let mut sources = start.labels(&stored.job).await?;
     let reads = stored.files.into_iter().map(|file| {
         let source = sources.remove(&file.file_id).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use functions::start_upload::sources::Drawing;
+use service::sources::Drawing;
 
 const LINES: &str = r##"fill="none" stroke="#333""##;
 
@@ -36,7 +36,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use functions::start_upload::sources::{Flow, Line, Source, Sums};
+    use service::sources::{Flow, Line, Source, Sums};
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! The state of what this program works on.
 
 use backend::BackendKind;
-use functions::health::{Health, QueueReport, Report};
 use local::output;
 use messages::store::chain;
+use service::health::{Health, QueueReport, Report};
 
 use crate::args;
 use crate::table::{Column, table};
@@ -18,7 +18,7 @@ pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
     } else {
         reading
     };
-    let report = Health::over(workspace.ports())?.report().await;
+    let report = Health::over(workspace.ports(), &functions::SYSTEM)?.report().await;
     if args.output.json {
         output::json(&report)?;
     } else {

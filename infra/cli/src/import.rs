@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use embedded::{LocalUpload, PendingUpload, Store, UploadError};
-use functions::start_upload::{Announced, Error, NewFile, NewSearch, StartUpload};
 use imports::manifest::ManifestFault;
 use imports::{ProjectId, SearchId};
 use local::output;
+use service::{Announced, Error, NewFile, NewSearch, SearchService};
 use tempfile::TempPath;
 
 use crate::disk::Full;
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let workspace = Workspace::open(config).await?;
     let (paths, spooled) = spool(&workspace, &given, &mut files).await?;
     let runner = workspace.runner(&args.trial)?;
-    let start = StartUpload::over(&runner.ports())?;
+    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let project = workspace.project(args.project);
     let request = NewSearch { name: search_name(&args, &files), files };
     let prepared = match start.prepare(project, &request).await {
@@ -117,7 +117,7 @@ async fn spool(
 
 /// Writes down where the files come from, if somebody has said it.
 async fn say_source(
-    start: &StartUpload,
+    start: &SearchService,
     workspace: &Workspace,
     search: SearchId,
     args: &args::Import,

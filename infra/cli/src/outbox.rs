@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use functions::effects::{Effect, State, Wanted, effects};
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
 use outbox::{Entry, Kind, Owner, Treatment, Unreadable};
 use serde::Serialize;
+use service::effects::{Effect, State, Wanted, effects};
 
 use crate::args::{Consent, EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
 use crate::consent;

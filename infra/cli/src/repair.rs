@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use functions::start_upload::{Caller, FileRepair, NewFile, NewRepair, Refusal, Repair, StartUpload};
 use imports::{FileId, Job};
 use local::output;
 use messages::shown::shown;
+use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
 
 use crate::disk::Full;
 use crate::report::Report;
@@ -24,9 +24,9 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
     let workspace = Workspace::reopen(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let runner = workspace.runner(&args::Trial::default())?;
-    let start = StartUpload::over(&runner.ports())?;
+    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let (request, paths) = request(&workspace, &start, &job, args).await?;
-    let announced = match start.repair(&Caller::Everywhere, job.search_id, &request, None).await? {
+    let announced = match start.repair(&ProjectAccess::All, job.search_id, &request, None).await? {
         Repair::Announced(announced) => announced,
         Repair::Refused(refusal) => return Err(refused(&job, &request, &refusal)),
         Repair::Unknown => {
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &args::Repair) -> anyhow::Result<bool> {
 /// What is asked for, and the files to upload in its order.
 async fn request(
     workspace: &Workspace,
-    start: &StartUpload,
+    start: &SearchService,
     job: &Job,
     args: &args::Repair,
 ) -> anyhow::Result<(NewRepair, Vec<PathBuf>)> {
@@ -117,7 +117,7 @@ pub(crate) fn named(job: &Job, text: &str) -> anyhow::Result<FileId> {
 /// The records of a file that could not be read, and that nobody has mended.
 async fn unread(
     workspace: &Workspace,
-    start: &StartUpload,
+    start: &SearchService,
     job: &Job,
     file_id: FileId,
 ) -> anyhow::Result<BTreeSet<u64>> {

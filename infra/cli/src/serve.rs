@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
-use functions::start_upload::StartUpload;
-use functions::start_upload::http::{HEALTH, METRICS, router_with_trials};
+use functions::api::{HEALTH, METRICS, router_with_trials};
 use local::http::{self, Door, Limits, PageFile, Server, UploadsAt};
 use local::{output, stop};
+use service::SearchService;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -34,7 +34,8 @@ pub(crate) async fn run(args: &args::Serve) -> anyhow::Result<bool> {
     let api = match listener {
         Some((listener, address)) => {
             let trials = Arc::new(Trials::default());
-            let mut routes = router_with_trials(StartUpload::over(&runner.ports())?, trials);
+            let mut routes =
+                router_with_trials(SearchService::over(&runner.ports(), &functions::SYSTEM)?, trials);
             let page = page::files();
             // They hold nothing; what the page asks for needs the token.
             let open = page.iter().map(PageFile::address).collect();

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use functions::start_upload::{Known, StartUpload};
 use imports::{Job, Library, Quarantined, SearchId};
 use local::output;
 use messages::{Noted, Observation};
 use serde::Serialize;
+use service::{Known, SearchService};
 
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let quarantined = quarantined(workspace.library()?, &job).await?;
     let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
     let decisions = workspace.decisions(job.search_id).await?;
-    let known = StartUpload::over(workspace.ports())?.repairs(&job).await?;
+    let known = SearchService::over(workspace.ports(), &functions::SYSTEM)?.repairs(&job).await?;
     let repaired_by = repairs_of(&job, &known);
     let shown = Shown { job, duplicates: report.duplicates, quarantined, repaired_by, decisions };
     if args.output.json {

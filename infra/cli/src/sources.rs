@@ -1,12 +1,12 @@
 //! Where the records of files come from, and what a review reports of them.
 
 use anyhow::bail;
-use functions::start_upload::http::FlowView;
-use functions::start_upload::sources::{Flow, NewSource, NewSources, Said, Source, Sums};
-use functions::start_upload::{Caller, StartUpload};
+use functions::api::FlowView;
 use imports::{FileId, Job};
 use local::output;
 use serde::Serialize;
+use service::sources::{Flow, NewSource, NewSources, Said, Source, Sums};
+use service::{ProjectAccess, SearchService};
 
 use crate::args;
 use crate::find;
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     let workspace =
         if says { Workspace::reopen(settings).await? } else { Workspace::look_into(settings).await? };
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let start = StartUpload::over(workspace.ports())?;
+    let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     if says {
         let files = match args.file.as_slice() {
             [] => job.files.iter().map(|file| file.file_id).collect(),
@@ -37,13 +37,13 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
 
 /// Writes down where files come from; nothing any more if there is no source.
 pub(crate) async fn say(
-    start: &StartUpload,
+    start: &SearchService,
     job: &Job,
     files: impl IntoIterator<Item = FileId>,
     source: Option<Source>,
 ) -> anyhow::Result<()> {
     let files = files.into_iter().map(|file_id| NewSource { file_id, source: source.clone() }).collect();
-    match start.say_sources(&Caller::Everywhere, job.search_id, &NewSources { files }).await? {
+    match start.say_sources(&ProjectAccess::All, job.search_id, &NewSources { files }).await? {
         Said::Accepted => Ok(()),
         Said::Refused(fault) => bail!("{fault}"),
         Said::Unknown => bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id),
@@ -60,7 +60,7 @@ struct Shown<'a> {
     guessed: bool,
 }
 
-async fn show(start: &StartUpload, job: &Job, as_json: bool) -> anyhow::Result<()> {
+async fn show(start: &SearchService, job: &Job, as_json: bool) -> anyhow::Result<()> {
     let known = start.sources(job, &start.repairs(job).await?.repairs).await?;
     let names = job.file_names();
     let files = || {
@@ -99,7 +99,7 @@ fn cells(source: &Source) -> [String; 3] {
 pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let project = workspace.project(args.project);
-    let flow = StartUpload::over(workspace.ports())?.flow(project).await?;
+    let flow = SearchService::over(workspace.ports(), &functions::SYSTEM)?.flow(project).await?;
     let is_empty = flow.lines.is_empty() && flow.open == 0 && flow.failed_files == 0;
     if args.svg {
         output::block(&svg(&flow.drawing()))?;

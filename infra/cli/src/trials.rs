@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use async_trait::async_trait;
 use backend::Config;
-use functions::start_upload::http::{RunTrials, Trial, Tried};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
+use functions::api::{RunTrials, Trial, Tried};
 use messages::store::chain;
+use service::{NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio::sync::Mutex;
@@ -61,7 +61,7 @@ async fn once(trial: Trial) -> anyhow::Result<Tried> {
         crash: trial.crash.map(u64::from),
     };
     let runner = workspace.runner(&faults)?;
-    let start = StartUpload::over(&runner.ports())?;
+    let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let files =
         SAMPLES.map(|(name, content)| NewFile { name: name.to_owned(), size_bytes: content.len() as u64 });
     let request = NewSearch { name: "Trial".to_owned(), files: files.into() };

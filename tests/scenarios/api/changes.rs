@@ -2,10 +2,10 @@
 
 use axum::Router;
 use axum::http::StatusCode;
-use functions::start_upload::{Caller, MOST_SEEN};
 use imports::{FileId, Job, JobState, Progress, ProjectId, ReportProgress, SearchId};
 use outbox::{View, WriteViews};
 use serde_json::Value;
+use service::{MOST_SEEN, ProjectAccess};
 use testing::sample;
 use uuid::Uuid;
 
@@ -78,7 +78,7 @@ async fn a_client_that_polls_is_told_of_every_change_once() {
     world.pass(std::time::Duration::from_secs(60)).await;
     assert_eq!(client.states().await, []);
 
-    let everywhere = Caller::Everywhere;
+    let everywhere = ProjectAccess::All;
     world.functions.start_upload.withdraw(&everywhere, earlier).await.unwrap();
     world.run().await;
     assert_eq!(client.states().await, [told(earlier, "Error")]);

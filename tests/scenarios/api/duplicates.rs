@@ -7,13 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::Router;
 use embedded::{Call, Intercept, Phase};
-use functions::parse_references::Duplicates;
-use functions::start_upload::{Caller, Deletion};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyAt, Tier,
 };
 use serde_json::{Value, json};
+use service::marking::Duplicates;
+use service::{Deletion, ProjectAccess};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -120,7 +120,7 @@ async fn what_repeated_a_deleted_search_does_so_no_longer_and_the_next_one_is_ke
         pairs(&api, &all).await,
         [pair(third, "0-1", first, "0-1", "certain"), pair(second, "0-2", first, "0-1", "likely")]
     );
-    let deletion = world.functions.start_upload.delete(&Caller::Everywhere, first).await.unwrap();
+    let deletion = world.functions.start_upload.delete(&ProjectAccess::All, first).await.unwrap();
     assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
     world.run().await;
     assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", second, "0-2", "likely")]);
@@ -157,7 +157,7 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
     let late = Duplicates { stored: store.clone(), compare: store.clone(), records: store };
     let meanwhile = async {
         still.stands.notified().await;
-        let deletion = world.functions.start_upload.delete(&Caller::Everywhere, first).await.unwrap();
+        let deletion = world.functions.start_upload.delete(&ProjectAccess::All, first).await.unwrap();
         assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
         world.run().await;
         search(&world, "b.ris", ZINC).await;

@@ -9,8 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use embedded::{Call, Intercept, Phase};
-use functions::start_upload::Caller;
-use functions::start_upload::http::{Answers, router_for};
+use functions::api::{Answers, router_for};
 use imports::queues::PARSE;
 use imports::{
     CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyAt,
@@ -19,6 +18,7 @@ use imports::{
 use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
+use service::ProjectAccess;
 use testing::sample::search::study;
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -29,7 +29,7 @@ use crate::world::{self, CrashAt, World, deliveries};
 
 /// The API as a Lambda function answers it.
 fn on_lambda(world: &World) -> Router {
-    router_for(world.functions.start_upload.clone(), Answers::Whole, |_| Caller::Everywhere)
+    router_for(world.functions.start_upload.clone(), Answers::Whole, |_| ProjectAccess::All)
 }
 
 /// Asks for an export; answers where to look for it.
@@ -138,7 +138,7 @@ async fn exports_go_with_their_search() {
             world.deliver(&PARSE, &commands).await;
             assert_eq!(kept(&world, search).await, 1);
         }
-        world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+        world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
         assert_eq!(refusal(&on_lambda(&world), &location).await.0, 404, "nobody may see it any more");
         world.run().await;
         if !made_before {
@@ -198,7 +198,7 @@ async fn an_export_goes_with_its_search_though_nobody_looks_after_storing_it() {
     let [before, after] = points.clone();
     let functions = world.crashing(&Arc::new(Both(points)));
     let deleted = async {
-        world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+        world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
         let deletion = world.take(&PARSE).await;
         world.deliver(&PARSE, &deletion).await;
     };

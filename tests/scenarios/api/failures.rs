@@ -3,9 +3,9 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use functions::start_upload::http::{Answers, router_for};
-use functions::start_upload::{Caller, Operator, Whoever};
+use functions::api::{Answers, router_for};
 use serde_json::{Value, json};
+use service::{Operator, Principal, ProjectAccess};
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -177,7 +177,7 @@ async fn whoever_is_no_operator_sees_and_does_nothing() {
     given_up(&world, "one").await;
     gather(&world).await;
     let api = |operator: Option<Operator>| {
-        let whoever = Whoever { operator, ..Caller::Everywhere.into() };
+        let whoever = Principal { operator, ..ProjectAccess::All.into() };
         router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| whoever.clone())
     };
     let nobody = api(None);

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use axum::http::StatusCode;
-use functions::health::Health;
-use functions::start_upload::StartUpload;
-use functions::start_upload::http::{Answers, router, router_for};
-use functions::start_upload::{Caller, Whoever};
+use functions::api::{Answers, router, router_for};
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
 use messages::{Depth, InspectQueues, Queue, StoreError};
 use outbox::{Key, Write, WriteRecords};
 use serde_json::{Value, json};
+use service::SearchService;
+use service::health::Health;
+use service::{Principal, ProjectAccess};
 
 use super::{api, ask, get};
 use crate::failures::{gather, given_up};
@@ -42,8 +42,8 @@ impl InspectQueues for Silent {
 fn with_silent_queues(world: &World) -> Router {
     let mut ports = world.backend.ports.clone();
     ports.engine.inspect = Arc::new(Silent);
-    let health = Health::over(&ports).unwrap();
-    router(StartUpload { health, ..world.functions.start_upload.clone() })
+    let health = Health::over(&ports, &functions::SYSTEM).unwrap();
+    router(SearchService { health, ..world.functions.start_upload.clone() })
 }
 
 #[tokio::test]
@@ -134,8 +134,8 @@ async fn a_store_that_cannot_be_written_is_not_well() {
     let world = World::new();
     let mut ports = world.backend.ports.clone();
     ports.engine.stores.as_mut().unwrap().write_records = Arc::new(Full);
-    let health = Health::over(&ports).unwrap();
-    let api = router(StartUpload { health, ..world.functions.start_upload.clone() });
+    let health = Health::over(&ports, &functions::SYSTEM).unwrap();
+    let api = router(SearchService { health, ..world.functions.start_upload.clone() });
     for path in ["/health", "/admin/health"] {
         let (status, report) = answer(&api, path).await;
         assert_eq!((status, &report["ok"]), (StatusCode::SERVICE_UNAVAILABLE, &json!(false)), "{report}");
@@ -175,13 +175,13 @@ async fn metrics_are_what_the_report_says() {
 #[tokio::test]
 async fn the_report_is_for_operators_and_metrics_are_for_hosts_that_stay() {
     let world = World::new();
-    let reader = || Whoever { operator: None, ..Caller::Everywhere.into() };
+    let reader = || Principal { operator: None, ..ProjectAccess::All.into() };
     let function = || world.functions.start_upload.clone();
     let of_readers = router_for(function(), Answers::Streamed, move |_| reader());
     for (path, status) in [("/health", 200), ("/admin/health", 403), ("/metrics", 403)] {
         assert_eq!(answer(&of_readers, path).await.0, status, "{path}");
     }
-    let on_lambda = router_for(function(), Answers::Whole, |_| Caller::Everywhere);
+    let on_lambda = router_for(function(), Answers::Whole, |_| ProjectAccess::All);
     for (path, status) in [("/health", 200), ("/admin/health", 200), ("/metrics", 404)] {
         assert_eq!(answer(&on_lambda, path).await.0, status, "{path}");
     }

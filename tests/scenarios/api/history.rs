@@ -10,8 +10,8 @@ use messages::{Host, Message, MessageId, Payload, Token, send_one};
 use serde_json::Value;
 use uuid::Uuid;
 
-use functions::start_upload::http::{Answers, router_for};
-use functions::start_upload::{Caller, Operator, Whoever};
+use functions::api::{Answers, router_for};
+use service::{Operator, Principal, ProjectAccess};
 
 use super::{all, api, get, path_of, refusal};
 use crate::world::World;
@@ -86,8 +86,10 @@ async fn history_of_no_search_or_of_no_page_is_refused() {
 async fn an_operator_reads_the_history_of_a_search_of_any_project() {
     let (world, announced, path) = super::imported().await;
     let (items, _) = all(&api(&world), &format!("{path}/history")).await;
-    let operator =
-        Whoever { operator: Some(Operator { name: "ada".to_owned() }), ..Caller::In([].into()).into() };
+    let operator = Principal {
+        operator: Some(Operator { name: "ada".to_owned() }),
+        ..ProjectAccess::Only([].into()).into()
+    };
     let function = world.functions.start_upload.clone();
     let operators = router_for(function, Answers::Streamed, move |_| operator.clone());
     let theirs = format!("/admin/searches/{}/history", announced.search_id);

@@ -9,11 +9,11 @@ use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{Request, StatusCode};
 use embedded::{Call, Intercept, Phase};
-use functions::start_upload::Caller;
-use functions::start_upload::http::{Answers, router_for};
+use functions::api::{Answers, router_for};
 use futures::StreamExt;
 use imports::{Progress, ProjectId, ReportProgress, SearchId};
 use serde_json::Value;
+use service::ProjectAccess;
 use tower::ServiceExt;
 use uuid::Uuid;
 
@@ -156,7 +156,7 @@ async fn whoever_follows_is_told_of_a_deletion_once() {
     world.run().await;
     let (_, mut of_project) = Events::open(&api, &of_project(), None).await;
     assert_eq!(of_project.next().await.unwrap().len(), 2);
-    world.functions.start_upload.delete(&Caller::Everywhere, old.search_id).await.unwrap();
+    world.functions.start_upload.delete(&ProjectAccess::All, old.search_id).await.unwrap();
     let (id, told) = of_project.one().await;
     assert_eq!(told, serde_json::json!({ "search_id": old.search_id.to_string() }));
     let (_, mut resumed) = Events::open(&api, &self::of_project(), Some(&id)).await;
@@ -178,7 +178,7 @@ async fn the_stream_of_a_search_ends_when_it_is_deleted() {
     // It has ended and is deleted before the next look.
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
-    world.functions.start_upload.delete(&Caller::Everywhere, search).await.unwrap();
+    world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
     assert_eq!(events.one().await.1, serde_json::json!({ "search_id": search.to_string() }));
     assert_eq!(events.piece().await, None);
     assert_eq!(refusal(&api, &of(search)).await.0, 404, "a client that comes back is told that it is gone");
@@ -251,7 +251,7 @@ async fn there_are_no_more_than_64_streams_and_a_client_that_goes_makes_room() {
 async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let caller = |project| Caller::In([ProjectId::from_uuid(project)].into());
+    let caller = |project| ProjectAccess::Only([ProjectId::from_uuid(project)].into());
     let (stranger, member) = (caller(Uuid::from_u128(7)), caller(Uuid::nil()));
     for answers in [Answers::Streamed, Answers::Whole] {
         let (stranger, member) = (stranger.clone(), member.clone());
@@ -288,7 +288,7 @@ async fn refused_stream_on_lambda_reads_nothing() {
     let announced = world.announce(&["a.ris"]).await;
     let calls = Arc::new(Calls::default());
     let function = world.crashing(&calls).start_upload;
-    let api = router_for(function, Answers::Whole, |_| Caller::Everywhere);
+    let api = router_for(function, Answers::Whole, |_| ProjectAccess::All);
     for path in [of_project(), of(announced.search_id)] {
         assert_eq!(refusal(&api, &path).await.0, 501);
         assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{path}");

@@ -17,8 +17,7 @@ mod sources;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use functions::start_upload::Announced;
-use functions::start_upload::http::router;
+use functions::api::router;
 use imports::messages::ObjectRef;
 use imports::{
     Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, SearchId, Study,
@@ -27,6 +26,7 @@ use imports::{
 use outbox::{View, WriteViews};
 use references::READER_VERSION;
 use serde_json::Value;
+use service::Announced;
 use testing::sample;
 use tower::ServiceExt;
 use uuid::Uuid;

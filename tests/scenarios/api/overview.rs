@@ -82,7 +82,7 @@ async fn a_search_is_in_the_state_that_it_is_in_now_and_a_deleted_one_in_none() 
     assert_eq!(state().await, "Completed", "before anybody has written that down");
     world.pass(Duration::from_secs(60)).await;
     assert_eq!(state().await, "Completed");
-    let everywhere = functions::start_upload::Caller::Everywhere;
+    let everywhere = service::ProjectAccess::All;
     world.functions.start_upload.delete(&everywhere, announced.search_id).await.unwrap();
     assert_eq!(get(&api, SEARCHES).await["items"], serde_json::json!([]));
 }

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use embedded::Store;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use functions::start_upload::StartUpload;
-use functions::start_upload::http::router;
+use functions::api::router;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{ObjectFacts, ReadObject};
 use messages::{Host, StoreError};
+use service::SearchService;
 use testing::ManualHost;
 use testing::sample::search::study;
 use tokio::sync::Semaphore;
@@ -85,7 +85,7 @@ async fn of_a_long_record_the_beginning_is_shown() {
 #[tokio::test]
 async fn a_text_that_cannot_be_shown_says_why() {
     let (world, _, path) = imported().await;
-    let gone = StartUpload { objects: Arc::new(Empty), ..world.functions.start_upload.clone() };
+    let gone = SearchService { objects: Arc::new(Empty), ..world.functions.start_upload.clone() };
     for rest in ["studies/0-1", "quarantine/0-3"] {
         let shown = get(&router(gone.clone()), &format!("{path}/{rest}")).await;
         assert_eq!((&shown["raw"], &shown["raw_missing"]), (&().into(), &"the uploaded file is gone".into()));
@@ -156,7 +156,7 @@ async fn text_far_inside_packed_file_is_not_waited_for() {
     let world = World::new();
     let path = packed(&world, 200).await;
     let objects = SlowFiles::of(&world, 100);
-    let api = router(StartUpload { objects, ..world.functions.start_upload.clone() });
+    let api = router(SearchService { objects, ..world.functions.start_upload.clone() });
     let shown = get(&api, &format!("{path}/studies/0-1")).await;
     assert!(shown["raw"].as_str().unwrap().contains("Title 0"), "{shown}");
     let shown = get(&api, &format!("{path}/studies/0-200")).await;
@@ -169,7 +169,7 @@ async fn packed_files_are_unpacked_for_one_request_at_a_time() {
     let world = World::new();
     let path = packed(&world, 2).await;
     let objects = SlowFiles::of(&world, 0);
-    let api = router(StartUpload { objects: objects.clone(), ..world.functions.start_upload.clone() });
+    let api = router(SearchService { objects: objects.clone(), ..world.functions.start_upload.clone() });
     let study = format!("{path}/studies/0-1");
     let others = async {
         while objects.waiting.load(Ordering::SeqCst) == 0 {

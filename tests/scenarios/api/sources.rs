@@ -1,9 +1,9 @@
 //! Where the records of files come from, and what a review reports of them.
 
 use axum::Router;
-use functions::start_upload::{Announced, Caller, Deletion};
 use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
+use service::{Announced, Deletion, ProjectAccess};
 use uuid::Uuid;
 
 use super::{api, get, imported, path_of, post, refusal};
@@ -182,7 +182,7 @@ async fn what_was_said_of_a_deleted_search_stands_for_its_repair_and_goes_with_t
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
     let search = mend(&world, &api, &path, &id).await;
     for (deleted, told) in [(announced.search_id, 1), (search, 0)] {
-        let answer = world.functions.start_upload.delete(&Caller::Everywhere, deleted).await.unwrap();
+        let answer = world.functions.start_upload.delete(&ProjectAccess::All, deleted).await.unwrap();
         assert_eq!(answer, Deletion::Accepted);
         world.run().await;
         assert_eq!(records_of_medline(&world), told);
@@ -204,7 +204,7 @@ fn records_of_medline(world: &World) -> i64 {
 async fn a_deleted_search_is_not_reported() {
     let (world, announced, _) = of_medline().await;
     let api = api(&world);
-    world.functions.start_upload.delete(&Caller::Everywhere, announced.search_id).await.unwrap();
+    world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await.unwrap();
     world.run().await;
     let flow = get(&api, &prisma()).await;
     assert_eq!((&flow["total"]["records"], &flow["sources"]), (&json!(0), &json!([])));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use backend::{Config, SystemHost};
 use embedded::{Settings, Store};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use imports::ProjectId;
 use imports::queues::QUEUES;
 use servers::Tested;
 use servers::mongo::eventually;
+use service::{NewFile, NewSearch, SearchService};
 
 use crate::failures::give_up;
 use crate::program::{Program, bundled};
@@ -56,8 +56,9 @@ async fn a_search_without_worker_is_not_well_until_it_is_resumed() -> Tested {
     let content = std::fs::read(bundled("psycinfo.ris"))?;
     let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
     let request = NewSearch { name: "killed".to_owned(), files: vec![file] };
-    let announced =
-        StartUpload::over(&ports)?.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await?;
+    let announced = SearchService::over(&ports, &functions::SYSTEM)?
+        .create(ProjectId::from_uuid(uuid::Uuid::nil()), &request)
+        .await?;
     store.upload(&announced.files[0].upload, content.as_slice()).await?;
     ports.engine.sweeps()?.note().await?;
     drop((store, ports));

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use backend::{Config, SystemHost};
 use embedded::{Settings, Store};
-use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
 use imports::queues::QUEUES;
 use imports::{PresignedPost, ProjectId};
 use messages::Host;
 use servers::Tested;
 use servers::mongo::eventually;
+use service::{Announced, NewFile, NewSearch, SearchService};
 
 use crate::program::{Program, bundled};
 
@@ -65,8 +65,9 @@ async fn uploaded(program: &Program) -> Result<Announced, Box<dyn std::error::Er
     let content = std::fs::read(bundled(FILE))?;
     let file = |name: &str| NewFile { name: name.into(), size_bytes: content.len() as u64 };
     let request = NewSearch { name: "secret".into(), files: vec![file("a.ris"), file("b.ris")] };
-    let announced =
-        StartUpload::over(&ports)?.create(ProjectId::from_uuid(host.fresh_id()), &request).await?;
+    let announced = SearchService::over(&ports, &functions::SYSTEM)?
+        .create(ProjectId::from_uuid(host.fresh_id()), &request)
+        .await?;
     for file in &announced.files {
         store.upload(&file.upload, content.as_slice()).await?;
     }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use backend::SystemHost;
 use embedded::Store;
-use functions::parse_references::Duplicates;
 use imports::messages::ObjectRef;
 use imports::{
     Fenced, FileId, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyAt, TrackReading, WriteStudies,
@@ -17,6 +16,7 @@ use imports::{
 use messages::Host;
 use references::{READER_VERSION, Reference};
 use serde::Serialize;
+use service::marking::Duplicates;
 
 use super::memory;
 

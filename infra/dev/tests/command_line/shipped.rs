@@ -284,8 +284,8 @@ fn data_outlives_its_stack_and_no_stack_that_never_was() {
 
 #[test]
 fn finds_logs_that_are_dropped_and_spans_that_go_nowhere() {
-    finds("ApplicationLogLevel: TRACE, ", "", "StartUpload", "dropped by Lambda");
-    finds("LogFormat: JSON", "LogFormat: Text", "StartUpload", "does not log as JSON");
+    finds("ApplicationLogLevel: TRACE, ", "", "SearchService", "dropped by Lambda");
+    finds("LogFormat: JSON", "LogFormat: Text", "SearchService", "does not log as JSON");
     let inside = [
         ("SubnetIds", "subnet-1"),
         ("SecurityGroupIds", "sg-1"),
@@ -297,20 +297,20 @@ fn finds_logs_that_are_dropped_and_spans_that_go_nowhere() {
 
 #[test]
 fn a_new_version_of_the_api_can_be_taken_back() {
-    let alias = "IntegrationUri: !Ref StartUpload.Alias";
+    let alias = "IntegrationUri: !Ref SearchService.Alias";
     finds(
         alias,
-        "IntegrationUri: !GetAtt StartUpload.Arn",
+        "IntegrationUri: !GetAtt SearchService.Arn",
         "StartUploadIntegration",
         "the alias of a function",
     );
-    finds("AutoPublishAliasAllProperties: true", "Tags: {}", "StartUpload", "only its settings change");
-    finds("VersionDescription: !Ref Release", "Tags: {}", "StartUpload", "when only a parameter changes");
-    finds(" (${Release})", "", "StartUpload", "the same in every Release");
+    finds("AutoPublishAliasAllProperties: true", "Tags: {}", "SearchService", "only its settings change");
+    finds("VersionDescription: !Ref Release", "Tags: {}", "SearchService", "when only a parameter changes");
+    finds(" (${Release})", "", "SearchService", "the same in every Release");
     finds(
         "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
         "Alarms: []",
-        "StartUpload",
+        "SearchService",
         "takes them back",
     );
 }
@@ -422,7 +422,7 @@ fn finds_variables_that_are_read_and_not_set_or_set_and_not_read() {
     finds(
         "        SEARCH_IMPORT_OUTBOX_BATCH: !Ref OutboxBatch\n",
         "",
-        "StartUpload",
+        "SearchService",
         "SEARCH_IMPORT_OUTBOX_BATCH is read and not set",
     );
     finds(

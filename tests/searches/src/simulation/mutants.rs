@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dedup::GrantTokens;
-use functions::start_upload::FIRST_REQUEST;
 use imports::SearchEvent;
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{CommitSession, Committed, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
 use saga::{Engine, Persist, Persisted, WriteDocuments};
+use service::FIRST_REQUEST;
 use simulation::Access;
 
 use super::outside::Outside;
@@ -19,7 +19,7 @@ use super::outside::Outside;
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
 /// A request under a key grants other tokens each time.
 pub(super) const TOKENS_ANEW: &str = "tokens are minted anew for a repeated request";
-/// Whoever has announced a search takes it for what it asked for, although another request came first.
+/// Principal has announced a search takes it for what it asked for, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
 /// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.

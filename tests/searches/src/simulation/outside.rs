@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use functions::start_upload::NewSearch;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
@@ -14,6 +13,7 @@ use imports::{
 };
 use jiff::Timestamp;
 use messages::MessageId;
+use service::NewSearch;
 use simulation::Scene;
 use simulation::access::short;
 
@@ -55,7 +55,7 @@ pub enum Quality {
     HalfReadable,
     /// Nothing that can be parsed.
     Bad,
-    /// Whoever reads it gets an error, always.
+    /// Principal reads it gets an error, always.
     Unreadable,
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use functions::parse_references::MOST_OF_A_KEY;
-use functions::start_upload::NewSearch;
 use imports::duplicates::{Compared, Edge, marks};
 use imports::saga::{CANCELLED, Ended, State};
 use imports::{
@@ -11,6 +9,8 @@ use imports::{
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
+use service::NewSearch;
+use service::marking::MOST_OF_A_KEY;
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
@@ -126,7 +126,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
     rest.given_up_of(search).any(tells)
 }
 
-/// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
+/// Principal waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
 /// had been in the store for long when it looked last.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) -> Checked {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use backend::{Backend, Config, SystemHost};
 use embedded::{Settings, Store};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use imports::queues::QUEUES;
 use imports::{JobState, ProjectId, SearchId};
 use messages::Host;
 use servers::Tested;
 use servers::mongo::eventually;
+use service::{NewFile, NewSearch, SearchService};
 
 use crate::program::{Program, bundled};
 
@@ -112,7 +112,7 @@ async fn announce(program: &Program) -> Result<Vec<SearchId>, Box<dyn std::error
     let host: Arc<dyn Host> = Arc::new(SystemHost);
     let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
     let ports = backend::embedded(&store, Arc::clone(&host), Arc::new(()), Config::default()).ports;
-    let start = StartUpload::over(&ports)?;
+    let start = SearchService::over(&ports, &functions::SYSTEM)?;
     let content = std::fs::read(bundled(FILE))?;
     let mut searches = Vec::new();
     for number in 0..SEARCHES {

@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use aws::queues::{Queues, Sqs};
 use backend::{Backend, Config};
-use functions::health::Health;
-use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
 use functions::{dispatch_outbox, report_faults};
 use futures::future::join3;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -23,6 +21,8 @@ use saga::failures::{Failure, Selection, Standing};
 use saga::{Failures, Sweeps};
 use servers::Tested;
 use servers::mongo::{Proxy, eventually, with_option};
+use service::health::Health;
+use service::{Announced, NewFile, NewSearch, SearchService};
 use testing::ManualHost;
 
 use super::time::InjectedTime;
@@ -130,7 +130,7 @@ impl Deployment {
         let file = |number| NewFile { name: format!("{number}-{FILE}"), size_bytes };
         let request = NewSearch { name, files: (0..files).map(file).collect() };
         let project = ProjectId::from_uuid(self.host.fresh_id());
-        Ok(StartUpload::over(&self.backend.ports)?.create(project, &request).await?)
+        Ok(SearchService::over(&self.backend.ports, &functions::SYSTEM)?.create(project, &request).await?)
     }
 
     /// Uploads the files of searches, and hands each notification on.
@@ -223,7 +223,7 @@ impl Deployment {
 
     /// Waits until the database answers.
     pub(super) async fn found(&self) -> Result<(), Unexpected> {
-        let health = Health::over(&self.backend.ports)?;
+        let health = Health::over(&self.backend.ports, &functions::SYSTEM)?;
         eventually("MongoDB is found again", PATIENCE, async || Ok(health.reach().await.ok)).await
     }
 

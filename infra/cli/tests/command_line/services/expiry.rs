@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::{Backend, Config, SystemHost};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use functions::{SYSTEM, run_saga};
 use imports::ProjectId;
 use imports::queues::SAGA;
@@ -15,6 +14,7 @@ use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::Tested;
 use servers::mongo::eventually;
+use service::{NewFile, NewSearch, SearchService};
 use testing::Seen;
 
 use super::{Environment, upload};
@@ -59,7 +59,8 @@ impl Finished {
         let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: "late".into(), files: vec![file] };
         let project = ProjectId::from_uuid(SystemHost.fresh_id());
-        let announced = StartUpload::over(&backend.ports)?.create(project, &request).await?;
+        let announced =
+            SearchService::over(&backend.ports, &functions::SYSTEM)?.create(project, &request).await?;
         upload(environment, &announced.files[0].upload, &content).await?;
         let jobs = backend.ports.jobs()?;
         let sagas = environment.database().await?.collection::<Document>(collections::SAGA);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Config, SystemHost};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use imports::ProjectId;
 use messages::Host;
 use mongodb::bson::doc;
@@ -12,6 +11,7 @@ use servers::amazon::Service;
 use servers::mongo::eventually;
 use servers::net::{Fate, Unreliable};
 use servers::{Tested, unique};
+use service::{NewFile, NewSearch, SearchService};
 
 use super::faults::impatient;
 use super::{Environment, upload};
@@ -31,7 +31,8 @@ async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fai
         let file = NewFile { name: "a.ris".into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: "secret".into(), files: vec![file] };
         let project = ProjectId::from_uuid(SystemHost.fresh_id());
-        let announced = StartUpload::over(&backend.ports)?.create(project, &request).await?;
+        let announced =
+            SearchService::over(&backend.ports, &functions::SYSTEM)?.create(project, &request).await?;
         let form = &announced.files[0].upload;
         upload(&environment, form, &content).await?;
         let secrets = Secrets::of(&[form]).and(PASSWORD);

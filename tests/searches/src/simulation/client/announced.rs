@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use functions::start_upload::{Announced, Caller, StartUpload};
+use service::{Announced, ProjectAccess, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -20,7 +20,7 @@ struct Intent {
 }
 
 /// Does what such a client does.
-pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng: Rng) {
+pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let Ok(prepared) = function.prepare(project(), &request(intent.files.len())).await else { return };
     let announced = &prepared.announced;
@@ -50,7 +50,7 @@ pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng:
         }
     });
     // What came of it, the client may or may not learn.
-    let _ = function.withdraw(&Caller::Everywhere, announced.search_id).await;
+    let _ = function.withdraw(&ProjectAccess::All, announced.search_id).await;
 }
 
 impl Intent {

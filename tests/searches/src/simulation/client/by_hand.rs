@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use functions::start_upload::{Prepared, StartUpload};
 use imports::{FileId, ObjectKey, SearchId};
+use service::{Prepared, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 use uuid::Uuid;
@@ -33,7 +33,7 @@ enum Announces {
 }
 
 /// Does what somebody does.
-pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng: Rng) {
+pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let prepared = match intent.announces {
         Announces::Unheard => None,

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use functions::start_upload::{Error, Keyed, NewFile, NewSearch, StartUpload};
 use futures::future::join_all;
 use imports::SearchId;
+use service::{Error, Keyed, NewFile, NewSearch, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -35,7 +35,7 @@ struct Round {
 }
 
 /// Does what such a client does. It does the same again after a crash.
-pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng: Rng) {
+pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let search = loop {
         match function.keyed_search(project(), intent.key).await {
@@ -59,7 +59,7 @@ pub(super) async fn run(function: StartUpload, access: Access<Outside>, mut rng:
 
 /// Repeats the first request until it is answered: what an earlier attempt has left must not stand in its way. A service
 /// may be away for longer than the client repeats its request; a refusal must end.
-async fn insist(function: &StartUpload, access: &Access<Outside>, intent: &Intent, search: SearchId) {
+async fn insist(function: &SearchService, access: &Access<Outside>, intent: &Intent, search: SearchId) {
     let Some(request) = intent.rounds.first().and_then(|round| round.requests.first()) else { return };
     for _ in 0..MAX_REPETITIONS {
         let asked = ask(function, access, intent, search, request).await;
@@ -76,7 +76,7 @@ async fn insist(function: &StartUpload, access: &Access<Outside>, intent: &Inten
 }
 
 async fn ask(
-    function: &StartUpload,
+    function: &SearchService,
     access: &Access<Outside>,
     intent: &Intent,
     search: SearchId,

@@ -7,8 +7,8 @@ mod keyed;
 
 use std::time::Duration;
 
-use functions::start_upload::{Announced, NewFile, NewSearch, StartUpload};
 use imports::{FileId, Ports, ProjectId, SearchId};
+use service::{Announced, NewFile, NewSearch, SearchService};
 use simulation::{Access, Rng, Scene};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ fn project() -> ProjectId {
 
 /// Does what a client does. After a crash only one that names a key of its own begins again.
 pub(super) async fn run(ports: Ports, access: Access<Outside>, mut rng: Rng) {
-    let Ok(function) = StartUpload::over(&ports) else { return };
+    let Ok(function) = SearchService::over(&ports, &functions::SYSTEM) else { return };
     let (kind, id) = (rng.below(8), rng.draw());
     if kind == 0 {
         return keyed::run(function, access, rng).await;

@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use functions::health::Health;
-use functions::start_upload::Announced;
 use futures::future::join;
 use imports::queues::{CONTROL_DEAD, EVENTS, QUEUES, SAGA_DEAD};
 use imports::{JobState, SearchId};
 use messages::{Host, QueueSpec, StoreError};
 use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
 use servers::Tested;
+use service::Announced;
+use service::health::Health;
 
 use super::super::Environment;
 use super::super::deployment::{Deployment, Unexpected};
@@ -72,7 +72,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
         assert_eq!(deployment.pass(2).await?, 0);
         check_queues(&deployment, 0).await?;
         assert_eq!(deployment.all(Standing::Open).await?.len(), 500);
-        let report = Health::over(&deployment.backend.ports)?.report().await;
+        let report = Health::over(&deployment.backend.ports, &functions::SYSTEM)?.report().await;
         assert_eq!(report.open_failures, Some(500), "{report:?}");
         let shown = environment.program().run(&["failures", "groups", "--json"]).lines();
         let counts: Vec<u64> = shown.iter().filter_map(|group| group["count"].as_u64()).collect();
@@ -131,7 +131,7 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
     let (mut counts, mut before) = (Vec::new(), 0);
     loop {
         let step = async {
-            // Whoever else comes by within the same second does not double the pace.
+            // Principal else comes by within the same second does not double the pace.
             Ok::<_, StoreError>(deployment.failures.step().await? | deployment.failures.step().await?)
         };
         let (is_running, delivered) = join(step, deployment.run()).await;
@@ -188,7 +188,7 @@ async fn check_end(deployment: &Deployment, environment: &Environment, searches:
     for standing in [Standing::Open, Standing::Retrying] {
         assert_eq!(deployment.all(standing).await?, []);
     }
-    let report = Health::over(&deployment.backend.ports)?.report().await;
+    let report = Health::over(&deployment.backend.ports, &functions::SYSTEM)?.report().await;
     assert_eq!((report.open_failures, &*report.concerns), (Some(0), &[][..]), "{report:?}");
     for spec in QUEUES.iter().filter(|spec| spec.receive_limit.is_some()) {
         assert_eq!(deployment.depth(&spec.queue).await?, 0, "queue {}", spec.queue);

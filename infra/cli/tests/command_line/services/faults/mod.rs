@@ -12,7 +12,6 @@ use aws::queues::Queues;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_sqs::types::QueueAttributeName;
 use backend::{Backend, Config, SystemHost};
-use functions::start_upload::{NewFile, NewSearch, StartUpload};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::queues::QUEUES;
 use imports::{JobState, ProjectId, SearchId};
@@ -22,6 +21,7 @@ use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::mongo::{comes_true, eventually};
 use servers::{Tested, unique};
+use service::{NewFile, NewSearch, SearchService};
 use testing::proof;
 
 use super::{Environment, upload};
@@ -63,7 +63,7 @@ pub(super) async fn announce(
     environment: &Environment,
     count: usize,
 ) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
-    let start = StartUpload::over(&backend.ports)?;
+    let start = SearchService::over(&backend.ports, &functions::SYSTEM)?;
     let content = std::fs::read(bundled(FILE))?;
     let one = async |number: usize| {
         let file = NewFile { name: FILE.into(), size_bytes: content.len() as u64 };

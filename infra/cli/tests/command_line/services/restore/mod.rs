@@ -6,14 +6,12 @@ mod backup;
 
 use std::time::Duration;
 
-use functions::start_upload::{
-    AfterRestore, Announced, Caller, NewRepair, Reading, Repair, Restored, StartUpload,
-};
 use imports::queues::{PARSE, QUEUES, SAGA};
 use imports::{JobState, SearchId};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::Tested;
+use service::{AfterRestore, Announced, NewRepair, ProjectAccess, Reading, Repair, Restored, SearchService};
 
 use self::backup::Backup;
 use super::Environment;
@@ -123,7 +121,7 @@ async fn do_what_the_page_says(deployment: &Deployment, what: What) -> Tested {
             Reading::Ends
         }
     };
-    let start = StartUpload::over(&deployment.backend.ports)?;
+    let start = SearchService::over(&deployment.backend.ports, &functions::SYSTEM)?;
     let after = AfterRestore::new(start, reading, "Ann".to_owned());
     for job in deployment.backend.ports.jobs()?.unfinished().await? {
         assert_ne!(after.settle(job.search_id).await?, Restored::Busy, "{}", job.search_id);
@@ -143,12 +141,12 @@ async fn wait_for_deadlines(deployment: &Deployment) -> Tested {
 
 /// Has what was cancelled read again.
 async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<SearchId>, Unexpected> {
-    let start = StartUpload::over(&deployment.backend.ports)?;
+    let start = SearchService::over(&deployment.backend.ports, &functions::SYSTEM)?;
     let mut repairs = Vec::new();
     for search in searches {
         if state_of(deployment, *search).await? == Some(JobState::Error) {
             let request = NewRepair::default();
-            match start.repair(&Caller::Everywhere, *search, &request, None).await? {
+            match start.repair(&ProjectAccess::All, *search, &request, None).await? {
                 Repair::Announced(announced) => repairs.push(announced.search_id),
                 other => panic!("{search} cannot be repaired: {other:?}"),
             }

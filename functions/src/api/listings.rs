@@ -1,0 +1,126 @@
+//! What is listed of a search's files.
+
+use async_trait::async_trait;
+use imports::{Duplicate, ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study, Tier};
+use messages::StoreError;
+use serde_json::value::RawValue;
+
+use super::page::{READ_BYTES, READ_RECORDS, Shelf};
+use super::study::{PairView, UnreadView};
+use service::study_view::{StudyView, to_json};
+use service::{Known, SearchService, Text};
+
+/// The studies of a search.
+pub(super) struct Studies<'a> {
+    pub(super) stored: &'a dyn ReadStudies,
+    pub(super) search: SearchId,
+    /// Only those that are taken for duplicates, or only the others; all of them otherwise.
+    pub(super) marked: Option<bool>,
+    pub(super) text: Option<Text>,
+}
+
+impl Studies<'_> {
+    fn is_wanted(&self, study: &Study) -> bool {
+        let reference = &study.reference;
+        let has = |text: &Text| {
+            let others = [&reference.journal, &reference.doi].into_iter().flatten();
+            std::iter::once(&reference.title)
+                .chain(&reference.authors)
+                .chain(others)
+                .any(|in_it| text.is_in(in_it))
+        };
+        self.marked.is_none_or(|marked| marked == study.is_duplicate()) && self.text.as_ref().is_none_or(has)
+    }
+}
+
+#[async_trait]
+impl Shelf for Studies<'_> {
+    type Item = Study;
+
+    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
+        // Where most of them are left out, more have to be looked at than are wanted.
+        let leaves_out = self.text.is_some() || self.marked == Some(false);
+        let limit = if leaves_out { READ_RECORDS } else { limit };
+        let marked = (self.marked == Some(true)).then_some(Tier::Likely);
+        let selection = Selection { marked, after, limit, bytes: READ_BYTES };
+        self.stored.select(self.search, file.file_id, selection).await
+    }
+
+    fn record(study: &Study) -> u64 {
+        study.record
+    }
+
+    async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
+        if !self.is_wanted(&study) {
+            return Ok(None);
+        }
+        let view = StudyView::of(file.position, study).within(&file.parts);
+        to_json(&view.bounded()?).map(Some)
+    }
+}
+
+/// The duplicates of a search, each beside the study that it repeats.
+pub(super) struct Pairs<'a> {
+    pub(super) function: &'a SearchService,
+    pub(super) search: SearchId,
+    /// Only those that are at least as sure.
+    pub(super) least: Tier,
+}
+
+#[async_trait]
+impl Shelf for Pairs<'_> {
+    type Item = Study;
+
+    async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
+        let selection = Selection { marked: Some(self.least), after, limit, bytes: READ_BYTES };
+        self.function.studies.select(self.search, file.file_id, selection).await
+    }
+
+    fn record(study: &Study) -> u64 {
+        study.record
+    }
+
+    /// One by one, since two may be as large as records are.
+    async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
+        let Some(duplicate) = study.duplicate else { return Ok(None) };
+        let Duplicate { search_id, file_id, record, .. } = duplicate;
+        let original = self.function.study(search_id, file_id, record).await?;
+        let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
+        let study = StudyView::of(file.position, study).within(&file.parts).bounded()?;
+        to_json(&PairView { search_id: self.search.as_uuid(), study, original: original.transpose()? })
+            .map(Some)
+    }
+}
+
+/// The records of a search that could not be read.
+pub(super) struct Unread<'a> {
+    pub(super) function: &'a SearchService,
+    pub(super) search: SearchId,
+    pub(super) known: Known,
+}
+
+#[async_trait]
+impl Shelf for Unread<'_> {
+    type Item = Quarantined;
+
+    async fn read(
+        &self,
+        file: &ParsedFile,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Quarantined>, StoreError> {
+        self.function.studies.quarantined(self.search, file.file_id, after, limit).await
+    }
+
+    fn record(unread: &Quarantined) -> u64 {
+        unread.record.number
+    }
+
+    async fn show(
+        &self,
+        file: &ParsedFile,
+        unread: Quarantined,
+    ) -> Result<Option<Box<RawValue>>, StoreError> {
+        to_json(&UnreadView::of(file.position, unread, &self.known).within(&file.parts)).map(Some)
+    }
+}

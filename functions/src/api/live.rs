@@ -1,0 +1,327 @@
+//! Changes as they happen: Server-Sent Events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+//!
+//! An event's id stands for all that its stream has shown by then. A client that comes back with the id of what is there
+//! now is sent nothing, and with any other one everything that is open or late in the list: so what it has missed is
+//! never guessed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use futures::{Stream, stream};
+use imports::{Job, ProjectId, SearchId};
+use messages::StoreError;
+use messages::store::chain;
+use uuid::Uuid;
+
+use super::extract::{AskedProject, AskedSearch};
+use super::problem::{Problem, Refused};
+use super::view::{Details, SearchView};
+use super::{Answer, Answers, Api};
+use service::{ProjectAccess, SearchService, Wanted};
+
+/// How long to wait between two looks for changes.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same after a look that found some: while a file is read more follow, and are shown sooner.
+const LOOK_SOON: Duration = Duration::from_millis(250);
+/// After so long without a change a comment is sent: so both sides see whether the other is there.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How many streams there are at most: each costs a few reads at every look.
+const MAX_STREAMS: usize = 64;
+/// The most searches of a project that a stream looks at: those that have not ended, and the latest.
+const MAX_OPEN: usize = 100;
+const LATEST: usize = 20;
+/// What a stream begins with: how soon a client is to come back, in milliseconds.
+const BEGIN: &[u8] = b"retry: 2000\n\n";
+const COMMENT: &[u8] = b":\n\n";
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Changes of a project's searches, as they happen.
+///
+/// An event `search` has the JSON of a search as it is when it is asked for by itself: at the beginning each one that has
+/// not ended (at most 100) and the latest 20, and then whatever has changed. An event `deleted` has the `search_id` of one that
+/// was deleted. Where `/config.json` does not say `live`, poll `/projects/{project}/changes` instead.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/events",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+    ),
+    responses(
+        (status = 200, description = "Events, until the client goes", body = SearchView, content_type = "text/event-stream"),
+        (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn follow_project(
+    State(api): State<Arc<Api>>,
+    AskedProject(project): AskedProject,
+    headers: HeaderMap,
+) -> Answer {
+    follow(api, Scope::Project(project), &headers).await
+}
+
+/// Changes of one search, as they happen, until it has ended, or an event `deleted` says that it was deleted.
+///
+/// To a client that has its end already the answer is 204, which tells it not to come back.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/events",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+    ),
+    responses(
+        (status = 200, description = "Events, until the search has ended or the client goes", body = SearchView, content_type = "text/event-stream"),
+        (status = 204, description = "The search has ended, and the client knows it"),
+        (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
+        Refused,
+    ),
+)]
+pub(super) async fn follow_search(
+    State(api): State<Arc<Api>>,
+    // Refuses callers of other projects without reading the search.
+    AskedProject(_): AskedProject,
+    AskedSearch { caller, search }: AskedSearch,
+    headers: HeaderMap,
+) -> Answer {
+    follow(api, Scope::Search(caller, search), &headers).await
+}
+
+async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
+    // Before anything is read: a first look costs up to 120 searches.
+    if api.answers == Answers::Whole {
+        let detail = "this deployment does not stream changes; poll with ETags instead";
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
+    }
+    let mut known = Known::default();
+    let first = scope.look(&api.function, &known).await?;
+    if matches!(scope, Scope::Search(..)) && first.is_empty() {
+        return Err(Problem::no_such_search());
+    }
+    let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
+    let (text, now) = (changes(&first, &known), Known::of(&first));
+    let is_seen = seen.is_some_and(|seen| now.id() == seen);
+    let is_over = scope.is_over(&now);
+    if is_seen && is_over {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let place = Place::take(&api)?;
+    known = now;
+    let mut begin = BEGIN.to_vec();
+    begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
+    let live = Live { place, scope, known, begin: Some(begin), pause: LOOK_EVERY, quiet: Duration::ZERO };
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, Body::from_stream(live.pieces())).into_response())
+}
+
+/// What is followed.
+enum Scope {
+    Project(ProjectId),
+    Search(ProjectAccess, SearchId),
+}
+
+/// A search as it is now.
+struct Found {
+    search: SearchId,
+    stage: Stage,
+    tag: Uuid,
+    /// What is shown of it; none when it is known that this has not changed.
+    json: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    Ended,
+    Deleted,
+}
+
+impl Found {
+    fn deleted(search: SearchId) -> Self {
+        let json = serde_json::json!({ "search_id": search }).to_string().into_bytes();
+        Self { search, stage: Stage::Deleted, tag: Uuid::max(), json: Some(json) }
+    }
+
+    fn event(&self) -> &'static [u8] {
+        match self.stage {
+            Stage::Open | Stage::Ended => b"event: search\ndata: ",
+            Stage::Deleted => b"event: deleted\ndata: ",
+        }
+    }
+}
+
+impl Scope {
+    async fn look(&self, function: &SearchService, known: &Known) -> Result<Vec<Found>, StoreError> {
+        let jobs = match self {
+            Self::Search(caller, search) => function.find(caller, *search).await?.into_iter().collect(),
+            Self::Project(project) => latest_of(function, *project).await?,
+        };
+        let mut jobs: BTreeMap<SearchId, Job> = jobs.into_iter().map(|job| (job.search_id, job)).collect();
+        let mut found = Vec::with_capacity(jobs.len());
+        for (search, (_, was)) in &known.0 {
+            if jobs.contains_key(search) {
+                continue;
+            }
+            match (function.find(&self.caller(), *search).await?, was) {
+                (None, _) => found.push(Found::deleted(*search)),
+                (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
+                // Later ones have taken its place.
+                (Some(_), Stage::Ended | Stage::Deleted) => {}
+            }
+        }
+        for job in jobs.into_values() {
+            found.push(known.found(function, job).await?);
+        }
+        Ok(found)
+    }
+
+    fn caller(&self) -> ProjectAccess {
+        match self {
+            Self::Search(caller, _) => caller.clone(),
+            Self::Project(project) => ProjectAccess::Only([*project].into()),
+        }
+    }
+
+    fn is_over(&self, known: &Known) -> bool {
+        matches!(self, Self::Search(..)) && known.0.values().all(|(_, stage)| *stage == Stage::Ended)
+    }
+}
+
+/// Those that have not ended, and the latest.
+async fn latest_of(function: &SearchService, project: ProjectId) -> Result<Vec<Job>, StoreError> {
+    let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
+    jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
+    Ok(jobs)
+}
+
+/// What a client has been shown: each search's tag, and whether it had ended. One that was deleted is not there any more.
+#[derive(Default)]
+struct Known(BTreeMap<SearchId, (Uuid, Stage)>);
+
+impl Known {
+    fn of(found: &[Found]) -> Self {
+        let is_there = found.iter().filter(|found| found.stage != Stage::Deleted);
+        Self(is_there.map(|found| (found.search, (found.tag, found.stage))).collect())
+    }
+
+    /// Stands for all of it.
+    fn id(&self) -> String {
+        let pairs = self.0.iter().flat_map(|(search, (tag, _))| [search.as_uuid(), *tag]);
+        let bytes: Vec<u8> = pairs.flat_map(Uuid::into_bytes).collect();
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes).simple().to_string()
+    }
+
+    /// A search as it is now. One that is known to have ended does not change any more, and is not read again.
+    async fn found(&self, function: &SearchService, job: Job) -> Result<Found, StoreError> {
+        let search = job.search_id;
+        if let Some((tag, Stage::Ended)) = self.0.get(&search) {
+            return Ok(Found { search, stage: Stage::Ended, tag: *tag, json: None });
+        }
+        let stage = if job.state.has_ended() { Stage::Ended } else { Stage::Open };
+        let progress = function.jobs.progress(search).await?;
+        let details = Details::of(function, &job, progress).await?;
+        let view = SearchView::of(job, Some(&details));
+        let json = serde_json::to_vec(&view)
+            .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
+        let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
+        Ok(Found { search, stage, tag, json: Some(json) })
+    }
+}
+
+/// An event for each search that is not as it is known to be; none when all are. Only the last one has an id: a client that
+/// has not seen them all goes on from before the first.
+fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let is_new = |found: &&Found| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
+    let mut new = found.iter().filter(is_new).filter(|found| found.json.is_some()).peekable();
+    new.peek()?;
+    while let Some(one) = new.next() {
+        if new.peek().is_none() {
+            text.extend(format!("id: {}\n", Known::of(found).id()).into_bytes());
+        }
+        // JSON has no line breaks.
+        text.extend_from_slice(one.event());
+        text.extend_from_slice(one.json.as_deref().unwrap_or_default());
+        text.extend_from_slice(b"\n\n");
+    }
+    Some(text)
+}
+
+/// A place among the streams, given back when it is dropped.
+struct Place(Arc<Api>);
+
+impl Place {
+    fn take(api: &Arc<Api>) -> Result<Self, Problem> {
+        let one_more = |count| (count < MAX_STREAMS).then_some(count + 1);
+        match api.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Self(Arc::clone(api))),
+            Err(_) => {
+                let detail = "too many clients follow changes; poll with ETags instead, or try again";
+                Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many streams there are.
+pub(super) fn count(streams: &AtomicUsize) -> u64 {
+    streams.load(Ordering::Relaxed).try_into().unwrap_or(u64::MAX)
+}
+
+/// A stream of events, of which the next piece is made when the one before is sent.
+struct Live {
+    place: Place,
+    scope: Scope,
+    known: Known,
+    begin: Option<Vec<u8>>,
+    /// How long to wait for the next look.
+    pause: Duration,
+    /// For how long nothing was sent.
+    quiet: Duration,
+}
+
+impl Live {
+    /// A store that does not answer any more ends the stream, and the client comes back.
+    fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
+        stream::try_unfold(self, async |mut live| {
+            let piece = live.next().await.inspect_err(|error| {
+                tracing::error!(error = chain(error), "a stream of events broke off");
+            })?;
+            Ok(piece.map(|piece| (piece, live)))
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(begin) = self.begin.take() {
+            return Ok(Some(begin));
+        }
+        let function = &self.place.0.function;
+        while !self.scope.is_over(&self.known) {
+            function.host().sleep(self.pause).await;
+            let found = self.scope.look(function, &self.known).await?;
+            let changes = changes(&found, &self.known);
+            self.known = Known::of(&found);
+            self.quiet += self.pause;
+            self.pause = if changes.is_some() { LOOK_SOON } else { LOOK_EVERY };
+            if changes.is_some() || self.quiet >= HEARTBEAT {
+                self.quiet = Duration::ZERO;
+                return Ok(Some(changes.unwrap_or_else(|| COMMENT.to_vec())));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,242 @@
+//! The function's face: JSON in and out, errors as problem details (RFC 9457), and its own description (OpenAPI).
+
+mod admin;
+mod after_restore;
+mod aliases;
+#[cfg(feature = "lambda")]
+pub mod authorizer;
+mod changes;
+mod config;
+mod duplicates;
+mod etag;
+mod export;
+mod extract;
+mod health;
+mod history;
+mod listings;
+mod live;
+mod metrics;
+mod overview;
+mod page;
+mod paging;
+mod problem;
+mod repair;
+mod results;
+mod searches;
+mod sources;
+mod states;
+mod study;
+mod trial;
+mod view;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{Extensions, StatusCode};
+use axum::middleware::map_request;
+use axum::response::Response;
+use axum::routing::{MethodRouter, get};
+use axum::{Json, Router};
+use pastey::paste;
+use saga::Failures;
+use utoipa::openapi::{HttpMethod, OpenApi as OpenApiDocument};
+use utoipa::{OpenApi, Path};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::{PathItemExt, routes};
+
+use self::extract::ActorName;
+use self::problem::Problem;
+use self::searches::{cancel_search, show_search};
+pub use self::sources::FlowView;
+pub use self::trial::{RunTrials, Trial, Tried};
+use service::{Principal, ProjectAccess, SearchService};
+
+/// The largest request body read, in bytes: 50 names of 255 characters fit several times.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// Where `serve` has its health, and its metrics as Prometheus reads them.
+pub const HEALTH: &str = "/health";
+/// See [`HEALTH`].
+pub const METRICS: &str = "/metrics";
+
+type Answer = Result<Response, Problem>;
+
+/// How whoever hosts the API sends its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// As they come: they may be of any size.
+    Streamed,
+    /// As a whole, and of 6 MB at most: a Lambda function behind an HTTP API
+    /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
+    Whole,
+}
+
+/// What requests are answered with.
+struct Api {
+    function: SearchService,
+    failures: Failures,
+    answers: Answers,
+    /// How many clients follow changes.
+    streams: AtomicUsize,
+    /// The exports that are being sent.
+    exports: export::Exports,
+    /// Where something is made to fail on purpose.
+    trials: Option<Arc<dyn RunTrials>>,
+}
+
+#[derive(OpenApi)]
+#[openapi(info(
+    title = "Search import",
+    description = "Imports of reference files into systematic reviews."
+))]
+struct Description;
+
+/// The API over a function, for callers who may see every project because another door has let them in, and on a host that
+/// streams answers. Besides its operations it answers `GET /openapi.json` with its description, and [`METRICS`].
+pub fn router(function: SearchService) -> Router {
+    router_of(function, Answers::Streamed, None, |_| ProjectAccess::All)
+}
+
+/// The same with trials.
+pub fn router_with_trials(function: SearchService, trials: Arc<dyn RunTrials>) -> Router {
+    router_of(function, Answers::Streamed, Some(trials), |_| ProjectAccess::All)
+}
+
+/// The same for callers who may see some projects, or operate the deployment: `identify` says who made a request, by what
+/// its host has put into the request's extensions.
+pub fn router_for<I, W>(function: SearchService, answers: Answers, identify: I) -> Router
+where
+    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
+    W: Into<Principal>,
+{
+    router_of(function, answers, None, identify)
+}
+
+fn router_of<I, W>(
+    function: SearchService,
+    answers: Answers,
+    trials: Option<Arc<dyn RunTrials>>,
+    identify: I,
+) -> Router
+where
+    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
+    W: Into<Principal>,
+{
+    let identified = move |mut request: Request| {
+        let Principal { caller, operator, name } = identify(request.extensions()).into();
+        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(ActorName(name));
+        if let Some(operator) = operator {
+            request.extensions_mut().insert(operator);
+        }
+        std::future::ready(request)
+    };
+    let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
+    let failures = function.failures.clone();
+    let router = match answers {
+        Answers::Streamed => router.route(METRICS, get(health::show_metrics)),
+        // CloudWatch has its own.
+        Answers::Whole => router,
+    };
+    router
+        .route(aliases::SEARCH, get(show_search).delete(cancel_search))
+        .with_state(Arc::new(Api {
+            failures,
+            function,
+            answers,
+            streams: AtomicUsize::new(0),
+            exports: export::Exports::default(),
+            trials,
+        }))
+        .route("/openapi.json", get(async || Json(description())))
+        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported here")
+        })
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(map_request(identified))
+}
+
+/// What the API says of itself. `docs/openapi.json` is a copy of it.
+pub fn description() -> OpenApiDocument {
+    let router = OpenApiRouter::with_openapi(Description::openapi());
+    let described = OPERATIONS.iter().fold(router, |router, operations| (operations.describe)(router));
+    let mut description = described.into_openapi();
+    // None is given yet, and an empty one is not valid.
+    description.info.license = None;
+    aliases::describe(&mut description);
+    description
+}
+
+/// The operations of a path. Describing all of them is work that a start can do without, so it is done for whoever asks.
+struct Operations {
+    serve: fn(Router<Arc<Api>>) -> Router<Arc<Api>>,
+    describe: fn(OpenApiRouter<Arc<Api>>) -> OpenApiRouter<Arc<Api>>,
+}
+
+/// The operations that these handlers are. Each handler's path and methods are those of its `#[utoipa::path]`.
+macro_rules! operations {
+    ($module:ident::$handler:ident $(, $others:ident::$other:ident)*) => {
+        paste! {
+            Operations {
+                serve: |router| {
+                    let routes = MethodRouter::new();
+                    let routes = on(routes, &$module::[<__path_ $handler>]::methods(), &$module::$handler);
+                    $(let routes = on(routes, &$others::[<__path_ $other>]::methods(), &$others::$other);)*
+                    router.route(&$module::[<__path_ $handler>]::path(), routes)
+                },
+                describe: |router| router.routes(routes!($module::$handler $(, $others::$other)*)),
+            }
+        }
+    };
+}
+
+fn on<H, T>(routes: MethodRouter<Arc<Api>>, methods: &[HttpMethod], handler: &H) -> MethodRouter<Arc<Api>>
+where
+    H: axum::handler::Handler<T, Arc<Api>>,
+    T: 'static,
+{
+    methods.iter().fold(routes, |routes, method| routes.on(method.to_method_filter(), handler.clone()))
+}
+
+const OPERATIONS: &[Operations] = &[
+    operations!(searches::create_search, searches::list_searches),
+    operations!(searches::show_search, searches::delete_search),
+    operations!(searches::cancel_search),
+    operations!(changes::list_changes),
+    operations!(repair::repair_search),
+    operations!(sources::say_sources),
+    operations!(sources::show_flow),
+    operations!(results::list_studies),
+    operations!(results::show_study),
+    operations!(results::list_unread),
+    operations!(results::show_unread),
+    operations!(duplicates::list_duplicates),
+    operations!(duplicates::list_all_duplicates),
+    operations!(duplicates::decide, duplicates::list_decisions),
+    operations!(export::export_studies),
+    operations!(export::make_export),
+    operations!(export::show_export),
+    operations!(history::list_history),
+    operations!(live::follow_project),
+    operations!(live::follow_search),
+    operations!(config::show_config),
+    operations!(states::show_states),
+    operations!(health::show_health),
+    operations!(health::show_report),
+    operations!(overview::list_all_searches),
+    operations!(overview::list_effects),
+    operations!(history::list_any_history),
+    operations!(admin::list_failures),
+    operations!(admin::list_failure_groups),
+    operations!(admin::show_failure, admin::delete_failure),
+    operations!(admin::archive_failure),
+    operations!(admin::retry_failures),
+    operations!(admin::list_operations),
+    operations!(admin::show_operation),
+    operations!(admin::stop_operation),
+    operations!(admin::list_acts),
+    operations!(after_restore::settle_restored),
+    operations!(trial::try_to_fail),
+];

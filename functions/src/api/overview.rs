@@ -1,0 +1,299 @@
+//! What operators see of all projects: searches, and effects that are not performed yet.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::IntoResponse;
+use imports::{AgePlace, ByAge, ProjectId};
+use jiff::Timestamp;
+use messages::Message;
+use outbox::{Cursor, Entry, Kind, Owner};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::admin::AskedOperator;
+use super::paging::{self, List, Place};
+use super::problem::{Problem, Refused};
+use super::searches::{MAX_PAGE, PAGE, states};
+use super::view::{SearchList, SearchView};
+use super::{Answer, Api};
+use service::age;
+use service::effects::{self, Effect, Outboxes};
+
+const SEARCHES: List = List { of: "searches of all projects", owner: Uuid::nil() };
+
+/// Which searches of all projects are meant.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AllSearchesQuery {
+    /// Only those in one of these states: `Uploading`, `Uploaded`, `Parsing`, `Completed`, `Error`, separated by commas.
+    state: Option<String>,
+    /// Only those that were announced so long ago: seconds, or such as `2h` or `1d 12h`.
+    older_than: Option<String>,
+    /// Only those of this project.
+    project: Option<Uuid>,
+    /// How many searches, from 1 to 200; 50.
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    after: Option<String>,
+}
+
+impl Place for AgePlace {
+    fn written(&self) -> String {
+        let group = if self.ended { "ended" } else { "open" };
+        match &self.after {
+            Some(after) => format!("{group}.{}", after.written()),
+            None => group.to_owned(),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (group, after) = text.split_once('.').map_or((text, None), |(group, after)| (group, Some(after)));
+        let ended = match group {
+            "open" => false,
+            "ended" => true,
+            _ => return None,
+        };
+        let after = match after {
+            Some(after) => Some(Cursor::read(after)?),
+            None => None,
+        };
+        Some(Self { ended, after })
+    }
+}
+
+/// The moment before which something was that is so old.
+fn before(older_than: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
+    let Some(text) = older_than else { return Ok(Timestamp::MAX) };
+    let age = age(text)
+        .ok_or_else(|| Problem::bad("older_than is a number of seconds, or such as 2h or 1d 12h"))?;
+    Ok(now.checked_sub(age).unwrap_or(Timestamp::MIN))
+}
+
+/// The searches of all projects, first those that have not ended, the oldest first, and then the others, the latest first.
+///
+/// At most 1,000 of them are looked through for a page, so with a filter it may be short, or empty, although more follows. One
+/// that nobody has announced, or that has ended in the last minute, may be missing.
+#[utoipa::path(
+    get,
+    path = "/admin/searches",
+    params(AllSearchesQuery),
+    responses((status = 200, description = "Some of them", body = SearchList), Refused),
+)]
+pub(super) async fn list_all_searches(
+    State(api): State<Arc<Api>>,
+    _: AskedOperator,
+    query: Result<Query<AllSearchesQuery>, QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+    let wanted = ByAge {
+        project: query.project.map(ProjectId::from_uuid),
+        states: states(query.state.as_deref())?,
+        before: before(query.older_than.as_deref(), api.function.host().now())?,
+    };
+    let after = SEARCHES.after(query.after.as_deref())?;
+    let (jobs, next) = api.function.jobs.by_age(&wanted, after, limit).await?;
+    let items = jobs.into_iter().map(|job| SearchView::of(job, None)).collect();
+    Ok(Json(SearchList { items, next: next.map(|next| SEARCHES.next(&next)) }).into_response())
+}
+
+/// How many effects a page has by default, and at most.
+const EFFECTS_PAGE: usize = 50;
+const MAX_EFFECTS_PAGE: usize = 200;
+
+const EFFECTS: List = List { of: "effects", owner: Uuid::nil() };
+
+/// Something that is stored to be done, and not done yet.
+#[derive(Serialize, ToSchema)]
+pub(super) struct EffectView {
+    /// The id of its message; where it is, in the store's own words, if it cannot be read.
+    effect_id: String,
+    /// `waiting` until its time has come or it is tried again, `claimed` by somebody who performs it, or `poisoned`: given up.
+    state: &'static str,
+    /// What performing it means: `message`, `view`, or `unreadable` if it cannot be read.
+    kind: &'static str,
+    /// The queue that the message is for.
+    #[schema(required)]
+    queue: Option<String>,
+    /// The message's name; empty when it is no message, or cannot be read.
+    message: String,
+    /// The search that it belongs to.
+    #[schema(required)]
+    search_id: Option<Uuid>,
+    /// The request that has stored it, unless the search has.
+    #[schema(required)]
+    session_id: Option<Uuid>,
+    /// When it is to be done, or since when it fails, as RFC 3339 has it; null if it cannot be read.
+    #[schema(required)]
+    due_at: Option<String>,
+    /// When it is tried next at the earliest; null once it is given up.
+    #[schema(required)]
+    next_attempt_at: Option<String>,
+    /// How often it has failed, since an operator put it back to work.
+    attempts: u32,
+    /// How often an operator has put it back to work.
+    requeued: u32,
+    /// Why it failed last.
+    #[schema(required)]
+    error: Option<String>,
+}
+
+impl EffectView {
+    fn of(effect: Effect, now: Timestamp) -> Self {
+        let (search, session) = match effect.owner {
+            Some(Owner::Saga(search)) => (Some(search), None),
+            Some(Owner::Session(session)) => (None, Some(session.as_uuid())),
+            None => (None, None),
+        };
+        let view = Self {
+            effect_id: effect.id(),
+            state: effect.state(now).name(),
+            kind: "unreadable",
+            queue: None,
+            message: String::new(),
+            search_id: search.map(|search| search.as_uuid()),
+            session_id: session,
+            due_at: None,
+            next_attempt_at: None,
+            attempts: 0,
+            requeued: 0,
+            error: None,
+        };
+        match effect.stored {
+            Ok(entry) => view.with(entry),
+            Err(unreadable) => Self { error: Some(unreadable.why), ..view },
+        }
+    }
+
+    fn with(self, entry: Entry) -> Self {
+        let next_attempt_at = entry.ready_at().map(|at| at.to_string());
+        let message = Message::decode(&entry.payload).ok();
+        let (kind, queue) = match entry.kind {
+            Kind::Message(queue) => ("message", Some(queue.name().to_owned())),
+            Kind::View => ("view", None),
+        };
+        Self {
+            kind,
+            queue,
+            search_id: self.search_id.or(message.as_ref().map(|message| message.partition.as_uuid())),
+            message: message.map(|message| message.body.name).unwrap_or_default(),
+            due_at: Some(entry.due_at.to_string()),
+            next_attempt_at,
+            attempts: entry.attempts,
+            requeued: entry.requeued,
+            error: entry.error,
+            ..self
+        }
+    }
+}
+
+/// Some of the effects.
+#[derive(Serialize, ToSchema)]
+pub(super) struct EffectList {
+    /// The effects, those that searches have stored first.
+    items: Vec<EffectView>,
+    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// Which effects are meant.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EffectsQuery {
+    /// Only those in this state: `waiting`, `claimed` or `poisoned`.
+    state: Option<String>,
+    /// Only those that were due so long ago: seconds, or such as `2h` or `1d 12h`.
+    older_than: Option<String>,
+    /// How many effects, from 1 to 200; 50. Those of one search are not divided, so a page may have some more.
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    after: Option<String>,
+}
+
+/// The record's id is in the store's own words, which need not be those of a URL.
+impl Place for effects::Place {
+    fn written(&self) -> String {
+        let of = match self.outboxes {
+            Outboxes::Sagas => "searches",
+            Outboxes::Sessions => "sessions",
+        };
+        let after = self.after.as_deref().unwrap_or_default();
+        let after: String = after.bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("{of}.{after}")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (of, after) = text.split_once('.')?;
+        let outboxes = match of {
+            "searches" => Outboxes::Sagas,
+            "sessions" => Outboxes::Sessions,
+            _ => return None,
+        };
+        let is_hex = after.len().is_multiple_of(2) && after.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+        let bytes = after.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>().filter(|_| is_hex)?;
+        let after = String::from_utf8(bytes).ok()?;
+        Some(Self { outboxes, after: (!after.is_empty()).then_some(after) })
+    }
+}
+
+fn effect_state(asked: Option<&str>) -> Result<Option<effects::State>, Problem> {
+    let known = [effects::State::Waiting, effects::State::Claimed, effects::State::Poisoned];
+    let state = |name: &str| known.into_iter().find(|state| state.name() == name);
+    let refused = || Problem::bad("state is waiting, claimed or poisoned");
+    asked.map(|name| state(name).ok_or_else(refused)).transpose()
+}
+
+/// What is stored to be done, and not done yet: messages to be sent, timers, and what readers are to be shown.
+///
+/// At most 1,000 searches are looked through for a page, so with a filter it may be short, or empty, although more follows.
+#[utoipa::path(
+    get,
+    path = "/admin/effects",
+    params(EffectsQuery),
+    responses((status = 200, description = "Some of it", body = EffectList), Refused),
+)]
+pub(super) async fn list_effects(
+    State(api): State<Arc<Api>>,
+    _: AskedOperator,
+    query: Result<Query<EffectsQuery>, QueryRejection>,
+) -> Answer {
+    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
+    let limit = paging::limit(query.limit, EFFECTS_PAGE, MAX_EFFECTS_PAGE)?;
+    let now = api.function.host().now();
+    let due_by = before(query.older_than.as_deref(), now)?;
+    let wanted = effects::Wanted { state: effect_state(query.state.as_deref())?, due_by };
+    let after = EFFECTS.after(query.after.as_deref())?;
+    let goes_on = after.is_some();
+    let found = effects::effects(api.function.health.stores(), &wanted, now, after, limit).await;
+    let (found, next) = found.map_err(|error| match goes_on && !error.is_retryable() {
+        // Only the store can tell what is an id of its records.
+        true => Problem::bad("after is not the \"next\" of a page of this list"),
+        false => Problem::from(error),
+    })?;
+    let items = found.into_iter().map(|effect| EffectView::of(effect, now)).collect();
+    Ok(Json(EffectList { items, next: next.map(|next| EFFECTS.next(&next)) }).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_among_effects_is_read_back_whatever_words_a_store_has() {
+        for after in [None, Some("{\"_id\":{\"$oid\":\"ä/+\"}}".to_owned())] {
+            for outboxes in [Outboxes::Sagas, Outboxes::Sessions] {
+                let place = effects::Place { outboxes, after: after.clone() };
+                assert_eq!(EFFECTS.after(Some(&EFFECTS.next(&place))).unwrap(), Some(place));
+            }
+        }
+        for wrong in ["searches", "others.", "searches.0", "searches.xx", "searches.ff", "searches.+1"] {
+            assert_eq!(<effects::Place as Place>::read(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Pages of lists: how many items, from where on, and what may be looked for.
+
+use imports::SearchId;
+use jiff::Timestamp;
+use outbox::Cursor;
+use service::study_view::RecordPlace;
+use uuid::Uuid;
+
+use super::problem::Problem;
+use service::Text;
+
+/// The number of items that a page is asked for, from 1 to `most`.
+pub(super) fn limit(asked: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
+    let limit = asked.unwrap_or(default);
+    if (1..=most).contains(&limit) {
+        Ok(limit)
+    } else {
+        Err(Problem::bad(&format!("limit is from 1 to {most}")))
+    }
+}
+
+/// A text to look for.
+pub(super) fn text(asked: Option<&str>) -> Result<Option<Text>, Problem> {
+    let refused = || Problem::bad(&format!("text has 1 to {} characters", Text::MAX_CHARS));
+    asked.map(|text| Text::new(text).ok_or_else(refused)).transpose()
+}
+
+/// One list. The `next` of its pages begins with a mark of it, so that no other list takes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    /// What it is a list of.
+    pub(super) of: &'static str,
+    /// Whose it is: a project or a search.
+    pub(super) owner: Uuid,
+}
+
+impl List {
+    fn mark(self) -> String {
+        let mut mark = Uuid::new_v5(&self.owner, self.of.as_bytes()).simple().to_string();
+        mark.truncate(8);
+        mark
+    }
+
+    /// A place in the list as clients get it.
+    pub(super) fn next(self, place: &impl Place) -> String {
+        format!("{}.{}", self.mark(), place.written())
+    }
+
+    /// The place after which a client wants to go on.
+    pub(super) fn after<P: Place>(self, next: Option<&str>) -> Result<Option<P>, Problem> {
+        let Some(next) = next else { return Ok(None) };
+        let place = next.split_once('.').filter(|(mark, _)| *mark == self.mark());
+        match place.and_then(|(_, place)| P::read(place)) {
+            Some(place) => Ok(Some(place)),
+            None => Err(Problem::bad("after is not the \"next\" of a page of this list")),
+        }
+    }
+}
+
+/// A place in a list.
+pub(super) trait Place: Sized {
+    fn written(&self) -> String;
+    fn read(text: &str) -> Option<Self>;
+}
+
+impl Place for Cursor {
+    fn written(&self) -> String {
+        format!("{}.{}", self.created_at.as_nanosecond(), self.partition)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (created_at, search_id) = text.split_once('.')?;
+        Some(Self {
+            created_at: Timestamp::from_nanosecond(created_at.parse().ok()?).ok()?,
+            partition: search_id.parse::<SearchId>().ok()?,
+        })
+    }
+}
+
+impl Place for RecordPlace {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (position, record) = text.split_once('-')?;
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(position) || !is_number(record) {
+            return None;
+        }
+        Some(Self { position: position.parse().ok()?, record: record.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(of: &'static str, owner: u128) -> List {
+        List { of, owner: Uuid::from_u128(owner) }
+    }
+
+    #[test]
+    fn a_place_is_taken_by_its_list_alone() {
+        let place = RecordPlace { position: 3, record: 17 };
+        let next = list("studies", 1).next(&place);
+        assert_eq!(list("studies", 1).after(Some(&next)).unwrap(), Some(place));
+        assert_eq!(list("studies", 1).after::<RecordPlace>(None).unwrap(), None);
+        for other in [list("quarantine", 1), list("studies", 2)] {
+            assert!(other.after::<RecordPlace>(Some(&next)).is_err());
+        }
+        let mark = &next[..8];
+        for wrong in ["", ".", mark, "3-17", &format!("{mark}.3"), &format!("{mark}.+3-17")] {
+            assert!(list("studies", 1).after::<RecordPlace>(Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What was found in the files of a search, in pages and one by one: studies, and records that could not be read.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use imports::{FileId, ParsedFile};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::extract::{AskedRecord, AskedSearch};
+use super::listings::{Studies, Unread};
+use super::page::{self, Most, Shelf};
+use super::paging::{self, List};
+use super::problem::{Problem, Refused};
+use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, UnreadView};
+use super::{Answer, Api};
+use service::Stored;
+use service::study_view::{RecordPlace, StudyView};
+
+/// How many studies, or unreadable records, a page has by default, and at most.
+const PAGE: usize = 100;
+pub(super) const MAX_PAGE: usize = 1_000;
+/// The most JSON of a page, in bytes: answers of a Lambda function have room for 6 MB.
+pub(super) const PAGE_BYTES: usize = 4 << 20;
+
+pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
+
+/// What a query says.
+pub(super) fn read<T>(query: Asked<T>) -> Result<T, Problem> {
+    let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
+    Ok(query)
+}
+
+/// A page of a list, as a client asks for it.
+pub(super) async fn answer(
+    shelf: &impl Shelf,
+    files: &[ParsedFile],
+    list: List,
+    (limit, after): (usize, Option<&str>),
+) -> Answer {
+    let most = Most { items: limit, bytes: PAGE_BYTES };
+    let (items, next) = page::page(shelf, files, list.after(after)?, most).await?;
+    Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
+}
+
+/// The files to look into: the one that is asked for, or all that were read to their end.
+pub(super) fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
+    let Stored { job, mut files } = stored;
+    if let Some(asked) = asked {
+        let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is the id of a file"))?;
+        let asked = FileId::from_uuid(asked);
+        if !job.files.iter().any(|file| file.file_id == asked) {
+            return Err(Problem::new(StatusCode::NOT_FOUND, "the search has no such file"));
+        }
+        files.retain(|file| file.file_id == asked);
+    }
+    Ok(files)
+}
+
+/// Which page of the studies to return, and which studies.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StudiesQuery {
+    /// How many studies, from 1 to 1000; 100.
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    after: Option<String>,
+    /// Only those of the file with this id.
+    file: Option<String>,
+    /// `only` those that repeat an earlier study, or `none` of them.
+    duplicates: Option<String>,
+    /// Only those with this in title, authors, journal or DOI, whatever its case; 1 to 255 characters.
+    text: Option<String>,
+}
+
+/// The studies of the files that were read to their end, in the order of files and records.
+///
+/// At most 10,000 are looked through for a page, and it has about 4 MB. While files are still being read, a page has what
+/// is there at that time.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/studies",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        StudiesQuery,
+    ),
+    responses((status = 200, description = "Some of them", body = StudyList), Refused),
+)]
+pub(super) async fn list_studies(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    query: Asked<StudiesQuery>,
+) -> Answer {
+    let query = read(query)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+    let marked = match query.duplicates.as_deref() {
+        None => None,
+        Some("only") => Some(true),
+        Some("none") => Some(false),
+        Some(_) => return Err(Problem::bad("duplicates is \"only\" or \"none\"")),
+    };
+    let text = paging::text(query.text.as_deref())?;
+    let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
+    let shelf = Studies { stored: &*api.function.studies, search: asked.search, marked, text };
+    let list = List { of: "studies", owner: asked.search.as_uuid() };
+    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
+}
+
+/// One study, and the text that it was read from.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/studies/{study}",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        ("study" = String, Path, description = "The `id` of the study, such as `0-17`"),
+    ),
+    responses((status = 200, description = "The study", body = StudyDetail), Refused),
+)]
+pub(super) async fn show_study(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    AskedRecord(RecordPlace { position, record }): AskedRecord,
+) -> Answer {
+    let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such study");
+    let stored = asked.stored(&api.function).await?;
+    let (file, encoding) = stored.file(position).ok_or_else(absent)?;
+    let study = api.function.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
+    let raw = api.function.raw(file, encoding, (study.record, study.bytes.clone())).await?;
+    Ok(Json(StudyDetail {
+        study: StudyView::of(position, study).within(&file.parts).bounded()?,
+        raw: raw.into(),
+    })
+    .into_response())
+}
+
+/// Which page of the unreadable records to return, and of which file.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UnreadQuery {
+    /// How many records, from 1 to 1000; 100.
+    limit: Option<usize>,
+    /// Where the page before ended: its `next`.
+    after: Option<String>,
+    /// Only those of the file with this id.
+    file: Option<String>,
+}
+
+/// The records that could not be read, of the files that were read to their end, in the order of files and records.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/quarantine",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        UnreadQuery,
+    ),
+    responses((status = 200, description = "Some of them", body = UnreadList), Refused),
+)]
+pub(super) async fn list_unread(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    query: Asked<UnreadQuery>,
+) -> Answer {
+    let query = read(query)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+    let stored = asked.stored(&api.function).await?;
+    let known = api.function.repairs(&stored.job).await?;
+    let files = files(stored, query.file.as_deref())?;
+    let shelf = Unread { function: &api.function, search: asked.search, known };
+    let list = List { of: "quarantine", owner: asked.search.as_uuid() };
+    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
+}
+
+/// One record that could not be read, and its text.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/searches/{search}/quarantine/{record}",
+    params(
+        ("project" = Uuid, Path, description = "The review"),
+        ("search" = Uuid, Path, description = "The search"),
+        ("record" = String, Path, description = "The `id` of the record, such as `0-18`"),
+    ),
+    responses((status = 200, description = "The record", body = UnreadDetail), Refused),
+)]
+pub(super) async fn show_unread(
+    State(api): State<Arc<Api>>,
+    asked: AskedSearch,
+    AskedRecord(RecordPlace { position, record }): AskedRecord,
+) -> Answer {
+    let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such unreadable record");
+    let stored = asked.stored(&api.function).await?;
+    let (file, encoding) = stored.file(position).ok_or_else(absent)?;
+    let mut found = api.function.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
+    let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
+    let raw = api.function.raw(file, encoding, (record, Some(unread.record.bytes.clone()))).await?;
+    let around = api.function.around(file, encoding, record).await?.map(Into::into);
+    let known = api.function.repairs(&stored.job).await?;
+    let unread = UnreadView::of(position, unread, &known).within(&file.parts);
+    Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())
+}

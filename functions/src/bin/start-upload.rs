@@ -1,0 +1,33 @@
+//! Answers the HTTP API, as a Lambda function.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use backend::services::Linked;
+use functions::api::{self, Answers, authorizer};
+use functions::start_upload::FUNCTION;
+use messages::Observe;
+use service::SearchService;
+
+const LINKED: Linked = Linked::with(FUNCTION.services);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let observer = telemetry::for_function()?;
+    let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
+    let function = SearchService::over(&backend.ports, &functions::SYSTEM)?;
+    let (claim, scope) = (backend.config.projects_claim, backend.config.operator_scope);
+    let router = api::router_for(function, Answers::Whole, move |request| {
+        authorizer::caller(claim.as_deref(), &scope, request)
+    });
+    let router = router.layer(from_fn_with_state(backend.ports.engine.observer, flush));
+    lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)
+}
+
+async fn flush(State(observer): State<Arc<dyn Observe>>, request: Request, next: Next) -> Response {
+    let answer = next.run(request).await;
+    observer.flush().await;
+    answer
+}

@@ -1,0 +1,284 @@
+//! Announcing a search: tokens, upload forms, and the session that stores job and announcement.
+
+use imports::manifest::ManifestFault;
+use imports::messages::SearchUploadStarted;
+use imports::ports::Allowance;
+use imports::{
+    FileId, Job, JobFile, JobState, Manifest, ManifestFile, ObjectKey, PresignedPost, ProjectId, SearchEvent,
+    SearchId, UploadGrant, UploadMetadata, ids,
+};
+use jiff::Timestamp;
+use messages::{StoreError, Token};
+use outbox::session::CommitError;
+use outbox::{StageError, View, Write};
+use saga::engine::Opened;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{SearchService, repair};
+
+/// A search to be announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NewSearch {
+    /// The name that the reviewer gives it, up to 255 characters, and up to 1999 bytes once all but ASCII letters and
+    /// digits is percent-encoded.
+    pub name: String,
+    /// The files to upload, 1 to 50.
+    pub files: Vec<NewFile>,
+}
+
+/// A file to be announced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NewFile {
+    /// Its name without a path, up to 255 characters, and up to 868 bytes of UTF-8; less or more where keys have another
+    /// prefix.
+    pub name: String,
+    /// Its size in bytes, at least 1.
+    pub size_bytes: u64,
+}
+
+/// An announced search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Announced {
+    /// The id under which its state can be read.
+    pub search_id: SearchId,
+    /// Its files, in the order of the request.
+    pub files: Vec<Upload>,
+}
+
+/// An announced file, and how to upload it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upload {
+    /// The file's id in the search's state.
+    pub file_id: FileId,
+    /// Its name as announced.
+    pub name: String,
+    /// The form that uploads it, valid for [`Settings::upload_valid_for`].
+    pub upload: PresignedPost,
+}
+
+/// A search that is ready to be announced.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The answer to the caller, once the search is announced.
+    pub announced: Announced,
+    announcement: Announcement,
+}
+
+/// What announces a search.
+#[derive(Debug, Clone)]
+pub(crate) struct Announcement {
+    pub(crate) started: SearchUploadStarted,
+    pub(crate) token: Token,
+    pub(crate) job: Job,
+}
+
+/// Why a search was not announced.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request is at fault; nothing is stored.
+    #[error("the manifest is not valid")]
+    Invalid(Vec<ManifestFault>),
+    /// The project has as many searches under way as it may have; nothing is stored.
+    #[error("the project has {searches} searches that have not ended, and may have no more")]
+    TooMany {
+        /// How many it may have.
+        searches: usize,
+    },
+    /// The files of the project's searches that have not ended would come to more than they may; nothing is stored.
+    #[error(
+        "the files of the project's searches that have not ended would come to {wanted} bytes, more than {bytes}"
+    )]
+    TooMuch {
+        /// What they would come to, with this search.
+        wanted: u64,
+        /// What they may come to.
+        bytes: u64,
+    },
+    /// A store did not answer; nothing that anybody could see is stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The announcement could not be written.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The session was not committed, or its outcome is unknown.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl SearchService {
+    /// Announces a search.
+    ///
+    /// # Errors
+    /// When the manifest is not valid, or something did not answer.
+    pub async fn create(&self, project_id: ProjectId, request: &NewSearch) -> Result<Announced, Error> {
+        let prepared = self.prepare(project_id, request).await?;
+        self.announce(&prepared).await?;
+        Ok(prepared.announced)
+    }
+
+    /// Prepares a search so far that its files can be uploaded, without announcing it. Principal has to remember
+    /// the uploads does it before [`SearchService::announce`]; should that never happen, the uploads themselves
+    /// bring the search about.
+    ///
+    /// # Errors
+    /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
+    pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
+        let search_id = SearchId::from_uuid(self.host().fresh_id());
+        let (announcement, _) = self.begin(search_id, project_id, request, None).await?;
+        let files = self.forms(&announcement.job).await?;
+        Ok(Prepared { announced: Announced { search_id, files }, announcement })
+    }
+
+    /// Announces a prepared search: job and announcement are stored together.
+    ///
+    /// # Errors
+    /// When the session is not committed, or its outcome is unknown.
+    pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
+        let Announcement { job, .. } = &prepared.announcement;
+        let mut tries = 1..repair::TRIES;
+        loop {
+            let session = self.entry.session(job.search_id);
+            match self.send(session, &prepared.announcement, None).await {
+                // The commit took too long. Another session may be quicker.
+                Err(Error::Commit(error)) if error.is_refused() && tries.next().is_some() => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Grants all tokens that a search needs from outside, once. Answers whether they are there.
+    pub(crate) async fn begin(
+        &self,
+        search_id: SearchId,
+        project_id: ProjectId,
+        request: &NewSearch,
+        repairs: Option<SearchId>,
+    ) -> Result<(Announcement, bool), Error> {
+        let manifest = Manifest { repairs, ..self.manifest(search_id, request)? };
+        self.allow(project_id, &manifest).await?;
+        let now = self.host().now();
+        let token = self.entry.named_token(ids::announcement(search_id), search_id);
+        let uploads = manifest.files.iter().map(|file| ids::upload_token(search_id, file.file_id));
+        let tokens: Vec<Token> = uploads.chain([token.clone()]).collect();
+        let is_granted = self.entry.tokens.begin(search_id, &tokens, now).await?;
+        let job = new_job(project_id, search_id, &manifest, now);
+        let started = SearchUploadStarted { project_id, manifest };
+        Ok((Announcement { started, token, job }, is_granted))
+    }
+
+    /// Refuses a search that is more than its project may have under way.
+    async fn allow(&self, project_id: ProjectId, manifest: &Manifest) -> Result<(), Error> {
+        let allowance = self.settings.allowance;
+        // Of searches that are no larger than their share there are too many before they are too much.
+        if announced_bytes(manifest) <= allowance.share()
+            && self.jobs.count_written_open(project_id, allowance.searches).await? < allowance.searches
+        {
+            return Ok(());
+        }
+        // Before one is refused, those that have ended in the last minute are left out.
+        let open = self.jobs.open(project_id, allowance.searches).await?;
+        exceeds(allowance, &open, manifest).map_or(Ok(()), Err)
+    }
+
+    /// Stores job and announcement, and what was asked for under a key.
+    pub(crate) async fn send(
+        &self,
+        mut session: Opened<'_>,
+        announcement: &Announcement,
+        asked: Option<Write>,
+    ) -> Result<(), Error> {
+        let Announcement { started, token, job } = announcement;
+        session.send_granted(&SearchEvent::SearchUploadStarted(started.clone()), token.clone())?;
+        session.show(View::from(job));
+        if let Some(Write { key, body }) = asked {
+            session.write(key, body);
+        }
+        self.commit(session, "announced the search, and gave out its uploads").await
+    }
+
+    pub(crate) fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {
+        // A manifest with more files than numbers has too many anyway, and is refused below.
+        let files = (0..=u8::MAX).cycle().zip(&request.files).map(|(index, file)| ManifestFile {
+            file_id: FileId::announced(search, index),
+            name: file.name.clone(),
+            size_bytes: file.size_bytes,
+        });
+        let manifest = Manifest { name: request.name.clone(), files: files.collect(), repairs: None };
+        let faults = manifest.faults(&self.settings.manifest_limits());
+        if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
+    }
+
+    /// Forms for the files of a search that have not arrived.
+    pub(crate) async fn forms(&self, job: &Job) -> Result<Vec<Upload>, StoreError> {
+        let open = !job.state.has_ended();
+        let name = job.name.clone().unwrap_or_default();
+        let metadata = UploadMetadata { search_name: name, expected_files: job.files.len() };
+        let now = self.host().now();
+        let expires_at = now.checked_add(self.settings.upload_valid_for).unwrap_or(Timestamp::MAX);
+        let mut uploads = Vec::with_capacity(job.files.len());
+        for file in job.files.iter().filter(|file| open && !file.received) {
+            let key = ObjectKey {
+                prefix: self.settings.key_prefix.clone(),
+                project: job.project_id,
+                search: job.search_id,
+                file: file.file_id,
+                token: Some(ids::upload_token(job.search_id, file.file_id)),
+                name: file.name.clone().unwrap_or_default(),
+            };
+            let grant = UploadGrant {
+                key: key.to_string(),
+                // What has not arrived was announced, with its size.
+                size_bytes: file.announced_bytes.or(file.size_bytes).unwrap_or_default(),
+                metadata: metadata.to_map(),
+                expires_at,
+            };
+            let upload = self.presign.presign(&grant).await?;
+            uploads.push(Upload { file_id: key.file, name: key.name, upload });
+        }
+        Ok(uploads)
+    }
+}
+
+fn announced_bytes(manifest: &Manifest) -> u64 {
+    manifest.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add)
+}
+
+/// Why a project with these searches may have no such search beside them, if it may not.
+fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Error> {
+    let Allowance { searches, bytes } = allowance;
+    if open.len() >= searches {
+        return Some(Error::TooMany { searches });
+    }
+    let sizes = open.iter().flat_map(|job| &job.files).map(|file| file.announced_bytes.or(file.size_bytes));
+    let wanted = sizes.flatten().fold(announced_bytes(manifest), u64::saturating_add);
+    (wanted > bytes).then_some(Error::TooMuch { wanted, bytes })
+}
+
+pub(crate) fn new_job(
+    project_id: ProjectId,
+    search_id: SearchId,
+    manifest: &Manifest,
+    now: Timestamp,
+) -> Job {
+    let files = manifest.files.iter().map(|file| JobFile {
+        file_id: file.file_id,
+        name: Some(file.name.clone()),
+        size_bytes: Some(file.size_bytes),
+        announced_bytes: None,
+        received: false,
+        outcome: None,
+    });
+    Job {
+        search_id,
+        project_id,
+        name: Some(manifest.name.clone()),
+        state: JobState::Uploading,
+        reason: None,
+        files: files.collect(),
+        repairs: manifest.repairs,
+        created_at: now,
+        completed_at: None,
+        revision: 0,
+    }
+}

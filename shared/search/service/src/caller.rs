@@ -1,0 +1,234 @@
+//! Who asks, and which projects they may see and change.
+
+use std::collections::{BTreeSet, HashMap};
+
+use imports::ProjectId;
+use uuid::Uuid;
+
+/// What stands for every project in a claim.
+const ALL: &str = "*";
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProjectAccess {
+    /// May see and change every project: an operator, or somebody whom another door has let in.
+    All,
+    /// May see and change these projects.
+    Only(BTreeSet<ProjectId>),
+}
+
+impl ProjectAccess {
+    /// The caller of a request, by the claims of its token, which whoever handed the request on has verified.
+    ///
+    /// `claim` names the one that lists their projects: ids, or `*` for all, separated by spaces or commas, with or
+    /// without the brackets that an API Gateway puts around the elements of a list
+    /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>). What is neither
+    /// names no project.
+    ///
+    /// Where no claim is named and there is no token, callers are let in otherwise, and all of them everywhere. If only
+    /// one of the two is there, something is set up wrongly, and the caller may see nothing.
+    pub fn of(claim: Option<&str>, claims: Option<&HashMap<String, String>>) -> Self {
+        match (claim, claims) {
+            (None, None) => Self::All,
+            (Some(claim), Some(claims)) => Self::listed(claims.get(claim).map_or("", String::as_str)),
+            (Some(_), None) | (None, Some(_)) => Self::Only(BTreeSet::new()),
+        }
+    }
+
+    fn listed(projects: &str) -> Self {
+        if elements(projects).any(|project| project == ALL) {
+            return Self::All;
+        }
+        let ids = elements(projects).filter_map(|id| Uuid::parse_str(id).ok());
+        Self::Only(ids.map(ProjectId::from_uuid).collect())
+    }
+
+    /// Whether they may see and change a project and its searches.
+    pub fn can_access(&self, project: ProjectId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(projects) => projects.contains(&project),
+        }
+    }
+
+    /// The same caller, who asks about one project alone.
+    #[must_use]
+    pub fn within(&self, project: ProjectId) -> Self {
+        Self::Only([project].into_iter().filter(|project| self.can_access(*project)).collect())
+    }
+}
+
+/// Somebody who may operate the deployment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Who that is, for the record of what was done.
+    pub name: String,
+}
+
+impl Operator {
+    /// Returns the operator who made a request, by the claims of its token. As with [`ProjectAccess::of`], where there are
+    /// no tokens every caller is an operator.
+    ///
+    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope alone
+    /// says nothing about a person: Cognito gives every user of an app client all scopes of that client
+    /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
+    /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
+    pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
+        let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
+        let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
+        let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
+        let is_everywhere = ProjectAccess::of(claim, Some(claims)) == ProjectAccess::All;
+        (has_scope && is_everywhere).then(|| Self { name: name(Some(claims)) })
+    }
+
+    fn unnamed() -> Self {
+        Self { name: name(None) }
+    }
+}
+
+/// Returns the elements of a list in a claim, however it is written: separated by spaces or commas, with or without
+/// brackets and quotes.
+fn elements(claim: &str) -> impl Iterator<Item = &str> {
+    claim
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"'))
+        .filter(|part| !part.is_empty())
+}
+
+/// Who that is by the claims of a token.
+pub fn name(claims: Option<&HashMap<String, String>>) -> String {
+    claims.and_then(|claims| claims.get("sub")).map_or_else(|| "somebody".to_owned(), Clone::clone)
+}
+
+/// Principal made a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Which projects they may see and change.
+    pub caller: ProjectAccess,
+    /// Whether they may operate the deployment.
+    pub operator: Option<Operator>,
+    /// Who that is, for the record of what they say.
+    pub name: String,
+}
+
+impl Principal {
+    /// The same by another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        let operator = self.operator.map(|_| Operator { name: name.to_owned() });
+        Self { operator, name: name.to_owned(), ..self }
+    }
+}
+
+impl From<ProjectAccess> for Principal {
+    /// Somebody whom another door has let in everywhere may operate what is behind it too.
+    fn from(caller: ProjectAccess) -> Self {
+        let operator = (caller == ProjectAccess::All).then(Operator::unnamed);
+        Self { caller, operator, name: name(None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_lets_nobody_do_more() {
+        let named = Principal::from(ProjectAccess::All).named("arn:ann");
+        assert_eq!(
+            (named.name.as_str(), named.operator),
+            ("arn:ann", Some(Operator { name: "arn:ann".into() }))
+        );
+        let nobody = Principal { caller: ProjectAccess::All, operator: None, name: String::new() };
+        assert_eq!(nobody.named("arn:ann").operator, None);
+    }
+
+    const ONE: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
+    const OTHER: &str = "019b76da-a800-700a-8000-000000000001";
+
+    fn project(id: &str) -> ProjectId {
+        ProjectId::from_uuid(Uuid::parse_str(id).unwrap())
+    }
+
+    fn with(claim: &str, value: &str) -> ProjectAccess {
+        ProjectAccess::of(Some("projects"), Some(&HashMap::from([(claim.to_owned(), value.to_owned())])))
+    }
+
+    #[test]
+    fn a_claim_lists_projects_however_it_is_written() {
+        for text in [
+            format!("{ONE} {OTHER}"),
+            format!("[{ONE} {OTHER}]"),
+            format!("{ONE},{OTHER}"),
+            format!(r#"["{ONE}", "{OTHER}"]"#),
+        ] {
+            assert_eq!(
+                with("projects", &text),
+                ProjectAccess::Only([project(ONE), project(OTHER)].into()),
+                "{text}"
+            );
+        }
+        for text in ["*", "[*]", "[viewer *]"] {
+            assert_eq!(with("projects", text), ProjectAccess::All, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_project_opens_none() {
+        for text in ["", "[]", "**", "*.*", "all", "8f0c6a52"] {
+            assert_eq!(with("projects", text), ProjectAccess::Only(BTreeSet::new()), "{text}");
+        }
+        assert_eq!(with("groups", "*"), ProjectAccess::Only(BTreeSet::new()), "another claim");
+    }
+
+    #[test]
+    fn a_token_without_a_claim_to_read_and_a_claim_without_a_token_open_nothing() {
+        let token = HashMap::from([("projects".to_owned(), "*".to_owned())]);
+        assert_eq!(ProjectAccess::of(None, Some(&token)), ProjectAccess::Only(BTreeSet::new()));
+        assert_eq!(ProjectAccess::of(Some("projects"), None), ProjectAccess::Only(BTreeSet::new()));
+        assert_eq!(ProjectAccess::of(None, None), ProjectAccess::All);
+    }
+
+    #[test]
+    fn operator_needs_the_scope_and_all_projects() {
+        let token = |name: &str, scope: &str, projects: &str| {
+            let claims = [("sub", "ann"), ("projects", projects), (name, scope)];
+            HashMap::from(claims.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        };
+        let of = |name: &str, scope: &str, projects: &str| {
+            Operator::of(Some("projects"), "searches:operate", Some(&token(name, scope, projects)))
+        };
+        let operator = Some(Operator { name: "ann".to_owned() });
+        for (name, scope) in [
+            ("scope", "searches:operate"),
+            ("scope", "openid searches:operate email"),
+            ("scp", "openid searches:operate"),
+            ("scp", "[openid searches:operate]"),
+            ("scp", r#"["openid","searches:operate"]"#),
+        ] {
+            assert_eq!(of(name, scope, "*"), operator, "{name} {scope}");
+            assert_eq!(of(name, scope, ONE), None, "a reviewer of one project");
+            assert_eq!(of(name, scope, ""), None, "a user without projects");
+        }
+        for scope in ["", "openid", "searches:read searches:write", "searches:operated"] {
+            assert_eq!(of("scope", scope, "*"), None, "{scope}");
+        }
+        assert_eq!(of("roles", "searches:operate", "*"), None, "another claim");
+        assert_eq!(Operator::of(Some("projects"), "x", None), None, "something is set up wrongly");
+        let token = token("scope", "searches:operate", "*");
+        assert_eq!(
+            Operator::of(None, "searches:operate", Some(&token)),
+            None,
+            "no claim is read of the token"
+        );
+        assert!(Operator::of(None, "x", None).is_some());
+    }
+
+    #[test]
+    fn whoever_asks_about_one_project_is_shown_no_other() {
+        for caller in [ProjectAccess::All, with("projects", &format!("{ONE} {OTHER}"))] {
+            let caller = caller.within(project(ONE));
+            assert!(caller.can_access(project(ONE)) && !caller.can_access(project(OTHER)));
+        }
+        assert!(!with("projects", OTHER).within(project(ONE)).can_access(project(ONE)));
+    }
+}

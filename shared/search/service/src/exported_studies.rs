@@ -1,0 +1,202 @@
+//! What is exported of a search: the studies of its files, in any format.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::stream::{self, Stream};
+use imports::{
+    Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Selection, Study, Tier, Which, readable,
+};
+use messages::StoreError;
+use messages::store::chain;
+use writers::{Format, Source, Writer};
+
+use crate::study_view::study_line;
+
+/// How many studies are read at a time, and how many bytes of them; a study more may be added to that.
+const READ_STUDIES: usize = 500;
+const READ_BYTES: usize = 1 << 20;
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// What it is written in.
+    pub format: Format,
+    /// Which studies.
+    pub studies: Which,
+}
+
+/// The studies of files that were read to their end, some at a time.
+pub struct Studies {
+    stored: Arc<dyn ReadStudies>,
+    search: SearchId,
+    which: Which,
+    /// Those that are left, the next one last.
+    files: Vec<ParsedFile>,
+    /// The record after which the next one goes on.
+    after: u64,
+    /// Those that could not be read; none if the first one of them is to be an error.
+    skipped: Option<Vec<Skipped>>,
+}
+
+/// A study that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The name of its file.
+    pub file: String,
+    /// The number of its record.
+    pub record: u64,
+    /// The damage.
+    pub why: String,
+}
+
+impl Studies {
+    /// Of these files, in this order.
+    pub fn of(
+        stored: Arc<dyn ReadStudies>,
+        search: SearchId,
+        mut files: Vec<ParsedFile>,
+        which: Which,
+    ) -> Self {
+        files.reverse();
+        Self { stored, search, which, files, after: 0, skipped: None }
+    }
+
+    /// Skips studies that cannot be read, for callers that name them at the end.
+    #[must_use]
+    pub fn skipping(self) -> Self {
+        Self { skipped: Some(Vec::new()), ..self }
+    }
+
+    /// Returns the studies that were skipped.
+    pub fn skipped(self) -> Vec<Skipped> {
+        self.skipped.unwrap_or_default()
+    }
+
+    /// The next ones, and the file that they are in; none at the end. There may be none of them although more follow.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
+        let marked = self.which.marked();
+        while let Some(file) = self.files.last() {
+            let read = |after, limit| {
+                let marked = (marked == Some(true)).then_some(Tier::Likely);
+                let selection = Selection { marked, after, limit, bytes: READ_BYTES };
+                self.stored.select(self.search, file.file_id, selection)
+            };
+            let Readable { items: mut studies, damaged, last } = match &self.skipped {
+                Some(_) => readable(self.after, READ_STUDIES, |study: &Study| study.record, read).await?,
+                None => {
+                    let items = read(self.after, READ_STUDIES).await?;
+                    let last = items.last().map(|study| study.record);
+                    Readable { items, damaged: None, last }
+                }
+            };
+            let Some(last) = last else {
+                self.after = 0;
+                self.files.pop();
+                continue;
+            };
+            self.after = last;
+            if let (Some((record, why)), Some(skipped)) = (damaged, &mut self.skipped) {
+                skipped.push(Skipped { file: file.name.clone(), record, why });
+            }
+            let file = file.clone();
+            studies.retain(|study| marked.is_none_or(|marked| marked == study.is_duplicate()));
+            return Ok(Some((file, studies)));
+        }
+        Ok(None)
+    }
+}
+
+/// A study as it is written.
+pub fn entry<'a>(file: &'a ParsedFile, source: &'a Source, study: &'a Study) -> writers::Study<'a> {
+    writers::Study {
+        key: study.id.as_uuid(),
+        search: study.search_id.as_uuid(),
+        file: &file.name,
+        record: study.record,
+        source,
+        duplicate_of: study
+            .duplicate
+            .filter(Duplicate::is_same)
+            .map(|duplicate| duplicate.of().id().as_uuid()),
+        reference: &study.reference,
+    }
+}
+
+/// An export, of which the next piece is made when the one before is sent. Its memory does not grow with the studies.
+pub struct Export(State);
+
+enum State {
+    /// Lines as the API has them.
+    Lines(Studies),
+    Written {
+        studies: Studies,
+        sources: BTreeMap<FileId, Source>,
+        writer: Writer,
+    },
+    Ended,
+}
+
+impl Export {
+    /// Of these files, which were read to their end, and come from these sources.
+    pub fn of(
+        studies: Arc<dyn ReadStudies>,
+        search: SearchId,
+        files: Vec<ParsedFile>,
+        wanted: &Wanted,
+        sources: BTreeMap<FileId, Source>,
+    ) -> Self {
+        let studies = Studies::of(studies, search, files, wanted.studies);
+        Self(match wanted.format {
+            Format::Jsonl => State::Lines(studies),
+            format => State::Written { studies, sources, writer: Writer::new(format) },
+        })
+    }
+
+    /// What comes next, what one reading of the store gives; none at the end. It may be empty although more follows.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        match std::mem::replace(&mut self.0, State::Ended) {
+            State::Ended => Ok(None),
+            State::Lines(mut studies) => {
+                let Some((file, some)) = studies.next().await? else { return Ok(None) };
+                let mut out = Vec::new();
+                for study in some {
+                    out.extend_from_slice(study_line(&file, study)?.get().as_bytes());
+                    out.push(b'\n');
+                }
+                self.0 = State::Lines(studies);
+                Ok(Some(out))
+            }
+            State::Written { mut studies, sources, mut writer } => {
+                let (mut out, unknown) = (Vec::new(), Source::default());
+                let Some((file, some)) = studies.next().await? else {
+                    writer.finish(&mut out).map_err(unwritten)?;
+                    return Ok(Some(out));
+                };
+                let source = sources.get(&file.file_id).unwrap_or(&unknown);
+                for study in &some {
+                    writer.push(&entry(&file, source, study), &mut out).map_err(unwritten)?;
+                }
+                self.0 = State::Written { studies, sources, writer };
+                Ok(Some(out))
+            }
+        }
+    }
+
+    /// All of it. A store that does not answer any more ends it before its end, with an error.
+    pub fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
+        stream::try_unfold(self, async |mut export| {
+            let piece = export.next().await.inspect_err(|error| {
+                tracing::error!(error = chain(error), "an export broke off");
+            })?;
+            Ok(piece.map(|piece| (piece, export)))
+        })
+    }
+}
+
+fn unwritten(error: writers::Error) -> StoreError {
+    StoreError::unusable("writing an export", error)
+}

@@ -1,0 +1,461 @@
+//! The state of a deployment: what responds and can be written, what waits, and what an operator has to do.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dedup::RememberProcessed;
+use futures::future::{join3, join4, try_join};
+use imports::queues::{PARSE, QUEUES};
+use imports::{FindObjects, InspectMachine, JobState, Jobs, ObjectKey, Ports, ProjectId};
+use jiff::{SignedDuration, Timestamp};
+use messages::store::chain;
+use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
+use outbox::{InspectOutbox, Key, Write, WriteRecords};
+use saga::failures::{Operation, Selection, Standing};
+use saga::{Missing, Partitions, Stores, Sweeps, System};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// The most searches that are counted.
+const MAX_SEARCHES: usize = 1_000;
+/// How many records with effects are looked through for the oldest one, at a time and altogether in each outbox.
+const RECORDS: usize = 200;
+const MAX_RECORDS: usize = 1_000;
+/// What no message is called.
+const NOBODYS: &str = "health";
+/// How long an effect may be due before somebody should look, in seconds; the default of the template's alarm.
+const LATE: u64 = 900;
+/// The time after which a missing sweep means that no worker runs: sweeps end, and are noted, about once a minute.
+const NO_SWEEP: SignedDuration = SignedDuration::from_mins(5);
+/// The time for which the outcome of a write is reported again. Every caller may ask for the
+/// state of a deployment, and a durable write is expensive.
+const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(10);
+/// The free space below which an import of ordinary size may fail, in bytes.
+const LOW_SPACE: u64 = 100 << 20;
+
+/// Looks how a deployment is.
+#[derive(Clone)]
+pub struct Health {
+    stores: Stores,
+    partitions: Option<Partitions>,
+    processed: Option<Arc<dyn RememberProcessed>>,
+    bucket: Option<(Arc<dyn FindObjects>, String)>,
+    sweeps: Sweeps,
+    queues: Arc<dyn InspectQueues>,
+    jobs: Jobs,
+    host: Arc<dyn Host>,
+    write: Arc<dyn WriteRecords>,
+    written: Arc<Mutex<Option<Written>>>,
+    machine: Option<Arc<dyn InspectMachine>>,
+    system: &'static System<Ports>,
+}
+
+/// The last write of the record.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    at: Timestamp,
+    /// Why it failed.
+    why: Option<&'static str>,
+}
+
+/// Whether a store or queue answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Part {
+    /// `database`, `ledger`, `processed messages`, `files`, or `queue` and its name.
+    pub name: String,
+    /// Whether it answers.
+    pub ok: bool,
+    /// What is wrong, in general words; the log has the rest.
+    #[schema(required)]
+    pub why: Option<&'static str>,
+}
+
+/// Whether everything answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Reach {
+    /// Whether everything does.
+    pub ok: bool,
+    /// Each store and queue.
+    pub parts: Vec<Part>,
+}
+
+/// How much is in a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct QueueReport {
+    /// Its name.
+    pub queue: String,
+    /// Messages that may be received now.
+    pub visible: u64,
+    /// Messages that were received and not answered.
+    pub in_flight: u64,
+    /// Messages that are held back.
+    pub delayed: u64,
+    /// How many seconds ago the oldest one was sent; null when there is none, or the queue does not tell.
+    #[schema(required)]
+    pub oldest_seconds: Option<u64>,
+}
+
+/// An operation on failures that is running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunningOperation {
+    /// Its id.
+    pub operation_id: Uuid,
+    /// Who asked for it.
+    pub by: String,
+    /// How many failures there were.
+    pub total: u64,
+    /// How many were put back to work.
+    pub retried: u64,
+}
+
+/// How a deployment is. What the database would say is null while it does not answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Report {
+    /// `true` if every store and queue responds, and the database can be written.
+    pub ok: bool,
+    /// Each store and queue.
+    pub parts: Vec<Part>,
+    /// What somebody should do something about, in words.
+    pub concerns: Vec<String>,
+    /// When the outboxes were last swept to their end, to the minute; null when they never were.
+    #[schema(required)]
+    pub last_sweep: Option<String>,
+    /// For how many seconds the oldest effect has been due, or has been failing; null when none is due. At most 1,000
+    /// records of each outbox are looked through.
+    #[schema(required)]
+    pub oldest_effect_seconds: Option<u64>,
+    /// The queues that are known to whoever answers, and answer.
+    pub queues: Vec<QueueReport>,
+    /// Searches that have not ended, by state; at most 1,000 are counted, the oldest.
+    #[schema(required)]
+    pub searches: Option<BTreeMap<String, u64>>,
+    /// Failures that nobody has done anything about.
+    #[schema(required)]
+    pub open_failures: Option<u64>,
+    /// Effects among them.
+    #[schema(required)]
+    pub poisoned_effects: Option<u64>,
+    /// The operation on failures that is running.
+    #[schema(required)]
+    pub operation: Option<RunningOperation>,
+    /// Messages in dead-letter queues that no worker has gathered yet; null if no such queue is known here.
+    #[schema(required)]
+    pub dead_letters: Option<u64>,
+    /// `true` if a worker runs: it holds the data directory, or has swept within five minutes.
+    #[schema(required)]
+    pub has_worker: Option<bool>,
+    /// The bytes that the disk of a data directory has left; null for services.
+    #[schema(required)]
+    pub free_bytes: Option<u64>,
+}
+
+impl Health {
+    /// Over the ports of whoever asks. What is not configured there, it says nothing of.
+    ///
+    /// # Errors
+    /// When no database is configured.
+    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, Missing> {
+        Ok(Self {
+            stores: ports.engine.stores()?.clone(),
+            partitions: ports.engine.partitions().ok().cloned(),
+            processed: ports.engine.processed.clone().ok(),
+            bucket: ports.bucket.clone().ok().map(|bucket| (bucket, ports.settings.key_prefix.clone())),
+            sweeps: ports.engine.sweeps()?,
+            queues: Arc::clone(&ports.engine.inspect),
+            jobs: ports.jobs()?,
+            host: Arc::clone(&ports.engine.host),
+            write: Arc::clone(&ports.engine.stores()?.write_records),
+            written: Arc::default(),
+            machine: ports.machine.clone(),
+            system,
+        })
+    }
+
+    /// The database.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// Whether everything answers.
+    pub async fn reach(&self) -> Reach {
+        self.look().await.reach
+    }
+
+    /// How everything is.
+    pub async fn report(&self) -> Report {
+        let Looked { reach, depths, last_sweep } = self.look().await;
+        let queues: Vec<QueueReport> =
+            depths.into_iter().map(|(queue, depth)| QueueReport::of(&queue, depth)).collect();
+        let mut report = Report {
+            ok: reach.ok,
+            parts: reach.parts,
+            concerns: Vec::new(),
+            last_sweep: last_sweep.as_ref().ok().copied().flatten().map(|at| at.to_string()),
+            oldest_effect_seconds: None,
+            dead_letters: dead_letters(&queues),
+            queues,
+            searches: None,
+            open_failures: None,
+            poisoned_effects: None,
+            operation: None,
+            has_worker: self.has_worker(&last_sweep),
+            free_bytes: self.machine.as_ref().and_then(|machine| machine.free_bytes()),
+        };
+        if last_sweep.is_ok() {
+            self.ask_database(&mut report).await;
+        }
+        report.concerns = report.concerns(self.system, self.machine.is_some());
+        report
+    }
+
+    async fn look(&self) -> Looked {
+        let others = join3(self.ask_ledger(), self.ask_processed(), self.ask_bucket());
+        let (last_sweep, (ledger, processed, files), counted) =
+            join3(self.sweeps.last(), others, self.queues.depths()).await;
+        let mut database = Part::of("database".to_owned(), &last_sweep);
+        if database.ok {
+            database.why = self.write().await;
+            database.ok = database.why.is_none();
+        }
+        let mut parts = vec![database];
+        let asked = [("ledger", ledger), ("processed messages", processed), ("files", files)];
+        parts
+            .extend(asked.into_iter().filter_map(|(name, answer)| Some(Part::of(name.to_owned(), &answer?))));
+        let mut depths = BTreeMap::new();
+        for (queue, depth) in counted {
+            parts.push(Part::of(format!("queue {queue}"), &depth));
+            depths.extend(depth.map(|depth| (queue, depth)));
+        }
+        Looked { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
+    }
+
+    /// Overwrites a small record, and returns what was wrong with that. A full disk answers every read.
+    async fn write(&self) -> Option<&'static str> {
+        let now = self.host.now();
+        let last = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.filter(|last| now.duration_since(last.at) < WRITE_EVERY) {
+            return last.why;
+        }
+        let write = Write { key: Key::new("engine", "health"), body: now.to_string().into() };
+        let why = self.write.write_record(&write).await.err().map(|error| {
+            tracing::error!(error = chain(&error), "the database cannot be written");
+            if error.is_refused_by_disk() { "the disk takes no more data" } else { "it cannot be written" }
+        });
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Written { at: now, why });
+        why
+    }
+
+    /// Returns `true` if a worker runs. If no process can be seen, the last sweep counts.
+    fn has_worker(&self, last_sweep: &Result<Option<Timestamp>, StoreError>) -> Option<bool> {
+        let held = self.machine.as_ref().and_then(|machine| machine.has_worker());
+        let swept = last_sweep.as_ref().ok()?;
+        let is_recent = |at: Timestamp| self.host.now().duration_since(at) < NO_SWEEP;
+        Some(match (held, swept) {
+            (Some(false), _) => false,
+            // It has just started.
+            (Some(true), None) => true,
+            (_, swept) => swept.is_some_and(is_recent),
+        })
+    }
+
+    /// Whether a message was processed that nobody has sent.
+    async fn ask_processed(&self) -> Option<Result<bool, StoreError>> {
+        Some(self.processed.as_ref()?.is_remembered(NOBODYS, self.host.now()).await)
+    }
+
+    /// Whether there are files of a search that nobody has announced.
+    async fn ask_bucket(&self) -> Option<Result<bool, StoreError>> {
+        let (bucket, key_prefix) = self.bucket.as_ref()?;
+        let nobody = Uuid::nil();
+        let folder =
+            ObjectKey::folder(key_prefix, ProjectId::from_uuid(nobody), PartitionKey::from_uuid(nobody));
+        Some(bucket.find(&folder).await.map(|found| !found.is_empty()))
+    }
+
+    /// Whether a partition that nobody has admits a token that nobody was given.
+    async fn ask_ledger(&self) -> Option<Result<bool, StoreError>> {
+        let granted = &self.partitions.as_ref()?.granted;
+        let partition = PartitionKey::from_uuid(Uuid::nil());
+        let token = Token::minted_at_entry(partition, Uuid::nil());
+        Some(granted.is_granted(partition, &token, self.host.now()).await)
+    }
+
+    /// One thing that cannot be read leaves the others.
+    async fn ask_database(&self, report: &mut Report) {
+        let effects = async {
+            let [sagas, sessions] = [&self.stores.saga_outbox, &self.stores.session_outbox];
+            let (one, other) = try_join(self.due_since(&**sagas), self.due_since(&**sessions)).await?;
+            Ok([one, other].into_iter().flatten().min())
+        };
+        let failures = async {
+            let all = Selection::of(Standing::Open);
+            let effects = Selection { place: Some("outbox".to_owned()), ..Selection::of(Standing::Open) };
+            try_join(self.count_failures(&all), self.count_failures(&effects)).await
+        };
+        let asked =
+            (effects, self.jobs.oldest_unfinished(MAX_SEARCHES), failures, self.stores.failures.running());
+        let (due_since, jobs, failures, operation) = join4(asked.0, asked.1, asked.2, asked.3).await;
+        let age =
+            |since: Timestamp| u64::try_from(self.host.now().duration_since(since).as_secs()).unwrap_or(0);
+        report.oldest_effect_seconds = known("effects", due_since).flatten().map(age);
+        report.searches = known("searches", jobs).map(|jobs| {
+            let mut states: BTreeMap<String, u64> =
+                [JobState::Uploading, JobState::Uploaded, JobState::Parsing]
+                    .map(|state| (state.to_string(), 0))
+                    .into();
+            jobs.iter().for_each(|job| *states.entry(job.state.to_string()).or_default() += 1);
+            states
+        });
+        (report.open_failures, report.poisoned_effects) = known("failures", failures).unzip();
+        report.operation = known("operations", operation).flatten().map(RunningOperation::from);
+    }
+
+    /// Since when the oldest effect of an outbox is due that is not given up.
+    async fn due_since(&self, outbox: &dyn InspectOutbox) -> Result<Option<Timestamp>, StoreError> {
+        let (now, mut after, mut oldest): (_, Option<String>, Option<Timestamp>) =
+            (self.host.now(), None, None);
+        for _ in 0..MAX_RECORDS / RECORDS {
+            let page = outbox.pending(after.as_deref(), RECORDS).await?;
+            let entries = page.iter().flat_map(|record| &record.entries).flatten();
+            let due =
+                entries.filter(|entry| !entry.poisoned && entry.due_at <= now).map(|entry| entry.due_at);
+            oldest = oldest.into_iter().chain(due).min();
+            match page.last() {
+                Some(last) if page.len() == RECORDS => after = Some(last.id.clone()),
+                Some(_) | None => break,
+            }
+        }
+        Ok(oldest)
+    }
+
+    async fn count_failures(&self, selection: &Selection) -> Result<u64, StoreError> {
+        Ok(self.stores.failures.groups(selection).await?.iter().map(|group| group.count).sum())
+    }
+}
+
+/// What everybody is told, and what it was made of.
+struct Looked {
+    reach: Reach,
+    depths: BTreeMap<Queue, Depth>,
+    last_sweep: Result<Option<Timestamp>, StoreError>,
+}
+
+fn known<T>(what: &str, answer: Result<T, StoreError>) -> Option<T> {
+    answer
+        .inspect_err(|error| tracing::error!(what, error = chain(error), "looking how things are failed"))
+        .ok()
+}
+
+impl Part {
+    fn of<T>(name: String, answer: &Result<T, StoreError>) -> Self {
+        let why = answer.as_ref().err().map(|error| {
+            tracing::error!(part = name, error = chain(error), "something does not answer");
+            if error.is_retryable() { "it does not answer" } else { "what it answers is of no use" }
+        });
+        Self { name, ok: why.is_none(), why }
+    }
+}
+
+impl QueueReport {
+    fn of(queue: &Queue, depth: Depth) -> Self {
+        let Depth { visible, in_flight, delayed, oldest } = depth;
+        let oldest_seconds = oldest.map(|oldest| oldest.as_secs());
+        Self { queue: queue.name().to_owned(), visible, in_flight, delayed, oldest_seconds }
+    }
+
+    fn total(&self) -> u64 {
+        self.visible + self.in_flight + self.delayed
+    }
+}
+
+impl From<Operation> for RunningOperation {
+    fn from(operation: Operation) -> Self {
+        let Operation { id, by, total, retried, .. } = operation;
+        Self { operation_id: id.as_uuid(), by, total, retried }
+    }
+}
+
+impl Report {
+    /// Returns what an operator has to do something about, each with the next step. Commands know the data directory.
+    fn concerns(&self, system: &System<Ports>, is_embedded: bool) -> Vec<String> {
+        let silent = self.parts.iter().filter_map(|part| Some(format!("{}: {}", part.name, part.why?)));
+        let failures = self.open_failures.filter(|open| *open > 0).map(|open| {
+            let open = counted(open, "failure is open", "failures are open");
+            format!("{open}; `search-import failures groups` shows the causes")
+        });
+        let late = self.oldest_effect_seconds.filter(|age| *age >= LATE);
+        let late =
+            late.map(|age| format!("an effect has been due for {} min, and is not performed", age / 60));
+        let space = self.free_bytes.filter(|free| *free < LOW_SPACE).map(|free| {
+            format!("the disk has {} MiB left; free some space, or imports will stop", free >> 20)
+        });
+        silent
+            .chain(space)
+            .chain(self.no_worker(system, is_embedded))
+            .chain(failures)
+            .chain(self.dead())
+            .chain(late)
+            .chain(self.stuck(system))
+            .collect()
+    }
+
+    fn no_worker(&self, system: &System<Ports>, is_embedded: bool) -> Option<String> {
+        let open: u64 = self.searches.iter().flatten().map(|(_, count)| count).sum();
+        let is_work = |queue: &&QueueReport| system.behind(&queue.queue.clone().into()).is_some();
+        let messages: u64 = self.queues.iter().filter(is_work).map(QueueReport::total).sum();
+        let work = match (open, messages, self.oldest_effect_seconds) {
+            (0, 0, None) => return None,
+            (0, 0, Some(_)) => "effects are due".to_owned(),
+            (0, messages, _) => counted(messages, "message waits", "messages wait"),
+            (open, ..) => counted(open, "search has not ended", "searches have not ended"),
+        };
+        let next = if is_embedded {
+            "`search-import resume` finishes what was interrupted, and `search-import serve` keeps workers running"
+        } else {
+            "see whether the schedule of `dispatch-outbox` runs, and its log"
+        };
+        (self.has_worker == Some(false)).then(|| format!("{work}, and no worker runs; {next}"))
+    }
+
+    fn dead(&self) -> Option<String> {
+        let dead = self.dead_letters.filter(|dead| *dead > 0)?;
+        let is_dead = |queue: &&QueueReport| is_dead_letter_queue(&queue.queue) && queue.total() > 0;
+        let queues = self.queues.iter().filter(is_dead);
+        let queues: Vec<String> =
+            queues.map(|queue| format!("{} in {}", queue.total(), queue.queue)).collect();
+        let dead = counted(dead, "message is dead-lettered", "messages are dead-lettered");
+        let next = "a worker gathers them, and so does `search-import failures retry --all --dry-run`";
+        Some(format!("{dead} ({}); {next}", queues.join(", ")))
+    }
+
+    /// A long file may be read for longer than messages may wait, and others wait behind it.
+    fn stuck(&self, system: &System<Ports>) -> Option<String> {
+        let is_stuck = |queue: &&QueueReport| {
+            system.behind(&queue.queue.clone().into()).is_some()
+                && queue.oldest_seconds.is_some_and(|age| age >= LATE)
+                && queue.visible + queue.delayed > 0
+                && (queue.queue != PARSE.name() || queue.in_flight == 0)
+        };
+        let stuck = self.queues.iter().find(is_stuck)?;
+        let (queue, min) = (&stuck.queue, stuck.oldest_seconds.unwrap_or_default() / 60);
+        Some(format!(
+            "the oldest message of queue {queue} has waited for {min} min; the log of its function says why"
+        ))
+    }
+}
+
+fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+fn is_dead_letter_queue(name: &str) -> bool {
+    let dead = |spec: &QueueSpec| spec.dead_letters.as_ref().is_some_and(|dead| dead.name() == name);
+    QUEUES.iter().any(dead)
+}
+
+/// Returns the number of messages in all dead-letter queues that are known here.
+fn dead_letters(queues: &[QueueReport]) -> Option<u64> {
+    let dead = queues.iter().filter(|queue| is_dead_letter_queue(&queue.queue));
+    dead.map(QueueReport::total).reduce(|one, other| one + other)
+}

@@ -1,0 +1,128 @@
+//! The use cases of the search import: what a client of the HTTP API, the command line or the page can ask for.
+//!
+//! No message is redelivered after a crashed request, so a use case stores everything that belongs together in one
+//! transactional session. Tokens are granted before that: a message may arrive as soon as it is sent.
+//!
+//! - `announce` and `idempotent_create` announce a search and grant the uploads of its files;
+//! - `query`, `record_text`, `changes`, `effects` and `health` read;
+//! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search;
+//! - `export`, `exported_studies` and `study_view` produce exports;
+//! - `marking` marks the duplicates of a project, for the parser;
+//! - `caller` states which projects a request may access.
+
+mod after_restore;
+mod announce;
+pub mod caller;
+mod cancel;
+mod changes;
+mod decisions;
+pub mod effects;
+mod export;
+pub mod exported_studies;
+pub mod health;
+mod idempotent_create;
+pub mod marking;
+mod query;
+mod record_text;
+mod repair;
+pub mod sources;
+pub mod study_view;
+
+use std::sync::Arc;
+
+use futures::lock::Mutex;
+use imports::{FindObjects, Jobs, KeepExports, Ports, PresignUpload, ReadObject, ReadStudies, Settings};
+use messages::{Host, Reporter, Verdict};
+use outbox::WriteViews;
+use saga::engine::Opened;
+use saga::{EntryPoint, Failures, KeepHistory, Missing, System};
+
+use crate::health::Health;
+
+pub use self::after_restore::{AfterRestore, Reading, Restored};
+pub use self::announce::{Announced, Error, NewFile, NewSearch, Prepared, Upload};
+pub use self::caller::{Operator, Principal, ProjectAccess};
+pub use self::cancel::{Deletion, Withdrawal};
+pub use self::changes::{Change, MOST_SEEN, Seen, changes};
+pub use self::decisions::{Decided, Word};
+pub use self::export::{Exported, MAX_UNDER_WAY, NotMade, export_file};
+pub use self::idempotent_create::{FIRST_REQUEST, Keyed};
+pub use self::query::{Stored, Text, Wanted, age};
+pub use self::record_text::{Around, MAX_RAW_BYTES, Raw};
+pub use self::repair::{
+    Fate, FileOf, FileRefusal, FileRepair, Known, NewRepair, REPAIRS, Refusal, Repair, Repaired, Repairs,
+};
+
+/// The name under which the use cases send messages: the function that answers the HTTP API.
+pub const NAME: &str = "start-upload";
+
+/// Announces searches, withdraws them and shows what came of them, over the ports that this takes.
+#[derive(Clone)]
+pub struct SearchService {
+    /// Opens sessions.
+    pub entry: EntryPoint,
+    /// Makes upload forms.
+    pub presign: Arc<dyn PresignUpload>,
+    /// Reads how far searches are.
+    pub jobs: Jobs,
+    /// Reads what was found in their files.
+    pub studies: Arc<dyn ReadStudies>,
+    /// Reads the files themselves.
+    pub objects: Arc<dyn ReadObject>,
+    /// Looks for them. Nothing is removed through it here.
+    pub bucket: Arc<dyn FindObjects>,
+    /// Gives out links to exports.
+    pub exports: Arc<dyn KeepExports>,
+    /// Writes what readers see.
+    pub views: Arc<dyn WriteViews>,
+    /// What was given up.
+    pub failures: Failures,
+    /// What was decided about messages; none without a database.
+    pub history: Option<Arc<dyn KeepHistory>>,
+    /// How everything is.
+    pub health: Health,
+    /// Held while a part of a packed file is read: one at a time in each process.
+    pub unpacking: Arc<Mutex<()>>,
+    /// The key prefix and the limits of uploads.
+    pub settings: Settings,
+}
+
+impl SearchService {
+    /// Returns the use cases over these ports of an application.
+    ///
+    /// # Errors
+    /// If a service that they use is not configured.
+    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, Missing> {
+        Ok(Self {
+            entry: ports.engine.entry_point(NAME)?,
+            presign: ports.uploads.clone()?,
+            jobs: ports.jobs()?,
+            studies: Arc::clone(&ports.library()?.read_studies),
+            objects: ports.objects.clone()?,
+            bucket: ports.bucket.clone()?,
+            exports: ports.exports.clone()?,
+            views: Arc::clone(&ports.engine.stores()?.write_views),
+            failures: ports.engine.failures(NAME, system)?,
+            history: ports.engine.history.clone(),
+            health: Health::over(ports, system)?,
+            unpacking: Arc::default(),
+            settings: ports.settings.clone(),
+        })
+    }
+
+    async fn commit(&self, session: Opened<'_>, why: &str) -> Result<(), Error> {
+        for message in session.commit().await? {
+            self.reporter().note(Some(&message), Verdict::Handled, why);
+        }
+        Ok(())
+    }
+
+    fn reporter(&self) -> &Reporter {
+        &self.entry.sessions.dispatcher.reporter
+    }
+
+    /// Returns the clock and the source of fresh ids.
+    pub fn host(&self) -> &dyn Host {
+        self.reporter().host.as_ref()
+    }
+}

@@ -1,0 +1,204 @@
+//! Looking at searches.
+
+use imports::{FileId, Job, JobState, Marked, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+use messages::{Noted, Observation, StoreError};
+use outbox::{Cursor, Page};
+use saga::history::Place;
+
+use crate::{ProjectAccess, SearchService};
+
+/// A text to look for, whatever its case.
+#[derive(Debug, Clone)]
+pub struct Text(String);
+
+impl Text {
+    /// The longest one, in characters.
+    pub const MAX_CHARS: usize = 255;
+
+    /// None when it is empty or too long.
+    pub fn new(text: &str) -> Option<Self> {
+        (1..=Self::MAX_CHARS).contains(&text.chars().count()).then(|| Self(text.to_lowercase()))
+    }
+
+    /// Whether it is part of a text.
+    pub fn is_in(&self, text: &str) -> bool {
+        text.to_lowercase().contains(&self.0)
+    }
+}
+
+/// A length of time as somebody writes it down, such as `2h`, `90 min` or `1d 12h`; a number alone is seconds.
+pub fn age(text: &str) -> Option<SignedDuration> {
+    let seconds = text.parse::<u32>().ok().map(|seconds| SignedDuration::from_secs(seconds.into()));
+    let length = || {
+        let span: Span = text.parse().ok()?;
+        span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()
+    };
+    seconds.or_else(length).filter(|age| !age.is_negative())
+}
+
+/// Which searches are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Those in one of these states; all when there are none.
+    pub states: Vec<JobState>,
+    /// Those with this in their names.
+    pub text: Option<Text>,
+}
+
+impl Wanted {
+    fn has(&self, job: &Job) -> bool {
+        let name = job.name.as_deref().unwrap_or_default();
+        (self.states.is_empty() || self.states.contains(&job.state))
+            && self.text.as_ref().is_none_or(|text| text.is_in(name))
+    }
+}
+
+/// What is stored of a search.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The search.
+    pub job: Job,
+    /// Its files that were read to their end, in their order: what is stored of others may yet be taken back.
+    pub files: Vec<ParsedFile>,
+}
+
+impl Stored {
+    /// The file at a position, and the encoding that it was read in.
+    pub fn file(&self, position: u32) -> Option<(&ParsedFile, &str)> {
+        let file = self.files.iter().find(|file| file.position == position)?;
+        let job_file = self.job.files.iter().find(|known| known.file_id == file.file_id)?;
+        match job_file.outcome.as_ref()? {
+            Outcome::Completed(counts) => Some((file, &counts.encoding)),
+            Outcome::Failed { .. } => None,
+        }
+    }
+}
+
+impl SearchService {
+    /// Returns a search if it belongs to a project that the caller can access. Every request about one search begins here.
+    ///
+    /// # Errors
+    /// If a store is unavailable.
+    pub async fn find(&self, caller: &ProjectAccess, search: SearchId) -> Result<Option<Job>, StoreError> {
+        Ok(self.jobs.job(search).await?.filter(|job| caller.can_access(job.project_id)))
+    }
+
+    /// How far a search is, and each file that is being read; none when there is none, or it is not the caller's.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn status(
+        &self,
+        caller: &ProjectAccess,
+        search: SearchId,
+    ) -> Result<Option<(Job, Vec<(FileId, Progress)>)>, StoreError> {
+        let Some(job) = self.find(caller, search).await? else { return Ok(None) };
+        Ok(Some((job, self.jobs.progress(search).await?)))
+    }
+
+    /// The searches of a project that are looked for, the latest first. A page may be short, or empty, although more
+    /// follows: see [`imports::Jobs::matching`].
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn list(
+        &self,
+        project: ProjectId,
+        wanted: &Wanted,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>, StoreError> {
+        self.jobs.matching(project, after, limit, |job| wanted.has(job)).await
+    }
+
+    /// What is stored of a search; none when there is none, or it is not the caller's.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn stored(
+        &self,
+        caller: &ProjectAccess,
+        search: SearchId,
+    ) -> Result<Option<Stored>, StoreError> {
+        let Some(job) = self.find(caller, search).await? else { return Ok(None) };
+        let is_read = |file: &ParsedFile| {
+            let file = job.files.iter().find(|known| known.file_id == file.file_id);
+            file.is_some_and(|file| matches!(file.outcome, Some(Outcome::Completed(_))))
+        };
+        let mut files = self.studies.parsed(search).await?;
+        files.retain(is_read);
+        Ok(Some(Stored { job, files }))
+    }
+
+    /// What was decided about the messages of a search, in order: at most `limit` after a place. None when there is no such
+    /// search, or it is not the caller's.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn history(
+        &self,
+        caller: &ProjectAccess,
+        search: SearchId,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Option<Vec<(Place, Observation<Noted>)>>, StoreError> {
+        if self.find(caller, search).await?.is_none() {
+            return Ok(None);
+        }
+        let Some(history) = &self.history else { return Ok(Some(Vec::new())) };
+        Ok(Some(history.history(Some(search), after, limit).await?))
+    }
+
+    /// One study of a file; none when there is no such record, or it could not be read.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn study(
+        &self,
+        search: SearchId,
+        file: FileId,
+        record: u64,
+    ) -> Result<Option<Study>, StoreError> {
+        let Some(before) = record.checked_sub(1) else { return Ok(None) };
+        let found = self.studies.studies(search, file, before, 1).await?.pop();
+        Ok(found.filter(|study| study.record == record))
+    }
+
+    /// How many studies of each file that was read are marked.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn marked(&self, job: &Job) -> Result<Vec<(FileId, Marked)>, StoreError> {
+        let mut marked = Vec::new();
+        for file in &job.files {
+            if matches!(file.outcome, Some(Outcome::Completed(_))) {
+                marked.push((file.file_id, self.studies.marked(job.search_id, file.file_id).await?));
+            }
+        }
+        Ok(marked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_of_seconds_or_says_its_unit() {
+        let hours = |hours| Some(SignedDuration::from_hours(hours));
+        assert_eq!(["7200", "2h", "2 hours", "120 min", "PT2H"].map(age), [hours(2); 5]);
+        assert_eq!(["1d 12h", "1w"].map(age), [hours(36), hours(7 * 24)]);
+        for wrong in ["", "2x", "-1h", "-5", "1 month", "99999999999", "999999999999h"] {
+            assert_eq!(age(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_found_whatever_its_case() {
+        let text = Text::new("ÄRZTE").unwrap();
+        assert!(text.is_in("Junge Ärzte") && !text.is_in("Arzte"));
+        assert!(Text::new("").is_none());
+        assert!(Text::new(&"ä".repeat(255)).is_some() && Text::new(&"a".repeat(256)).is_none());
+    }
+}

@@ -1,0 +1,210 @@
+//! The text that a record was read from, as it is in the uploaded file.
+
+use std::future::poll_fn;
+use std::ops::Range;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use futures::lock::MutexGuard;
+use imports::{ContentsError, ParsedFile, Part, PartBytes};
+use jiff::{SignedDuration, Timestamp};
+use messages::StoreError;
+use references::{Cutting, Encoding, Limits};
+
+use crate::SearchService;
+
+/// The most of a record that is shown, in bytes of its file.
+pub const MAX_RAW_BYTES: usize = 256 * 1024;
+
+/// The maximum duration of unpacking for one request. The text of a record in a packed file is found by unpacking the whole
+/// part before it.
+const UNPACK_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+/// The maximum duration that a request waits for others: a process unpacks for one request at a time.
+const WAIT_AT_MOST: Duration = Duration::from_secs(5);
+
+const TOO_FAR: &str =
+    "the record is too far inside a packed file to be shown in time; unpack the file to see it";
+const BUSY: &str = "texts of other packed files are being looked for; try again in a few seconds";
+const CHANGED: &str = "the uploaded file has changed since it was read";
+
+/// The text of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Raw {
+    /// All of it, or its beginning.
+    Text {
+        /// The text, decoded.
+        text: String,
+        /// Whether it is the beginning of [`MAX_RAW_BYTES`] alone.
+        truncated: bool,
+    },
+    /// It cannot be shown any more, for this reason.
+    Missing(&'static str),
+}
+
+/// What a file has around its records, so that some of them make a file that can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Before the first record: the header row of a table, or the elements around the records of XML.
+    pub before: String,
+    /// Between two records.
+    pub between: String,
+    /// After the last record.
+    pub after: String,
+}
+
+/// How much of a file is read to find what is around its records, in bytes.
+const MAX_BEFORE: usize = 1 << 20;
+
+/// The turn of a request, which ends when this is dropped.
+struct Turn<'a> {
+    /// None where nothing has to be unpacked.
+    unpacking: Option<(MutexGuard<'a, ()>, Timestamp)>,
+}
+
+/// Yields to the other tasks of the thread once.
+async fn pause() {
+    let mut is_over = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// A file that was read before, and is refused now, is another one than it was.
+struct Replaced;
+
+/// What comes of a file that was read before.
+fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, StoreError> {
+    match found {
+        Ok(found) => Ok(Ok(found)),
+        Err(ContentsError::Store(error)) => Err(error),
+        Err(ContentsError::Refused(_) | ContentsError::Gone) => Ok(Err(Replaced)),
+    }
+}
+
+impl SearchService {
+    /// Waits for the turn of a request that reads a part of a packed file; returns `None` if that takes too long.
+    async fn turn(&self, part: Option<&Part>) -> Option<Turn<'_>> {
+        if part.is_none() {
+            return Some(Turn { unpacking: None });
+        }
+        match select(self.unpacking.lock(), self.host().sleep(WAIT_AT_MOST)).await {
+            Either::Left((guard, _)) => {
+                let until = self.host().now().saturating_add(UNPACK_WITHIN).unwrap_or(Timestamp::MAX);
+                Some(Turn { unpacking: Some((guard, until)) })
+            }
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Returns `true` if a request may continue unpacking. Yields to other tasks first.
+    async fn may_go_on(&self, turn: &Turn<'_>) -> bool {
+        let Some((_, until)) = &turn.unpacking else { return true };
+        pause().await;
+        !self.host().is_past(Some(*until))
+    }
+
+    /// The bytes of a file, or of a part of it, from a place on; none when they are not there any more.
+    async fn open_part(
+        &self,
+        file: &ParsedFile,
+        part: Option<&Part>,
+        from: u64,
+    ) -> Result<Option<PartBytes>, StoreError> {
+        let opened = PartBytes::open(&*self.objects, &file.object, part, from).await;
+        Ok(still(opened)?.unwrap_or(None))
+    }
+
+    /// What a file has around its records, or the part of it that this record is in, as text; none when it is not there any more, or has more before its first record
+    /// than anybody would show.
+    ///
+    /// # Errors
+    /// When the store of the files does not answer.
+    pub async fn around(
+        &self,
+        file: &ParsedFile,
+        encoding: &str,
+        record: u64,
+    ) -> Result<Option<Around>, StoreError> {
+        let part = Part::of(&file.parts, record);
+        let encoding = part.map_or(encoding, |part| &part.encoding);
+        let Some(turn) = self.turn(part).await else { return Ok(None) };
+        let Some(mut pieces) = self.open_part(file, part, 0).await? else { return Ok(None) };
+        let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
+        let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
+        while cutting.between().is_none() && read < MAX_BEFORE {
+            if !self.may_go_on(&turn).await {
+                return Ok(None);
+            }
+            let Ok(piece) = still(pieces.next().await)? else { return Ok(None) };
+            read += piece.as_ref().map_or(MAX_BEFORE, Vec::len);
+            // It was read before, so nothing is wrong with it but that it may have been replaced.
+            let opening = match piece {
+                Some(piece) => cutting.push(&piece),
+                None => cutting.end(),
+            };
+            let Ok(opening) = opening else { return Ok(None) };
+            before.extend(opening);
+        }
+        let Some(between) = cutting.between().map(<[u8]>::to_vec) else { return Ok(None) };
+        let Ok(after) = cutting.finish() else { return Ok(None) };
+        let encoding = Encoding::named(encoding).unwrap_or(Encoding::Utf8);
+        let [before, between, after] = [before, between, after].map(|bytes| encoding.text(&bytes, false));
+        // The text is sent back in another encoding than the declaration may name.
+        let before = match before.split_once("?>") {
+            Some((declaration, rest)) if declaration.starts_with("<?xml") => rest.trim_start().to_owned(),
+            _ => before,
+        };
+        Ok(Some(Around { before, between, after }))
+    }
+
+    /// The text of a record, at some bytes of a file or of the part that it is in, in the encoding that it was read in.
+    ///
+    /// # Errors
+    /// When the store of the files does not answer.
+    pub async fn raw(
+        &self,
+        file: &ParsedFile,
+        encoding: &str,
+        (record, bytes): (u64, Option<Range<u64>>),
+    ) -> Result<Raw, StoreError> {
+        let Some(Range { start, end }) = bytes else {
+            return Ok(Raw::Missing(
+                "an earlier release stored the study, and did not note where it is in its file",
+            ));
+        };
+        let part = Part::of(&file.parts, record);
+        let encoding = part.map_or(encoding, |part| &part.encoding);
+        if part.is_none() && end > file.object.size_bytes {
+            return Ok(Raw::Missing(CHANGED));
+        }
+        if start == end {
+            return Ok(Raw::Text { text: String::new(), truncated: false });
+        }
+        let Some(turn) = self.turn(part).await else { return Ok(Raw::Missing(BUSY)) };
+        let Some(mut pieces) = self.open_part(file, part, start).await? else {
+            return Ok(Raw::Missing("the uploaded file is gone"));
+        };
+        let wanted = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+        let most = wanted.min(MAX_RAW_BYTES);
+        let mut record = Vec::new();
+        while record.len() < most {
+            if !self.may_go_on(&turn).await {
+                return Ok(Raw::Missing(TOO_FAR));
+            }
+            let Ok(Some(piece)) = still(pieces.next().await)? else { break };
+            record.extend_from_slice(piece.get(..most - record.len()).unwrap_or(&piece));
+        }
+        if record.len() < most {
+            return Ok(Raw::Missing(CHANGED));
+        }
+        let truncated = most < wanted;
+        let encoding = Encoding::named(encoding).unwrap_or(Encoding::Utf8);
+        Ok(Raw::Text { text: encoding.text(&record, truncated), truncated })
+    }
+}

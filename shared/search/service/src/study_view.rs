@@ -1,0 +1,262 @@
+//! The JSON of a study, in the answers of the API and in exports.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use imports::{Duplicate, ParsedFile, Part, Reason, Study, Tier};
+use messages::StoreError;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// Where a record is: its file's position among the files of the search, from 0, and its place among the records of that
+/// file, from 1. It is what a study is addressed by, since it is what both stores have an index of; the ids that are
+/// derived from it are not stored everywhere, as they would double the room that a short record takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// The position of the file among the files of its search, from 0.
+    pub position: u32,
+    /// The number of the record in the file, from 1.
+    pub record: u64,
+}
+
+impl fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.position, self.record)
+    }
+}
+
+/// A study: one bibliographic record as it was read.
+#[derive(Serialize, ToSchema)]
+pub struct StudyView {
+    /// What the study is addressed by within its search, such as `0-17`.
+    id: String,
+    /// The file that it was in.
+    file_id: Uuid,
+    /// Its place among the records of the file, from 1.
+    record: u64,
+    /// The file inside the archive, or the sheet of the workbook, that it was in; left out where the file is not packed. Line
+    /// and bytes are places in that, once it is unpacked, and a sheet is a table of comma-separated values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<String>,
+    /// The line of the file that it begins at, from 1.
+    line: u64,
+    /// Where it is in the file; null for studies that an earlier release stored.
+    #[schema(required)]
+    bytes: Option<BytesView>,
+    /// The title; empty where the record has none.
+    title: String,
+    /// The authors, each as `Family, Given`, in the order given.
+    authors: Vec<String>,
+    /// The year of publication.
+    #[schema(required)]
+    year: Option<i32>,
+    /// The date of publication where more than the year is known, as `2018-05` or `2018-05-17`.
+    #[schema(required)]
+    date: Option<String>,
+    /// The journal or book.
+    #[schema(required)]
+    journal: Option<String>,
+    /// The volume, as given.
+    #[schema(required)]
+    volume: Option<String>,
+    /// The issue, as given.
+    #[schema(required)]
+    issue: Option<String>,
+    /// The pages, as given.
+    #[schema(required)]
+    pages: Option<String>,
+    /// The pages in full where they are given otherwise: `123-129` for `123-9`.
+    #[schema(required)]
+    pages_normalized: Option<String>,
+    /// The DOI in lower case, without a resolver's address.
+    #[schema(required)]
+    doi: Option<String>,
+    /// The PubMed identifier.
+    #[schema(required)]
+    pmid: Option<String>,
+    /// The abstract.
+    #[schema(required)]
+    r#abstract: Option<String>,
+    /// The keywords and subject headings, in the order given.
+    keywords: Vec<String>,
+    /// The first link of the record.
+    #[schema(required)]
+    url: Option<String>,
+    /// The kind of work, as the format names it.
+    #[schema(required)]
+    r#type: Option<String>,
+    /// What the record says under tags that have no field here, by tag.
+    extra: BTreeMap<String, Vec<String>>,
+    /// The study that it repeats, if it does.
+    #[schema(required)]
+    duplicate: Option<DuplicateView>,
+    /// Whether its texts are cut, as all of them would be more than 1 MiB; the raw record has them.
+    shortened: bool,
+}
+
+/// Where a record is in its file as it was uploaded.
+#[derive(Serialize, ToSchema)]
+pub struct BytesView {
+    /// The first byte, from 0.
+    start: u64,
+    /// The byte after the last one.
+    end: u64,
+}
+
+/// The mark of a study that repeats an earlier one of its project, or possibly does.
+#[derive(Serialize, ToSchema)]
+pub struct DuplicateView {
+    /// The `id` of the study that it repeats.
+    of: String,
+    /// The search of that study.
+    search_id: Uuid,
+    /// The file of that study.
+    file_id: Uuid,
+    /// How sure it is that the two are the same work.
+    tier: TierView,
+    /// The name of what was found to be the same, such as `doi_title`: a line of the table by which studies are compared.
+    #[schema(value_type = String)]
+    reason: Reason,
+    /// The same in words: "the same DOI and title".
+    because: String,
+}
+
+/// How sure it is that two studies are the same work.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum TierView {
+    /// One in some thousand of these is not.
+    Certain,
+    /// One in some hundred of these is not.
+    Likely,
+    /// They are alike, and something speaks against it.
+    Possible,
+}
+
+/// The most JSON of a study where there is room for several, in bytes.
+const MAX_STUDY_BYTES: usize = 1 << 20;
+/// What is left of each text, in characters, and of each list, in a study that would be larger: 1.3 MB, if all of it has
+/// to be escaped.
+const CUT_CHARS: usize = 1_000;
+const CUT_ITEMS: usize = 100;
+
+fn cut(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(CUT_CHARS) {
+        text.truncate(end);
+    }
+}
+
+impl From<Range<u64>> for BytesView {
+    fn from(Range { start, end }: Range<u64>) -> Self {
+        Self { start, end }
+    }
+}
+
+impl DuplicateView {
+    fn of(duplicate: Duplicate) -> Self {
+        Self {
+            of: RecordPlace { position: duplicate.position, record: duplicate.record }.to_string(),
+            search_id: duplicate.search_id.as_uuid(),
+            file_id: duplicate.file_id.as_uuid(),
+            tier: match duplicate.tier {
+                Tier::Certain => TierView::Certain,
+                Tier::Likely => TierView::Likely,
+                Tier::Possible => TierView::Possible,
+            },
+            reason: duplicate.reason,
+            because: duplicate.reason.to_string(),
+        }
+    }
+}
+
+/// The name of the part that a record is in. What is in a gzip file has none.
+pub fn part_of(parts: &[Part], record: u64) -> Option<String> {
+    Part::of(parts, record).map(|part| part.name.clone()).filter(|name| !name.is_empty())
+}
+
+impl StudyView {
+    /// A study of the file at a position.
+    pub fn of(position: u32, study: Study) -> Self {
+        let reference = study.reference;
+        Self {
+            id: RecordPlace { position, record: study.record }.to_string(),
+            file_id: study.file_id.as_uuid(),
+            record: study.record,
+            part: None,
+            line: study.line,
+            bytes: study.bytes.map(BytesView::from),
+            title: reference.title,
+            authors: reference.authors,
+            year: reference.year,
+            date: reference.date,
+            journal: reference.journal,
+            volume: reference.volume,
+            issue: reference.issue,
+            pages: reference.pages,
+            pages_normalized: reference.pages_normalized,
+            doi: reference.doi,
+            pmid: reference.pmid,
+            r#abstract: reference.r#abstract,
+            keywords: reference.keywords,
+            url: reference.url,
+            r#type: reference.r#type,
+            extra: reference.extra,
+            duplicate: study.duplicate.map(DuplicateView::of),
+            shortened: false,
+        }
+    }
+
+    /// The same with the part that it is in, of a file with these.
+    pub fn within(self, parts: &[Part]) -> Self {
+        Self { part: part_of(parts, self.record), ..self }
+    }
+
+    /// The same for where there is not room for everything that a file may say: more than [`MAX_STUDY_BYTES`] are shortened.
+    pub fn bounded(self) -> Result<Self, StoreError> {
+        Ok(if to_json(&self)?.get().len() > MAX_STUDY_BYTES { self.shortened() } else { self })
+    }
+
+    fn shortened(mut self) -> Self {
+        let texts = [
+            &mut self.date,
+            &mut self.journal,
+            &mut self.volume,
+            &mut self.issue,
+            &mut self.pages,
+            &mut self.pages_normalized,
+            &mut self.doi,
+            &mut self.pmid,
+            &mut self.r#abstract,
+            &mut self.url,
+            &mut self.r#type,
+        ];
+        let lists = [&mut self.authors, &mut self.keywords];
+        let listed = lists.into_iter().flat_map(|list| {
+            list.truncate(CUT_ITEMS);
+            list.iter_mut()
+        });
+        texts.into_iter().flatten().chain(listed).chain([&mut self.title]).for_each(cut);
+        self.extra.clear();
+        self.shortened = true;
+        self
+    }
+}
+
+/// Returns a study as a line of an export in JSON Lines.
+///
+/// # Errors
+/// If the study cannot be serialized.
+pub fn study_line(file: &ParsedFile, study: Study) -> Result<Box<RawValue>, StoreError> {
+    to_json(&StudyView::of(file.position, study).within(&file.parts))
+}
+
+/// Serializes a value that an answer or an export shows.
+///
+/// # Errors
+/// If the value cannot be serialized.
+pub fn to_json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
+    to_raw_value(value).map_err(|error| StoreError::unusable("serializing a record", error))
+}
