@@ -197,7 +197,7 @@ function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 
 # The checks that cost least come first.
-LINTS := lint-format lint-pure lint-walls lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
+LINTS := lint-format lint-language lint-pure lint-walls lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
 
 .PHONY: lint
 lint: ## Check formatting, lints, docs, all that is depended on, and the deployment's template
@@ -206,6 +206,10 @@ lint: ## Check formatting, lints, docs, all that is depended on, and the deploym
 .PHONY: lint-format
 lint-format: ## Check the formatting of the Rust
 	$(CARGO) fmt --all --check
+
+.PHONY: lint-language
+lint-language: ## Check the language of comments, documents, messages and commit subjects
+	@python3 infra/language.py
 
 .PHONY: lint-code
 lint-code: ## Run clippy, and build the documentation of the code
