@@ -186,7 +186,7 @@ fn a_thousand_studies() -> String {
     studies_twice(0..500)
 }
 
-/// Invocations have a second each, which is enough for some of the studies. Principal was about to read on comes in between.
+/// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
 #[tokio::test]
 async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several() {
     let world = World::new();

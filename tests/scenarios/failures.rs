@@ -229,7 +229,7 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
             crash.kill(world.crashing(&crash).failures.step()).await;
-            // Principal comes by a second later must not take it for done.
+            // Whoever comes by a second later must not take it for done.
             world.host.advance(SECOND);
             run_to_the_end(&world).await;
             world.run().await;
@@ -296,7 +296,7 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
     let mut sent = Vec::new();
     while world.functions.failures.step().await.unwrap() {
-        // Principal else comes by within the same second does not double the pace.
+        // Whoever else comes by within the same second does not double the pace.
         world.functions.failures.step().await.unwrap();
         sent.push(of(&world, Standing::Retried).await.len());
         world.host.advance(SECOND);

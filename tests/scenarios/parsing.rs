@@ -508,7 +508,7 @@ async fn of_unreadable_records_the_first_are_kept() {
     }
 }
 
-/// Principal stores them holds all of a batch in memory, several times over.
+/// Whoever stores them holds all of a batch in memory, several times over.
 #[tokio::test]
 async fn records_are_stored_by_the_thousand_and_by_the_megabyte() {
     let world = World::new();

@@ -87,7 +87,7 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.run().await;
     assert_eq!(world.job(search).await, ended);
     assert_eq!(world.parsed(search).await.len(), 0);
-    // Principal asks again, because the answer was lost, gets it again; nothing more is sent.
+    // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
     assert_eq!(
         world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap(),
         Withdrawal::Accepted
@@ -259,7 +259,7 @@ async fn the_id_of_a_keyed_search_cannot_be_guessed_and_stays_the_same() {
     assert_ne!(one, ids::guessable_keyed_search(project(), "key"));
 }
 
-/// Principal repeats across an upgrade what an earlier release has announced is answered with that search.
+/// Whoever repeats across an upgrade what an earlier release has announced is answered with that search.
 #[tokio::test]
 async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key() {
     let world = World::new();

@@ -42,7 +42,7 @@ enum Made {
 }
 
 impl Origin {
-    /// What a record is stored as. Principal has read it makes that, as each of the threads that read can do it at the same time.
+    /// What a record is stored as. Whoever has read it makes that, as each of the threads that read can do it at the same time.
     pub(super) fn item(self, studies: &dyn WriteStudies, outcome: Outcome) -> Result<Item, StoreError> {
         let Self { project_id, search_id, file_id, before } = self;
         let size = outcome.bytes().end - outcome.bytes().start;

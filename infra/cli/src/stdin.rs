@@ -66,7 +66,7 @@ pub(crate) struct Spooled {
 /// When it cannot be read or written.
 pub(crate) async fn spool(dir: Option<&Path>, max_bytes: u64) -> anyhow::Result<Spooled> {
     let file = create(dir).context("no file can be created for what comes from standard input")?;
-    // Principal breaks this off removes the file, whatever is still being written to it.
+    // Whoever breaks this off removes the file, whatever is still being written to it.
     let (file, path) = file.into_parts();
     let copied = tokio::task::spawn_blocking(move || copy(file, max_bytes.saturating_add(1))).await?;
     let failed = || format!("writing what comes from standard input to {} failed", path.display());

@@ -128,7 +128,7 @@ impl Shared {
     fn settle(&self, request_id: &str, outcome: Outcome) -> StatusCode {
         match self.answers().remove(request_id) {
             Some(waiting) => {
-                // Principal invoked it may have stopped waiting.
+                // Whoever invoked it may have stopped waiting.
                 let _ = waiting.send(outcome);
                 StatusCode::ACCEPTED
             }

@@ -100,7 +100,7 @@ impl Intercept for Crashes {
     async fn step(&self, _: Call, _: Phase) {
         if self.is_fatal() {
             self.crashed.notify_one();
-            // Principal dies here never gets to its next line.
+            // Whoever dies here never gets to its next line.
             std::future::pending::<()>().await;
         }
     }

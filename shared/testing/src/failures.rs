@@ -260,7 +260,7 @@ pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
     end(ports, &second).await
 }
 
-/// Principal has not read its latest revision changes nothing.
+/// Whoever has not read its latest revision changes nothing.
 ///
 /// # Errors
 /// When a port fails.

@@ -468,7 +468,7 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
     ports.write.finish(&parsed).await?;
     assert_eq!(ports.track.place(search, file).await?, None);
     let refused = search::refused();
-    // Principal removes it while somebody else withdraws it again removes all of it.
+    // Whoever removes it while somebody else withdraws it again removes all of it.
     let fence = held.fence + 1;
     for _ in 0..2 {
         ports.write.withdraw(search, file, &refused).await?;
@@ -646,7 +646,7 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
     Ok(())
 }
 
-/// Principal was reading it too stores nothing more, and whoever begins is told why.
+/// Whoever was reading it too stores nothing more, and whoever begins is told why.
 ///
 /// # Errors
 /// When a port fails.

@@ -64,7 +64,7 @@ static EXPECTED: [(&str, Expected); 33] = [
     ("http-foreign-project", Status(&[(None, 404), (Some(CLAIM), 404)])),
     ("http-hostile-path", Status(&[(None, 400)])),
     ("http-list-searches", Status(&[(None, 200)])),
-    // Principal signs operates what nobody brings tokens to, and nothing else.
+    // Whoever signs operates what nobody brings tokens to, and nothing else.
     ("http-operator-signed", Status(&[(None, 200), (Some(CLAIM), 403)])),
     // What is to be put aside is not there.
     ("http-operator-with-token", Status(&[(None, 403), (Some(CLAIM), 404)])),

@@ -17,7 +17,7 @@ async fn many_studies_are_paged_through_without_a_gap() {
     assert_eq!(sizes, [700, 700, 700, 700, 200]);
 }
 
-/// Principal looks for what is rare gets empty pages and a place to go on at, not a request without end.
+/// Whoever looks for what is rare gets empty pages and a place to go on at, not a request without end.
 #[tokio::test]
 async fn what_is_looked_through_for_a_page_is_bounded() {
     let world = World::new();

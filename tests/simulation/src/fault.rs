@@ -179,7 +179,7 @@ impl Plan {
         fault
     }
 
-    /// Principal was deposed does not only lose writes, it answers the reads after them too.
+    /// Whoever was deposed does not only lose writes, it answers the reads after them too.
     fn reads_the_past(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> bool {
         possible(call, phase, Fault::Stale) && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
     }

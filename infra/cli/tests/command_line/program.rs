@@ -114,7 +114,7 @@ impl Program {
     pub(crate) fn start_with_room(&self, args: &[&str], bytes: u64) -> Child {
         let unlimited = self.command(args);
         let mut command = Command::new("sh");
-        // Principal ignores the signal gets an error instead.
+        // Whoever ignores the signal gets an error instead.
         command.args(["-c", "trap '' XFSZ && exec \"$@\"", "sh", "prlimit", &format!("--fsize={bytes}:")]);
         command.arg(unlimited.get_program()).args(unlimited.get_args());
         command

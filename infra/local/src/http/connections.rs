@@ -185,7 +185,7 @@ mod tests {
             seats.push(seat);
         }
         let now = begun + Duration::from_secs(60);
-        // Without a request, although others wait longer; then in the middle of one. Principal has begun to read its answer,
+        // Without a request, although others wait longer; then in the middle of one. Whoever has begun to read its answer,
         // or is being answered, stays.
         for gone in [3, 2, 1] {
             assert!(connections.ask_to_leave(1, now));

@@ -40,7 +40,7 @@ pub struct Door {
     pub open: BTreeSet<String>,
 }
 
-/// Principal is not answered.
+/// Whoever is not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stranger {
     /// There is not exactly one valid host.

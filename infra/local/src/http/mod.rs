@@ -1,6 +1,6 @@
 //! The HTTP API on a port of this machine, and the uploads that S3 takes in the cloud.
 //!
-//! Principal can reach the port may be hostile, the pages of a browser on this machine included:
+//! Whoever can reach the port may be hostile, the pages of a browser on this machine included:
 //!
 //! - [`door`]: who is answered at all: which names this server has, which pages may ask it, and who has its token;
 //! - [`limits`]: how much time, and how many connections, clients may take;

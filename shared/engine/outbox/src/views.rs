@@ -236,7 +236,7 @@ pub trait ReadViews: Send + Sync {
     /// When the store does not answer.
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError>;
 
-    /// Principal has read something that was written at `at` has been able to read everything that was written up to this
+    /// Whoever has read something that was written at `at` has been able to read everything that was written up to this
     /// number. Between the two, something may still appear: of writes that are made at the same time a store may number one
     /// first and finish the other first. No clock but the store's own is in it.
     fn settled(&self, at: u64) -> u64;

@@ -58,7 +58,7 @@ pub struct Span {
 impl Span {
     /// The span of a decision; none when it belongs to no trace, or only says that a message was sent.
     ///
-    /// Principal sent a message and says so is the parent that the message names. Principal received it and had an effect
+    /// Whoever sent a message and says so is the parent that the message names. Principal received it and had an effect
     /// is the parent of all that it led to. Any other delivery of it is a span beside that one.
     pub fn of(observation: &Observation) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);

@@ -4,7 +4,7 @@
 //!
 //! - **Found by keys.** Two records are compared when they share one of some eight [keys](Fields::keys), so a record is
 //!   compared with a few others, however many there are.
-//! - **Explained.** [`compare`] goes by a table. Principal sees a mark is told the line that made it: a [`Reason`], and a
+//! - **Explained.** [`compare`] goes by a table. Whoever sees a mark is told the line that made it: a [`Reason`], and a
 //!   [`Tier`] for how sure that is.
 //! - **Whatever the order.** [`marks`] is a function of records, pairs and people's verdicts. Nothing in it depends on
 //!   when they arrived.

@@ -74,7 +74,7 @@ pub struct Keyed {
     pub is_marked: bool,
 }
 
-/// How often what a project holds has changed. Principal marks says by which state; a mark gives way only to one of a later
+/// How often what a project holds has changed. Whoever marks says by which state; a mark gives way only to one of a later
 /// state, so it does not matter who writes last.
 pub type Revision = u64;
 

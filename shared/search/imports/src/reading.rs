@@ -22,7 +22,7 @@ pub struct Reading {
 
 /// A file as one attempt may write it: for as long as nobody has taken back what is stored of it.
 ///
-/// Principal takes it back raises the file's fence. A write under an earlier one is refused, however late it arrives: the
+/// Whoever takes it back raises the file's fence. A write under an earlier one is refused, however late it arrives: the
 /// attempt that made it knows of records that are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced {

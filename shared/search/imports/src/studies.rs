@@ -204,7 +204,7 @@ pub trait WriteStudies: Send + Sync {
         Pace { records: 1_000, calls: 1 }
     }
 
-    /// Does whatever storing a study takes that needs nothing but the study. Principal reads a file on several threads has each
+    /// Does whatever storing a study takes that needs nothing but the study. Whoever reads a file on several threads has each
     /// of them do that too, and the calls that store have little left to do.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ pub trait WriteStudies: Send + Sync {
 
 /// Finds studies of a project by what they have in common, and marks those that are there twice.
 ///
-/// Principal changes what a project holds counts that with [`CompareStudies::revise`] once it is stored, and then looks at
+/// Whoever changes what a project holds counts that with [`CompareStudies::revise`] once it is stored, and then looks at
 /// what has become of all studies that it may concern. A mark says by which revision it was made, and gives way only to one of
 /// a later one: whoever has the later one has seen more, however late the other one writes.
 #[async_trait]

@@ -117,7 +117,7 @@ impl SearchService {
         Ok(prepared.announced)
     }
 
-    /// Prepares a search so far that its files can be uploaded, without announcing it. Principal has to remember
+    /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
     /// the uploads does it before [`SearchService::announce`]; should that never happen, the uploads themselves
     /// bring the search about.
     ///

@@ -99,7 +99,7 @@ pub fn name(claims: Option<&HashMap<String, String>>) -> String {
     claims.and_then(|claims| claims.get("sub")).map_or_else(|| "somebody".to_owned(), Clone::clone)
 }
 
-/// Principal made a request.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// Which projects they may see and change.

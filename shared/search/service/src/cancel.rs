@@ -101,7 +101,7 @@ impl SearchService {
             forget: true,
         }))?;
         self.commit(session, "deleted the search").await?;
-        // Principal takes its files back does this too, should it not come to it here.
+        // Whoever takes its files back does this too, should it not come to it here.
         self.views.write(&[View::removed(search_id, job.project_id.as_uuid())]).await?;
         Ok(Deletion::Accepted)
     }

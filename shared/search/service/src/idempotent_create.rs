@@ -112,7 +112,7 @@ impl SearchService {
         Ok(ids::keyed_search(&self.secret().await?, project_id, key))
     }
 
-    /// The deployment's secret. Principal asks first makes it; of several at once, one does.
+    /// The deployment's secret. Whoever asks first makes it; of several at once, one does.
     async fn secret(&self) -> Result<Secret, Error> {
         let key = Key::new(SECRET, "keyed-searches");
         loop {

@@ -1,10 +1,10 @@
 //! Marking the duplicates of a project, as its files are read, removed, or spoken of.
 //!
-//! Principal changes what a project holds stores that first, counts it as a revision, and then looks at all studies that it may
+//! Whoever changes what a project holds stores that first, counts it as a revision, and then looks at all studies that it may
 //! concern: those of the file, those alike them, and whatever is the same as these. What each is marked with follows from
 //! what is there then ([`imports::duplicates::marks`]). Of two who change something at the same time at least the one with the
 //! later revision sees both changes, and its marks stay; so the marks in the end are those of everything, whatever the order. A
-//! file that is refused never counts as read, so no mark names a study that is not there. Principal has stored marks looks
+//! file that is refused never counts as read, so no mark names a study that is not there. Whoever has stored marks looks
 //! whether what they name is still there, because a worker may have stood still while files went and others came.
 //!
 //! Memory is bounded: some studies at a time are compared, with at most [`MOST_OF_A_KEY`] that have a key in common with each.

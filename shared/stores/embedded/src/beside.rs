@@ -19,7 +19,7 @@ static CORES: LazyLock<NonZeroUsize> =
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let threads = ThreadPoolBuilder::new().num_threads(CORES.get());
     let threads = threads.thread_name(|number| format!("embedded-packer-{number}"));
-    // Principal waits hears of it, and the panic itself was printed.
+    // Whoever waits hears of it, and the panic itself was printed.
     threads.panic_handler(|_| tracing::error!("a thread that packs had panicked")).build().ok()
 });
 

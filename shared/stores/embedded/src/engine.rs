@@ -113,7 +113,7 @@ where
             (Some(Ok(_)) | None, Some(failed)) => Err(failed.while_doing(doing)),
             (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
         };
-        // Principal asked may have stopped waiting; the work is done all the same.
+        // Whoever asked may have stopped waiting; the work is done all the same.
         if let Err(Err(error)) = waiter.send(answer) {
             tracing::warn!(error = error.chain(), "a call that nobody waits for has failed");
         }

@@ -66,12 +66,12 @@ impl Store {
             }
         };
         let (doing, key) = (format!("storing {key}"), key.to_string());
-        // What is there under the key has the same studies. Principal stores it in between has stored it, too.
+        // What is there under the key has the same studies. Whoever stores it in between has stored it, too.
         FindObjects::remove(self, &key).await?;
         let row = move |db: &Connection| {
             let is_free = find(db, &key)?.is_none();
             if is_free {
-                // Principal has the link opens the file.
+                // Whoever has the link opens the file.
                 insert_row(db, &key, (name, IsPacked(false)), size_bytes, &BTreeMap::new())?;
             }
             Ok(is_free)

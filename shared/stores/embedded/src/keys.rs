@@ -200,7 +200,7 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             let mut rows = missing.query([limit(AT_ONCE)])?;
             let mut missing: Vec<(i64, i64, i64, Vec<u8>)> = Vec::new();
             while let Some(row) = rows.next()? {
-                // Principal reads a study that cannot be read is told so. None is found by what it says.
+                // Whoever reads a study that cannot be read is told so. None is found by what it says.
                 let said = from_json::<Said>(row.get_ref(3)?.as_str()?).map(|said| bytes(&said.reference));
                 missing.push((row.get(0)?, row.get(1)?, row.get(2)?, said.unwrap_or_default()));
             }

@@ -22,7 +22,7 @@
 //! - **No queues of its own.** Which queues there are, when they give a message up and where it goes then, is the
 //!   table in [`Settings::queues`].
 //! - **No clock of its own.** Time and ids come from the [`messages::Host`] that it is opened with.
-//! - **No background work.** Principal runs it calls [`Store::recover`] at the start and [`Store::purge`] now and
+//! - **No background work.** Whoever runs it calls [`Store::recover`] at the start and [`Store::purge`] now and
 //!   then.
 //!
 //! # Modules, in reading order

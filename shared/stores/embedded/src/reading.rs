@@ -18,7 +18,7 @@ const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
-// Principal removes a file that was refused before goes on under its fence.
+// Whoever removes a file that was refused before goes on under its fence.
 const WITHDRAW: &str =
     "INSERT INTO reading (search_id, file_id, begun, place, fence, clearing) VALUES (?1, ?2, 0, ?3, 1, 0)
     ON CONFLICT (search_id, file_id) DO UPDATE

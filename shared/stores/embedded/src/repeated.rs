@@ -43,7 +43,7 @@ pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_fil
 
 /// The keys that several studies of a project have, and some more.
 ///
-/// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Principal
+/// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Whoever
 /// lists one says so ([`LastPass::listed`]), and counts a revision only then, under which it compares that file's studies. So whoever
 /// still used the pass did so under an earlier revision, whose marks give way.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ pub(crate) struct LastPass(Mutex<State>);
 struct State {
     /// How many files of each project this process has listed.
     listings: HashMap<i64, u64>,
-    /// Those of them that are still marked. Principal goes on with one lists it once more.
+    /// Those of them that are still marked. Whoever goes on with one lists it once more.
     marked: HashSet<FileKey>,
     last: Option<Arc<Repeated>>,
     /// How many keys were told without it, because it was good no longer or of another project.

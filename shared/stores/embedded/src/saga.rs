@@ -145,7 +145,7 @@ impl WriteDocuments for Store {
         let under_way = self.storing().begin(writes.iter().map(|write| write.partition).collect());
         let work = move |db: &Connection| {
             let stored: Result<Vec<_>, _> = rows.iter().map(|row| persist(db, row, now)).collect();
-            // Principal waits for this may be gone; until it is on the disk it is under way all the same.
+            // Whoever waits for this may be gone; until it is on the disk it is under way all the same.
             Ok((stored?, under_way))
         };
         self.change(Call::SagaPersist, doing, work).await.map(|(stored, _)| stored)

@@ -138,7 +138,7 @@ impl OpenError {
 }
 
 impl Store {
-    /// Opens a data directory for work, and creates what is missing. Principal works in it holds its
+    /// Opens a data directory for work, and creates what is missing. Whoever works in it holds its
     /// [`Store::lock`] first and calls [`Store::recover`] next.
     ///
     /// # Errors

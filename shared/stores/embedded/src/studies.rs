@@ -180,7 +180,7 @@ impl ReadStudies for Store {
 /// last record that was taken in, if there may be more.
 fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
     if is_listed(db, file)? {
-        // Principal goes on marking duplicates finishes the file once more, and no more studies of it can have come.
+        // Whoever goes on marking duplicates finishes the file once more, and no more studies of it can have come.
         return Ok(None);
     }
     let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;

@@ -1,6 +1,6 @@
 //! Whose turn it is: what makes the queues fair.
 //!
-//! The messages of a partition are a group; those without a partition are one, too. Principal receives is given messages
+//! The messages of a partition are a group; those without a partition are one, too. Whoever receives is given messages
 //! of the group with the fewest in flight, so that a large backlog of one group does not keep the others waiting. Among
 //! groups with as many in flight it is the one that has waited longest since its last turn. So groups take turns even
 //! where one worker answers for each batch before it receives the next, and nothing is ever in flight.

@@ -113,7 +113,7 @@ async fn make_some(mongo: &Mongo) -> Result<u64, Fault> {
     let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(MADE_AT_ONCE);
     let missing: Vec<Document> = missing.await?.try_collect().await?;
     let statements = missing.iter().map(|study| {
-        // Principal reads a study that cannot be read is told so. None is found by what it says.
+        // Whoever reads a study that cannot be read is told so. None is found by what it says.
         let made =
             serde_field::<Reference>(study, REFERENCE).map(|reference| keys(&reference)).unwrap_or_default();
         let filter = doc! { ID: study.get(ID).cloned().unwrap_or(Bson::Null) };

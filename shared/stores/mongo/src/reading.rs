@@ -202,7 +202,7 @@ pub(crate) async fn withdraw(
     refuse(mongo, (search, file), refused, doc! {}, doing).await.map(|_| ())
 }
 
-/// Principal removes a file that was refused before goes on under its fence.
+/// Whoever removes a file that was refused before goes on under its fence.
 async fn refuse(
     mongo: &Mongo,
     (search, file): (SearchId, FileId),

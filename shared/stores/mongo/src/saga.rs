@@ -125,7 +125,7 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
 /// Lets the documents say what became of the writes that the answer leaves open.
 ///
 /// # Errors
-/// When one of them cannot tell. Principal asked then has to read it once more; the others tell the same again.
+/// When one of them cannot tell. Whoever asked then has to read it once more; the others tell the same again.
 async fn look_up(
     mongo: &Mongo,
     writes: &[Persist],

@@ -86,7 +86,7 @@ pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Principal was too slow takes nothing from whoever has it now.
+/// Whoever was too slow takes nothing from whoever has it now.
 ///
 /// # Errors
 /// When a port fails.

@@ -19,7 +19,7 @@ use super::outside::Outside;
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
 /// A request under a key grants other tokens each time.
 pub(super) const TOKENS_ANEW: &str = "tokens are minted anew for a repeated request";
-/// Principal has announced a search takes it for what it asked for, although another request came first.
+/// Whoever has announced a search takes it for what it asked for, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
 /// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.

@@ -55,7 +55,7 @@ pub enum Quality {
     HalfReadable,
     /// Nothing that can be parsed.
     Bad,
-    /// Principal reads it gets an error, always.
+    /// Whoever reads it gets an error, always.
     Unreadable,
 }
 

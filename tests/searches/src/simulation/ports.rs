@@ -85,10 +85,10 @@ pub(super) const PLACE_WITHOUT_STUDIES: &str = "a place is remembered before wha
 /// A reader goes on where one of another version was.
 pub(super) const READER_VERSION_IGNORED: &str = "a changed reader goes on by the number of records";
 
-/// Principal read a file stores what was read, whatever became of the file meanwhile.
+/// Whoever read a file stores what was read, whatever became of the file meanwhile.
 pub(super) const NO_FENCES: &str = "studies are stored under any fence";
 
-/// Principal marks last is believed, whatever it has seen.
+/// Whoever marks last is believed, whatever it has seen.
 pub(super) const LAST_MARK_WINS: &str = "the last mark wins, of whichever revision";
 
 /// A study whose keys are not made yet has none.

@@ -126,7 +126,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
     rest.given_up_of(search).any(tells)
 }
 
-/// Principal waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
+/// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
 /// had been in the store for long when it looked last.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) -> Checked {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());

@@ -149,7 +149,7 @@ impl World {
         Some(EffectKind::Message(Box::new(message)))
     }
 
-    /// Principal is to answer has a token that the same write expects.
+    /// Whoever is to answer has a token that the same write expects.
     fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: Awaited) {
         let fits = match (self.config.mode, token) {
             (Mode::Ledger, Some(token)) => {

@@ -12,7 +12,7 @@ impl World {
         self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
     }
 
-    /// Principal acts could not load these. If it is the saga's runner, that ends the attempt.
+    /// Whoever acts could not load these. If it is the saga's runner, that ends the attempt.
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
         if runs_saga {
@@ -20,7 +20,7 @@ impl World {
         }
     }
 
-    /// Principal acts has received another batch.
+    /// Whoever acts has received another batch.
     pub(crate) fn begin_anew(&mut self) {
         let acting = self.acting;
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);

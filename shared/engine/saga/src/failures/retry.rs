@@ -292,7 +292,7 @@ impl Failures {
         if let Phase::Watching { until } = operation.phase {
             return if now < until { Ok(true) } else { self.watched(&operation).await };
         }
-        // Principal makes this write takes the step.
+        // Whoever makes this write takes the step.
         let next_step_at = now.checked_add(STEP).unwrap_or(Timestamp::MAX);
         let claimed = Operation { next_step_at, revision: operation.revision + 1, ..operation.clone() };
         if !self.store.advance(operation.revision, &claimed).await? {

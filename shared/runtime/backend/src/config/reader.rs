@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Principal has a form that is still valid may upload with it.
+    /// Whoever has a form that is still valid may upload with it.
     pub(super) fn deadlines(&mut self, upload_valid_for: Duration, default: Deadlines) -> Deadlines {
         let upload = self.seconds("UPLOAD_TIMEOUT_SECONDS", default.upload.unsigned_abs());
         let parse = self.seconds("PARSE_TIMEOUT_SECONDS", default.parse.unsigned_abs());

@@ -216,7 +216,7 @@ fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option
 /// What speaks against a file joining an announced search.
 fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), String> {
     let metadata = UploadMetadata::from_map(&saved.metadata).and_then(|found| {
-        // Principal uploads by our form sends it, so its absence means that something else wrote the object.
+        // Whoever uploads by our form sends it, so its absence means that something else wrote the object.
         found.ok_or(MetadataError::Missing("search-name"))
     });
     match metadata {

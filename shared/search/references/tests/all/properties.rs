@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(pushed, read_in_chunks(&file, usize::MAX, limits()));
     }
 
-    /// Principal goes on at a checkpoint gets the other records, as they are, and the same report; or the same error.
+    /// Whoever goes on at a checkpoint gets the other records, as they are, and the same report; or the same error.
     #[test]
     fn reading_on_gives_the_rest(file in beyond_window(), at in any::<prop::sample::Index>(), chunk in 1_usize..40) {
         let whole = read_in_chunks(&file, usize::MAX, limits());

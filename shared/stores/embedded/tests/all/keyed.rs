@@ -35,7 +35,7 @@ async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> Test
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     assert_eq!(keys(0, 4).await?, shared);
     assert_eq!(keys(2, 1).await?, shared[2..3]);
-    // Principal goes on with the file lists it once more; that is no news.
+    // Whoever goes on with the file lists it once more; that is no news.
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     // At its end it is forgotten what was found out for the file.
     assert_eq!(keys(2, 9).await?, shared[2..]);

@@ -131,7 +131,7 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
     let (mut counts, mut before) = (Vec::new(), 0);
     loop {
         let step = async {
-            // Principal else comes by within the same second does not double the pace.
+            // Whoever else comes by within the same second does not double the pace.
             Ok::<_, StoreError>(deployment.failures.step().await? | deployment.failures.step().await?)
         };
         let (is_running, delivered) = join(step, deployment.run()).await;
