@@ -12,7 +12,7 @@ use local::output;
 use serde::Serialize;
 use service::exported_studies::{Studies, entry};
 use service::{ProjectAccess, SearchService};
-use writers::{Format, Source, Split, Writer};
+use writers::{FileLimits, Format, Source, Writer};
 
 use crate::damaged::Skipped;
 use crate::find::{self, Pages};
@@ -43,7 +43,7 @@ struct Written {
 struct Shape {
     format: Format,
     studies: Which,
-    split: Option<Split>,
+    split: Option<FileLimits>,
 }
 
 /// Writes the studies of files that were read to their end, in the order of searches, files and records.
@@ -86,7 +86,7 @@ impl args::Export {
             _ => Which::All,
         };
         let asked = self.format.or(self.tool.map(writers::Tool::format));
-        let split = self.tool.and_then(writers::Tool::split);
+        let split = self.tool.and_then(writers::Tool::file_limits);
         Shape { format: asked.unwrap_or_default(), studies, split }
     }
 }

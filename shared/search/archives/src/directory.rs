@@ -1,34 +1,34 @@
-//! The list of a ZIP archive's entries.
+//! The central directory of a ZIP archive.
 //!
-//! It is at the archive's end ([APPNOTE.TXT](https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT), 4.3). What it says
-//! is held against itself before a byte is unpacked: no two entries may share bytes, names stay within the archive, and
-//! only files and folders are entries.
+//! It is at the end of the archive ([APPNOTE.TXT](https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT), 4.3).
+//! Before any byte is unpacked it is checked for consistency: entries must not share bytes, names must stay within the
+//! archive, and every entry must be a file or a folder.
 
 use crate::{Error, Limits};
 
-/// How many bytes from the end of a file hold the end of the list: the longest comment, and the record before it.
-pub const END_BYTES: usize = 22 + 65_535;
-/// How many bytes of an entry's own header have a fixed meaning; name and extras follow.
-pub const LOCAL_BYTES: usize = 30;
+/// The number of bytes at the end of a file that contain the end record: its fixed part and the longest comment.
+pub const END_RECORD_BYTES: usize = 22 + 65_535;
+/// The length of the fixed part of a local header; the name and extra fields follow.
+pub const LOCAL_HEADER_BYTES: usize = 30;
 
-/// Longest name of an entry, in bytes: it is stored with what is read.
-const MOST_NAME: usize = 255;
-/// Largest list of entries, in bytes: what 1,000 entries with the longest names of file systems take.
-const MOST_LIST: u64 = 1 << 20;
-/// How many bytes of the list an entry takes besides its name, extras and comment.
-const LISTED: usize = 46;
+/// Longest name of an entry, in bytes. Names are stored with the records.
+const MAX_NAME: usize = 255;
+/// Largest central directory, in bytes: 1,000 entries with the longest names that file systems allow.
+const MAX_LIST: u64 = 1 << 20;
+/// The length of the fixed part of a directory entry, without name, extra fields and comment.
+const ENTRY_HEADER_BYTES: usize = 46;
 
-/// The end of a list: where the list is.
+/// The end record, which locates the central directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tail {
-    /// Where in the file the list begins.
+pub struct EndRecord {
+    /// The offset of the central directory in the file.
     pub start: u64,
     /// Its length in bytes.
     pub length: usize,
     entries: usize,
 }
 
-/// The entries of an archive, without its folders, in their order in the file.
+/// The files of an archive, in the order of their offsets. Folders are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The files.
@@ -38,15 +38,15 @@ pub struct Directory {
 /// One file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path within the archive, with slashes.
+    /// The path within the archive, with slashes.
     pub name: String,
-    /// Where its own header begins.
+    /// The offset of the local header.
     pub header: u64,
-    /// Its size as packed, in bytes.
+    /// The packed size in bytes.
     pub packed: u64,
-    /// Its size as unpacked, in bytes, as the archive says.
+    /// The unpacked size in bytes, as declared by the archive.
     pub unpacked: u64,
-    /// Its checksum, as the archive says.
+    /// The checksum, as declared by the archive.
     pub(crate) crc: u32,
     pub(crate) is_deflated: bool,
     name_length: usize,
@@ -56,7 +56,7 @@ fn damaged(fault: &'static str) -> Error {
     Error::Damaged { what: "ZIP archive", fault }
 }
 
-/// Numbers at fixed places of a header; 0 behind its end, which callers rule out by its length.
+/// Numbers at fixed offsets of a header. Offsets past the end read as 0; callers check the length.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -69,11 +69,11 @@ impl Fields<'_> {
     }
 }
 
-impl Tail {
-    /// Finds the list in the last bytes of a file of `size` bytes: in [`END_BYTES`] of them, or in the whole file.
+impl EndRecord {
+    /// Finds the end record in the last bytes of a file of `size` bytes: the last [`END_RECORD_BYTES`], or the whole file.
     ///
     /// # Errors
-    /// When there is no list, or none that is read.
+    /// Returns an error if the record is missing, or describes an unsupported archive.
     pub fn find(last: &[u8], size: u64) -> Result<Self, Error> {
         let fits = |at: &usize| {
             let end = Fields(&last[*at..]);
@@ -90,11 +90,11 @@ impl Tail {
         }
         let (length, start) = (u64::from(end.u32(12)), u64::from(end.u32(16)));
         let behind = size - (last.len() - at) as u64;
-        // Something before the archive, as in one that unpacks itself, would shift all places.
+        // Data before the archive, as in a self-extracting one, would shift all offsets.
         if start.checked_add(length) != Some(behind) {
             return Err(damaged("the list of its entries is not where it should be"));
         }
-        if length > MOST_LIST {
+        if length > MAX_LIST {
             return Err(damaged("the list of its entries is too long"));
         }
         let length = usize::try_from(length).map_err(|_| damaged("the list of its entries is too long"))?;
@@ -103,17 +103,17 @@ impl Tail {
 }
 
 impl Directory {
-    /// Reads the list, which is the [`Tail::length`] bytes at [`Tail::start`].
+    /// Parses the central directory: the [`EndRecord::length`] bytes at [`EndRecord::start`].
     ///
     /// # Errors
-    /// When the archive is refused: it is damaged, or something else than files within bounds.
-    pub fn read(list: &[u8], tail: &Tail, limits: &Limits) -> Result<Self, Error> {
+    /// Returns an error if the archive is damaged, exceeds a limit, or contains anything but files and folders.
+    pub fn read(list: &[u8], tail: &EndRecord, limits: &Limits) -> Result<Self, Error> {
         if tail.entries > limits.max_entries {
             return Err(Error::TooManyEntries { limit: limits.max_entries });
         }
         let (mut rest, mut entries) = (list, Vec::new());
         for _ in 0..tail.entries {
-            let (entry, length) = listed(rest)?;
+            let (entry, length) = parse_entry(rest)?;
             entries.extend(entry);
             rest = rest.get(length..).ok_or(damaged("the list of its entries is cut short"))?;
         }
@@ -121,7 +121,7 @@ impl Directory {
             return Err(damaged("its list has more entries than it says"));
         }
         entries.sort_by_key(|entry| entry.header);
-        apart(&entries, tail)?;
+        check_overlaps(&entries, tail)?;
         let sum = |of: fn(&Entry) -> u64| entries.iter().map(of).sum();
         limits.check(sum(|entry| entry.packed), sum(|entry| entry.unpacked))?;
         for entry in &entries {
@@ -131,19 +131,21 @@ impl Directory {
     }
 }
 
-/// The entry at the front of the list, none for a folder, and how many bytes of the list it takes.
-fn listed(list: &[u8]) -> Result<(Option<Entry>, usize), Error> {
+/// Parses the first entry of the list and returns it with its length in bytes. The entry is `None` for a folder.
+fn parse_entry(list: &[u8]) -> Result<(Option<Entry>, usize), Error> {
     let fields = Fields(list);
-    if list.len() < LISTED || !list.starts_with(b"PK\x01\x02") {
+    if list.len() < ENTRY_HEADER_BYTES || !list.starts_with(b"PK\x01\x02") {
         return Err(damaged("the list of its entries is cut short"));
     }
     let (name_length, extra, comment) =
         (usize::from(fields.u16(28)), usize::from(fields.u16(30)), usize::from(fields.u16(32)));
-    let name =
-        list.get(LISTED..LISTED + name_length).ok_or(damaged("the list of its entries is cut short"))?;
-    let length = LISTED + name_length + extra + comment;
+    let name = list
+        .get(ENTRY_HEADER_BYTES..ENTRY_HEADER_BYTES + name_length)
+        .ok_or(damaged("the list of its entries is cut short"))?;
+    let length = ENTRY_HEADER_BYTES + name_length + extra + comment;
     let name = checked_name(name)?;
-    // The upper half of the attributes is the mode of Unix, whatever the archive was made by: nobody else sets it.
+    // The upper half of the attributes is the Unix mode, whichever system the archive claims to come from: no other
+    // system sets it.
     let kind = fields.u32(38) >> 28;
     if !matches!(kind, 0 | 0o4 | 0o10) {
         return Err(Error::Link { name });
@@ -176,7 +178,7 @@ fn listed(list: &[u8]) -> Result<(Option<Entry>, usize), Error> {
     Ok((Some(entry), length))
 }
 
-/// A name that stays within the archive, and can be shown.
+/// Returns a name that stays within the archive and is safe to display.
 fn checked_name(name: &[u8]) -> Result<String, Error> {
     let name = String::from_utf8_lossy(name);
     let leaves = name.starts_with('/')
@@ -187,19 +189,19 @@ fn checked_name(name: &[u8]) -> Result<String, Error> {
     if leaves || name.is_empty() {
         return Err(Error::Escapes { name: shortened() });
     }
-    if name.len() > MOST_NAME {
-        return Err(Error::LongName { name: shortened(), limit: MOST_NAME });
+    if name.len() > MAX_NAME {
+        return Err(Error::LongName { name: shortened(), limit: MAX_NAME });
     }
     Ok(name.into_owned())
 }
 
-/// Refuses entries that share bytes with each other or with the list, and names that stand for two.
-fn apart(entries: &[Entry], tail: &Tail) -> Result<(), Error> {
+/// Rejects entries that share bytes with each other or with the directory, and duplicate names.
+fn check_overlaps(entries: &[Entry], tail: &EndRecord) -> Result<(), Error> {
     let mut names = std::collections::BTreeSet::new();
     let mut next = 0;
     for entry in entries {
         let overlaps = entry.header < next;
-        next = entry.header + (LOCAL_BYTES + entry.name_length) as u64 + entry.packed;
+        next = entry.header + (LOCAL_HEADER_BYTES + entry.name_length) as u64 + entry.packed;
         if overlaps || next > tail.start || !names.insert(&entry.name) {
             return Err(Error::Overlap { name: entry.name.clone() });
         }
@@ -207,21 +209,21 @@ fn apart(entries: &[Entry], tail: &Tail) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many bytes of an archive are before the packed bytes of an entry, counted from [`Entry::header`], by the
-/// [`LOCAL_BYTES`] that are there.
+/// Returns the distance from [`Entry::header`] to the packed bytes of an entry, read from the [`LOCAL_HEADER_BYTES`] at the
+/// header.
 ///
 /// # Errors
-/// When no header of this entry is there, or its packed bytes would reach into what begins at `next`.
+/// Returns an error if the header does not belong to this entry, or the packed bytes would extend past `next`.
 pub fn local_header(local: &[u8], entry: &Entry, next: u64) -> Result<u64, Error> {
     let fields = Fields(local);
-    let agrees = local.len() >= LOCAL_BYTES
+    let agrees = local.len() >= LOCAL_HEADER_BYTES
         && local.starts_with(b"PK\x03\x04")
         && usize::from(fields.u16(26)) == entry.name_length
         && (fields.u16(8) == 8) == entry.is_deflated;
     if !agrees {
         return Err(damaged("an entry is not where the list says"));
     }
-    let before = LOCAL_BYTES as u64 + u64::from(fields.u16(26)) + u64::from(fields.u16(28));
+    let before = LOCAL_HEADER_BYTES as u64 + u64::from(fields.u16(26)) + u64::from(fields.u16(28));
     if entry.header + before + entry.packed > next {
         return Err(Error::Overlap { name: entry.name.clone() });
     }
@@ -229,9 +231,9 @@ pub fn local_header(local: &[u8], entry: &Entry, next: u64) -> Result<u64, Error
 }
 
 impl Directory {
-    /// Where what follows an entry begins: the next entry, or the list.
+    /// Returns the offset of whatever follows an entry: the next entry, or the directory.
     #[must_use]
-    pub fn behind(&self, entry: usize, tail: &Tail) -> u64 {
+    pub fn behind(&self, entry: usize, tail: &EndRecord) -> u64 {
         self.entries.get(entry + 1).map_or(tail.start, |next| next.header)
     }
 }

@@ -1,18 +1,18 @@
-//! Why a packed file is refused.
+//! Reasons to refuse a packed file.
 
-/// Why a packed file is refused.
+/// The reason why a packed file is refused.
 ///
-/// Each message is a fragment about the file, written for the reviewer who uploaded it. None of them is worth retrying: the
-/// same bytes are refused again.
+/// Each message is a fragment about the file, written for the reviewer who uploaded it. Retrying never helps: the same
+/// bytes are refused again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is not what its first bytes say, or was cut short.
+    /// The content does not match the magic number, or the file is truncated.
     #[error("the {what} is damaged: {fault}")]
     Damaged {
         /// `"ZIP archive"`.
         what: &'static str,
-        /// What is wrong, in words.
+        /// The damage, in words.
         fault: &'static str,
     },
     /// More bytes than [`crate::Limits::max_unpacked`].
@@ -21,7 +21,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Hardly anything in it is not a repetition.
+    /// The content is almost entirely repetition.
     #[error("it unpacks to more than {ratio} times its size, as no reference file does")]
     Bomb {
         /// [`crate::Limits::max_ratio`].
@@ -33,7 +33,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// An entry that only a password opens.
+    /// A password-protected entry.
     #[error("{name:?} in the archive is protected by a password; pack it without one")]
     Encrypted {
         /// The entry.
@@ -45,7 +45,7 @@ pub enum Error {
         /// The entry's name, shortened.
         name: String,
     },
-    /// An entry with a longer name than is kept.
+    /// An entry whose name is too long to store.
     #[error("{name:?} … in the archive has a name of more than {limit} bytes")]
     LongName {
         /// The entry's name, shortened.
@@ -54,7 +54,7 @@ pub enum Error {
         limit: usize,
     },
     /// An entry that is a link or a device.
-    #[error("{name:?} in the archive is a link and no file; pack the file itself")]
+    #[error("{name:?} in the archive is a link, not a file; pack the file itself")]
     Link {
         /// The entry.
         name: String,
@@ -65,8 +65,10 @@ pub enum Error {
         /// The entry.
         name: String,
     },
-    /// An entry that is packed in a way that is not read.
-    #[error("{name:?} in the archive is packed by a method that is not read ({method}); pack it as usual")]
+    /// An entry with an unsupported compression method.
+    #[error(
+        "{name:?} in the archive uses the unsupported compression method {method}; pack it with the default method"
+    )]
     Method {
         /// The entry.
         name: String,
@@ -74,21 +76,21 @@ pub enum Error {
         method: u16,
     },
     /// An archive of several disks, or of more than 4 GiB.
-    #[error("the ZIP archive is {what}, which is not read; pack it as a plain one")]
+    #[error("the ZIP archive is {what}, which is not supported; create a plain ZIP archive")]
     Unusual {
         /// With its article: `"one of several parts"`.
         what: &'static str,
     },
-    /// A workbook with more than is kept in memory.
+    /// A workbook that is too large to be held in memory.
     #[error("the workbook has more {what} than can be read; save it as CSV and upload that")]
     WorkbookTooLarge {
         /// `"text"`.
         what: &'static str,
     },
-    /// A workbook that is broken inside.
+    /// A damaged workbook.
     #[error("the workbook is damaged: {fault}")]
     Workbook {
-        /// What is wrong, in words.
+        /// The damage, in words.
         fault: &'static str,
     },
 }

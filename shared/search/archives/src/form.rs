@@ -1,23 +1,23 @@
-//! Which kind of packed file a file is.
+//! Recognizes packed files.
 
-/// How many of a file's first bytes show it.
+/// The number detect bytes at the beginning detect a file that identify its form.
 pub const MAGIC_BYTES: usize = 4;
 
-/// What a file is packed as.
+/// The compression or container format detect a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Not at all, or in a way that is not read here.
+    /// Not packed, or in an unsupported format.
     Plain,
-    /// gzip: one file.
+    /// gzip: a single file.
     Gzip,
-    /// A ZIP archive, which workbooks are as well.
+    /// A ZIP archive, possibly a workbook.
     Zip,
 }
 
 impl Form {
-    /// Tells it from the first [`MAGIC_BYTES`], or from all of a file that has fewer.
+    /// Detects the form from the first [`MAGIC_BYTES`], or from the whole file if it is shorter.
     #[must_use]
-    pub fn of(start: &[u8]) -> Self {
+    pub fn detect(start: &[u8]) -> Self {
         if start.starts_with(b"\x1F\x8B") {
             Self::Gzip
         } else if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {

@@ -1,16 +1,16 @@
-//! What is inside gzip files, ZIP archives and Excel workbooks.
+//! Unpacks gzip files, ZIP archives and Excel workbooks.
 //!
-//! All of it is untrusted: sizes that an archive states are checked and not believed, and whatever is unpacked is bounded
-//! in size, in ratio and in number by [`Limits`]. Nothing here performs input or output; whoever has the bytes hands them
-//! over, in any pieces.
+//! All input is untrusted: sizes that an archive declares are verified, and [`Limits`] bound the size, the compression
+//! ratio and the number of unpacked files. The crate performs no input or output; callers pass bytes in pieces of any
+//! size.
 //!
 //! # Modules, in reading order
 //!
-//! - `form`: which of them a file is, by its first bytes.
-//! - `error`: why one is refused.
-//! - `directory`: the list of a ZIP archive's entries, read from its end, and all that is refused because of it.
-//! - `unpack`: packed bytes to unpacked ones, piece by piece.
-//! - `workbook`: the sheets of a workbook as tables of text.
+//! - `form`: recognizes gzip and ZIP files by their first bytes.
+//! - `error`: reasons to refuse a file.
+//! - `directory`: the list of a ZIP archive's entries, read from its end, and its checks.
+//! - `unpack`: decompresses a stream piece by piece.
+//! - `workbook`: the sheets of a workbook as text tables.
 
 mod directory;
 mod error;
@@ -18,24 +18,25 @@ mod form;
 mod unpack;
 mod workbook;
 
-pub use directory::{Directory, END_BYTES, Entry, LOCAL_BYTES, Tail, local_header};
+pub use directory::{Directory, END_RECORD_BYTES, EndRecord, Entry, LOCAL_HEADER_BYTES, local_header};
 pub use error::Error;
 pub use form::{Form, MAGIC_BYTES};
-pub use unpack::{MOST_AT_ONCE, Unpack};
-pub use workbook::{MOST_WORKBOOK_BYTES, Sheet, SheetText, Workbook};
+pub use unpack::{MAX_OUTPUT, Unpacker};
+pub use workbook::{MAX_WORKBOOK_BYTES, Sheet, SheetText, Workbook};
 
-/// Limits on what is unpacked.
+/// Limits on unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes that a file may have once it is unpacked, all that is inside counted together.
+    /// The maximum unpacked size of a file in bytes, with all its entries together.
     pub max_unpacked: u64,
-    /// Most entries of an archive.
+    /// The maximum number of entries in an archive.
     pub max_entries: usize,
-    /// Most unpacked bytes for one packed byte. Text comes to 20, tables of blanks to 100; zeros come to 1,000.
+    /// The maximum number of unpacked bytes per packed byte. Text reaches a ratio of 20, tables of blanks reach 100,
+    /// and zeros reach 1,000.
     pub max_ratio: u64,
 }
 
-/// What is unpacked before ratios count, in bytes: little of anything may be packed well.
+/// The number of unpacked bytes below which the ratio is not checked: small content may compress very well.
 pub(crate) const RATIO_COUNTS_FROM: u64 = 4 << 20;
 
 impl Default for Limits {
@@ -45,7 +46,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Refuses what unpacks to too much.
+    /// Refuses sizes that exceed the limits.
     pub(crate) fn check(&self, packed: u64, unpacked: u64) -> Result<(), Error> {
         if unpacked > self.max_unpacked {
             return Err(Error::TooLarge { limit: self.max_unpacked });

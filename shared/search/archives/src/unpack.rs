@@ -1,4 +1,4 @@
-//! Packed bytes to unpacked ones.
+//! Decompresses gzip files and entries of ZIP archives.
 
 use std::io::Write;
 
@@ -6,65 +6,65 @@ use flate2::{Decompress, FlushDecompress, Status, write::MultiGzDecoder};
 
 use crate::{Entry, Error, Limits};
 
-/// The most unpacked bytes that one call of [`Unpack::push`] adds, about.
-pub const MOST_AT_ONCE: usize = 512 * 1024;
+/// The approximate maximum number of unpacked bytes that one call of [`Unpacker::push`] appends.
+pub const MAX_OUTPUT: usize = 512 * 1024;
 
-/// How many packed bytes are handed to a decompressor at a time: they become a thousand times as many at most.
+/// The number of packed bytes that a decompressor receives at a time. They grow by a factor of 1,000 at most.
 const STEP: usize = 256;
 
-/// Unpacks one stream, which is handed over in pieces of any size.
+/// Unpacks one stream, which arrives in pieces of any size.
 #[derive(Debug)]
-pub struct Unpack {
-    kind: Kind,
+pub struct Unpacker {
+    decoder: Decoder,
     limits: Limits,
     packed: u64,
     unpacked: u64,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum Decoder {
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
     Entry { inflate: Option<Decompress>, ended: bool, crc: crc32fast::Hasher, entry: Entry },
 }
 
-impl Unpack {
-    /// Unpacks a gzip file, of one member or several.
+impl Unpacker {
+    /// Creates a decompressor for a gzip file with one or several members.
     #[must_use]
     pub fn gzip(limits: Limits) -> Self {
-        let kind = Kind::Gzip(Box::new(MultiGzDecoder::new(Vec::new())));
-        Self { kind, limits, packed: 0, unpacked: 0 }
+        let decoder = Decoder::Gzip(Box::new(MultiGzDecoder::new(Vec::new())));
+        Self { decoder, limits, packed: 0, unpacked: 0 }
     }
 
-    /// Unpacks an entry of a ZIP archive, of which exactly [`Entry::packed`] bytes are to be handed over.
+    /// Creates a decompressor for an entry of a ZIP archive. It must receive exactly [`Entry::packed`] bytes.
     #[must_use]
     pub fn entry(entry: Entry, limits: Limits) -> Self {
         let inflate = entry.is_deflated.then(|| Decompress::new(false));
-        let kind = Kind::Entry { inflate, ended: false, crc: crc32fast::Hasher::new(), entry };
-        Self { kind, limits, packed: 0, unpacked: 0 }
+        let decoder = Decoder::Entry { inflate, ended: false, crc: crc32fast::Hasher::new(), entry };
+        Self { decoder, limits, packed: 0, unpacked: 0 }
     }
 
-    /// How many packed bytes were taken.
+    /// The number of packed bytes consumed so far.
     #[must_use]
     pub fn packed(&self) -> u64 {
         self.packed
     }
 
-    /// Takes some of the next packed bytes and adds what they become; returns how many were taken, which is at least one if
-    /// there are any. About [`MOST_AT_ONCE`] bytes are added at most.
+    /// Consumes some of the next packed bytes and appends the unpacked bytes, about [`MAX_OUTPUT`] at most. Returns
+    /// the number of consumed bytes, which is at least one unless `packed` is empty.
     ///
     /// # Errors
-    /// When the bytes are damaged, or become more than the limits allow.
+    /// Returns an error if the bytes are damaged, or the unpacked size exceeds the limits.
     pub fn push(&mut self, packed: &[u8], out: &mut Vec<u8>) -> Result<usize, Error> {
         let (before, mut taken) = (out.len(), 0);
-        while taken < packed.len() && out.len() - before < MOST_AT_ONCE {
+        while taken < packed.len() && out.len() - before < MAX_OUTPUT {
             let piece = &packed[taken..packed.len().min(taken + STEP)];
             let added = out.len();
-            self.kind.step(piece, out)?;
+            self.decoder.step(piece, out)?;
             taken += piece.len();
             self.packed += piece.len() as u64;
             self.unpacked += (out.len() - added) as u64;
             self.limits.check(self.packed, self.unpacked)?;
-            if let Kind::Entry { entry, .. } = &self.kind
+            if let Decoder::Entry { entry, .. } = &self.decoder
                 && self.unpacked > entry.unpacked
             {
                 return Err(damaged("an entry is larger than the archive says"));
@@ -73,17 +73,17 @@ impl Unpack {
         Ok(taken)
     }
 
-    /// Says that all packed bytes were handed over; adds what is left.
+    /// Ends the stream and appends the remaining unpacked bytes.
     ///
     /// # Errors
-    /// When some are missing, or the checksum is wrong.
+    /// Returns an error if bytes are missing, or the checksum does not match.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        match &mut self.kind {
-            Kind::Gzip(decoder) => {
+        match &mut self.decoder {
+            Decoder::Gzip(decoder) => {
                 decoder.try_finish().map_err(|_| gzip("it was cut short, or its checksum is wrong"))?;
                 out.append(decoder.get_mut());
             }
-            Kind::Entry { inflate, ended, crc, entry } => {
+            Decoder::Entry { inflate, ended, crc, entry } => {
                 let is_whole = inflate.is_none() || *ended;
                 if !is_whole || self.unpacked != entry.unpacked || crc.clone().finalize() != entry.crc {
                     return Err(damaged("an entry was cut short, or its checksum is wrong"));
@@ -94,13 +94,13 @@ impl Unpack {
     }
 }
 
-impl Kind {
+impl Decoder {
     /// Unpacks a few bytes.
     fn step(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let before = out.len();
         match self {
             Self::Gzip(decoder) => {
-                decoder.write_all(piece).map_err(|_| gzip("its bytes make no sense"))?;
+                decoder.write_all(piece).map_err(|_| gzip("its bytes cannot be unpacked"))?;
                 out.append(decoder.get_mut());
             }
             Self::Entry { inflate: None, crc, .. } => {
@@ -121,12 +121,12 @@ impl Kind {
                     let (begun, at) = (inflate.total_in(), out.len());
                     out.reserve(64 * 1024);
                     let status = inflate.decompress_vec(rest, out, FlushDecompress::None);
-                    let status = status.map_err(|_| damaged("the bytes of an entry make no sense"))?;
+                    let status = status.map_err(|_| damaged("the bytes of an entry cannot be unpacked"))?;
                     crc.update(&out[at..]);
                     let read = usize::try_from(inflate.total_in() - begun).unwrap_or(rest.len());
                     rest = &rest[read.min(rest.len())..];
                     *ended = status == Status::StreamEnd;
-                    // Room that was left means that nothing more can be made of what there is.
+                    // Unused capacity means that the decompressor has no more output for the bytes so far.
                     if !*ended && rest.is_empty() && out.len() < out.capacity() {
                         break;
                     }

@@ -1,5 +1,5 @@
-//! Memory that workbooks make a reader allocate. The tests are a program of their own, with an allocator that counts, and one
-//! test, since the allocator counts for all threads.
+//! Memory that a reader allocates for workbooks. This is a test program of its own with a single test, because its
+//! allocator counts for all threads.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
@@ -17,12 +17,12 @@ use crate::pack::{File, file, stored, zip};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The bound for a workbook, its packed bytes included. With what else a worker holds it stays within 64 MiB.
+/// The bound for a workbook, including its packed bytes. It keeps the whole worker below 64 MiB.
 const BOUND: usize = 44 << 20;
 
 const MIB: usize = 1 << 20;
 
-/// A workbook of these parts and an empty rest.
+/// A workbook with these parts, and minimal other parts.
 fn workbook(parts: Vec<File>) -> Vec<u8> {
     let list = "<workbook><sheets><sheet name=\"a\" r:id=\"r1\"/></sheets></workbook>";
     let relations =
@@ -48,7 +48,7 @@ fn strings(items: &str) -> File {
     stored("xl/sharedStrings.xml", format!("<sst>{items}</sst>").as_bytes())
 }
 
-/// Returns the number of bytes of text in a workbook, or why it is refused.
+/// Returns the size of a workbook's text in bytes, or the reason why it is refused.
 fn read(bytes: Vec<u8>) -> Result<usize, Error> {
     let book = Workbook::open(bytes, Limits::default())?;
     let mut read = 0;
@@ -118,7 +118,7 @@ fn refused() -> Vec<(Vec<u8>, &'static str)> {
             ))]),
             "characters in a cell",
         ),
-        // Cells in no row are kept for the next one.
+        // Cells outside of rows are kept for the next row.
         (
             workbook(vec![sheet(&numbered(1_000, |column| {
                 let cell = char::from(b'A' + u8::try_from(column % 26).unwrap());
@@ -149,9 +149,9 @@ fn refused() -> Vec<(Vec<u8>, &'static str)> {
     ]
 }
 
-/// Workbooks that are read, as large as their kind may be.
+/// Workbooks that are accepted, at the largest size of their type.
 fn accepted() -> Vec<Vec<u8>> {
-    // Twelve bytes of text for each byte of markup, and hardly any of it a repetition.
+    // Twelve bytes of text per byte of markup, hardly any of it repeated.
     let text = |number: usize| format!("{:x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).repeat(64);
     let texts = numbered(11_000, |number| format!("<si><t>{}</t></si>", text(number)));
     let cells = numbered(11_000, |number| format!("<row><c t=\"s\"><v>{number}</v></c></row>"));

@@ -1,8 +1,9 @@
-//! Measures the table on records that people have labelled: how many duplicates are found, and how many records are taken
-//! for duplicates that are none.
+//! Evaluates the table on labelled records: the number of duplicates found, and the number of records wrongly marked as
+//! duplicates.
 //!
-//! `cargo run --release -p duplicates --example evaluate -- FOLDER [--misses]`, where `NAME.ris` or `NAME.xml` stands beside
-//! `NAME.labels.csv`: the place of each record in the file, and the cluster that it belongs to.
+//! Usage: `cargo run --release -p duplicates --example evaluate -- FOLDER [--misses]`. The folder contains `NAME.ris`
+//! or `NAME.xml` together with `NAME.labels.csv`, which gives the position of each record in the file and the cluster
+//! that it belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is measured is what this program prints.
+/// The measurement is the output of this program.
 #[allow(clippy::print_stdout)]
 fn say(line: &str) {
     println!("{line}");
@@ -51,12 +52,12 @@ fn say(line: &str) {
 
 struct Set {
     records: Vec<Reference>,
-    /// The cluster of each.
+    /// The cluster of each record.
     truth: Vec<String>,
 }
 
 struct Found {
-    /// The member that each repeats.
+    /// The mark of each record.
     marks: Vec<Option<duplicates::Mark>>,
     pairs: usize,
 }
@@ -64,7 +65,7 @@ struct Found {
 impl Set {
     fn read(name: &Path, labels: &Path) -> Result<Self, Failure> {
         let file = ["ris", "xml", "nbib", "csv"].map(|kind| name.with_extension(kind));
-        let file = file.into_iter().find(|file| file.exists()).ok_or("no file beside the labels")?;
+        let file = file.into_iter().find(|file| file.exists()).ok_or("no record file for the labels")?;
         let mut reader = Reader::new(Limits::default());
         let mut outcomes = reader.push(&std::fs::read(file)?)?;
         let (rest, _) = reader.finish()?;
@@ -86,7 +87,7 @@ impl Set {
     }
 
     fn find(&self) -> Found {
-        let fields: Vec<Fields> = self.records.iter().map(Fields::of).collect();
+        let fields: Vec<Fields> = self.records.iter().map(Fields::new).collect();
         let members: Vec<Member> =
             fields.iter().map(|fields| Member { content: fields.content(), keep: false }).collect();
         let contents: BTreeMap<Content, Fields> =
@@ -109,7 +110,7 @@ impl Set {
         Found { marks: marks(&members, &contents, &edges, &[]), pairs: pairs.len() }
     }
 
-    /// Which records are of one work by the marks.
+    /// Returns the first record of each record's work, according to the marks.
     fn roots(&self, found: &Found, least: Tier) -> Vec<usize> {
         let mut root: Vec<usize> = (0..self.records.len()).collect();
         for (member, mark) in found.marks.iter().enumerate() {
@@ -160,7 +161,7 @@ impl Set {
     }
 }
 
-/// How records count as the field's papers do: of a work with three records, two are to be removed.
+/// Counts in the units of published evaluations: a work with three records has two records to remove.
 #[derive(Default)]
 struct Counts {
     right: usize,

@@ -1,4 +1,4 @@
-//! What a record is compared by.
+//! The fields by which records are compared.
 
 use std::collections::BTreeSet;
 
@@ -10,49 +10,49 @@ use crate::place;
 use crate::text::{fold, start, words};
 use crate::title::{Title, numbers};
 
-/// How fields are read. It grows when the same record gives others: what is stored of an earlier version is then made
-/// anew.
+/// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
+/// earlier versions are then extracted again.
 pub const VERSION: u32 = 1;
 
-/// Most authors that are compared: a large collaboration is recognised by the first of them.
-const MOST_AUTHORS: usize = 100;
-/// Most letters of a family name, or of a group's.
-const MOST_LETTERS: usize = 80;
-/// Most ISSNs: those of print and of the web, each perhaps twice.
-const MOST_ISSNS: usize = 4;
+/// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
+const MAX_AUTHORS: usize = 100;
+/// The maximum number of letters of a family name or group name.
+const MAX_LETTERS: usize = 80;
+/// The maximum number of ISSNs: print and online, each possibly twice.
+const MAX_ISSNS: usize = 4;
 
-/// What is left out of a family name: databases write it before, behind and not at all.
+/// Particles that are left out of family names: databases write them before the name, after it, or not at all.
 const PARTICLES: [&str; 21] = [
     "jr", "sr", "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "el", "al", "bin", "ten",
     "ter", "dos", "du", "dr", "ibn",
 ];
-/// Names that are none.
-const NOBODY: [&str; 4] = ["anonymous", "anon", "noauthor", "noauthors"];
-/// Under which tags the formats give the ISSN of what the work appeared in.
+/// Author names that mean an unknown author.
+const UNKNOWN_AUTHORS: [&str; 4] = ["anonymous", "anon", "noauthor", "noauthors"];
+/// The tags of the input formats that hold ISSNs.
 const ISSN_TAGS: [&str; 7] = ["SN", "IS", "EI", "isbn", "issn", "ISSN", "electronic-issn"];
 
-/// What a record is compared by: a few hundred bytes of it, folded.
+/// The fields by which a record is compared: a few hundred normalized bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredFields", into = "StoredFields")]
 pub struct Fields {
-    said: Stored,
-    /// The words of the title, joined: what one database writes as two words, another one writes as one.
+    stored: StoredFields,
+    /// The words of the title, joined: some databases write one word where others write two.
     letters: String,
-    /// The numbers of the title, sorted.
+    /// The numbers in the title, sorted.
     numbers: Vec<String>,
 }
 
-/// What is stored of them. What a record does not say takes no room.
+/// The stored form of [`Fields`]. Empty values are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Stored {
+struct StoredFields {
     #[serde(rename = "t", skip_serializing_if = "Vec::is_empty")]
     title: Vec<String>,
     #[serde(rename = "n", skip_serializing_if = "is_false")]
     is_notice: bool,
     #[serde(rename = "r", skip_serializing_if = "is_false")]
     is_reply: bool,
-    /// The first author's, then the others in the order of the alphabet.
+    /// The first author first, then the others in alphabetical order.
     #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
     families: Vec<String>,
     #[serde(rename = "y", skip_serializing_if = "Option::is_none")]
@@ -78,37 +78,37 @@ struct Stored {
     summary: Option<i64>,
 }
 
-// The shape that serde asks for.
+// The signature that serde requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl From<Stored> for Fields {
-    fn from(said: Stored) -> Self {
-        Self { letters: said.title.concat(), numbers: numbers(&said.title), said }
+impl From<StoredFields> for Fields {
+    fn from(stored: StoredFields) -> Self {
+        Self { letters: stored.title.concat(), numbers: numbers(&stored.title), stored }
     }
 }
 
-impl From<Fields> for Stored {
+impl From<Fields> for StoredFields {
     fn from(fields: Fields) -> Self {
-        fields.said
+        fields.stored
     }
 }
 
-/// What a record says, as far as it is compared: records with the same content are copies of each other, wherever they came
-/// from. It does not depend on when they came.
+/// A fingerprint of the compared fields: records with equal content are copies of each other, whatever their source. It
+/// does not depend on the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Content([u8; 16]);
 
 impl Content {
-    /// Its bytes, as they are stored and ordered.
+    /// The bytes, in their stored form and order.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// Of bytes that [`Content::as_bytes`] has returned.
+    /// Restores a value from the bytes that [`Content::as_bytes`] returned.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -116,9 +116,9 @@ impl Content {
 }
 
 impl Fields {
-    /// Those of a record.
+    /// Extracts the fields of a record.
     #[must_use]
-    pub fn of(reference: &Reference) -> Self {
+    pub fn new(reference: &Reference) -> Self {
         fn text(value: &Option<String>) -> &str {
             value.as_deref().unwrap_or_default()
         }
@@ -128,42 +128,42 @@ impl Fields {
         let issns: BTreeSet<String> =
             tagged.flat_map(|(_, values)| values).flat_map(|value| place::issns(value)).collect();
         let summary = reference.r#abstract.as_deref().and_then(place::beginning);
-        Self::from(Stored {
+        Self::from(StoredFields {
             title: title.words,
             is_notice: title.is_notice,
             is_reply: title.is_reply,
             families: families(&reference.authors),
             year: reference.year,
             journal: place::journal(text(&reference.journal)),
-            issns: issns.into_iter().take(MOST_ISSNS).collect(),
+            issns: issns.into_iter().take(MAX_ISSNS).collect(),
             volume: place::number(text(&reference.volume)),
             issue: place::number(text(&reference.issue)),
             page: place::first_page(pages),
             last_page: place::last_page(pages),
             doi: place::doi(text(&reference.doi)),
             pmid: place::number(text(&reference.pmid)),
-            // Databases keep signed numbers.
+            // Databases store signed integers.
             summary: summary.map(|beginning| hash("abstract", &[&beginning]).cast_signed()),
         })
     }
 
-    /// What of a record is compared, as one value.
+    /// The fingerprint of the compared fields.
     #[must_use]
     pub fn content(&self) -> Content {
-        let said = &self.said;
+        let stored = &self.stored;
         let number = |value: Option<String>| value.unwrap_or_default();
         let parts = [
             VERSION.to_string(),
-            said.title.join(" "),
-            format!("{} {}", said.is_notice, said.is_reply),
-            said.families.join(" "),
-            number(said.year.map(|year| year.to_string())),
-            said.journal.join(" "),
-            said.issns.join(" "),
-            [&said.volume, &said.issue, &said.page, &said.last_page].map(String::as_str).join(" "),
-            said.doi.clone(),
-            said.pmid.clone(),
-            number(said.summary.map(|summary| summary.to_string())),
+            stored.title.join(" "),
+            format!("{} {}", stored.is_notice, stored.is_reply),
+            stored.families.join(" "),
+            number(stored.year.map(|year| year.to_string())),
+            stored.journal.join(" "),
+            stored.issns.join(" "),
+            [&stored.volume, &stored.issue, &stored.page, &stored.last_page].map(String::as_str).join(" "),
+            stored.doi.clone(),
+            stored.pmid.clone(),
+            number(stored.summary.map(|summary| summary.to_string())),
         ];
         let digest = Sha256::digest(parts.join("\0"));
         let mut first = [0; 16];
@@ -180,69 +180,69 @@ impl Fields {
     }
 
     pub(crate) fn title(&self) -> &[String] {
-        &self.said.title
+        &self.stored.title
     }
 
     pub(crate) fn is_notice(&self) -> bool {
-        self.said.is_notice
+        self.stored.is_notice
     }
 
     pub(crate) fn is_reply(&self) -> bool {
-        self.said.is_reply
+        self.stored.is_reply
     }
 
-    /// The first author's family name; empty when nobody is named.
+    /// The family name of the first author, or an empty string if no author is known.
     pub(crate) fn first_author(&self) -> &str {
-        self.said.families.first().map_or("", String::as_str)
+        self.stored.families.first().map_or("", String::as_str)
     }
 
     pub(crate) fn families(&self) -> &[String] {
-        &self.said.families
+        &self.stored.families
     }
 
     pub(crate) fn year(&self) -> Option<i32> {
-        self.said.year
+        self.stored.year
     }
 
     pub(crate) fn journal(&self) -> &[String] {
-        &self.said.journal
+        &self.stored.journal
     }
 
     pub(crate) fn issns(&self) -> &[String] {
-        &self.said.issns
+        &self.stored.issns
     }
 
     pub(crate) fn volume(&self) -> &str {
-        &self.said.volume
+        &self.stored.volume
     }
 
     pub(crate) fn issue(&self) -> &str {
-        &self.said.issue
+        &self.stored.issue
     }
 
     pub(crate) fn page(&self) -> &str {
-        &self.said.page
+        &self.stored.page
     }
 
     pub(crate) fn last_page(&self) -> &str {
-        &self.said.last_page
+        &self.stored.last_page
     }
 
     pub(crate) fn doi(&self) -> &str {
-        &self.said.doi
+        &self.stored.doi
     }
 
     pub(crate) fn pmid(&self) -> &str {
-        &self.said.pmid
+        &self.stored.pmid
     }
 
     pub(crate) fn summary(&self) -> Option<i64> {
-        self.said.summary
+        self.stored.summary
     }
 }
 
-/// A hash that is the same wherever and whenever it is made, since it is stored. None of the parts holds what is between
-/// them.
+/// A hash that is stable across machines and versions, because it is stored. No part may contain the separator between
+/// parts.
 pub(crate) fn hash(kind: &str, parts: &[&str]) -> u64 {
     let mut hasher = Sha256::new_with_prefix(kind);
     for part in parts {
@@ -254,17 +254,18 @@ pub(crate) fn hash(kind: &str, parts: &[&str]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// The family names, folded: the first author's, then the others, each once.
+/// The normalized family names: the first author's, then the others, without repetitions.
 fn families(authors: &[String]) -> Vec<String> {
     let named = authors.iter().map(|author| family(author));
     let mut named =
-        named.filter(|name| !name.is_empty() && !NOBODY.contains(&name.as_str())).take(MOST_AUTHORS);
+        named.filter(|name| !name.is_empty() && !UNKNOWN_AUTHORS.contains(&name.as_str())).take(MAX_AUTHORS);
     let Some(first) = named.next() else { return Vec::new() };
     let others: BTreeSet<String> = named.filter(|name| *name != first).collect();
     std::iter::once(first).chain(others).collect()
 }
 
-/// `Family, Given` or `Given Family` or `Family GM`: the words before the comma, or without initials at the end.
+/// Extracts the family name from `Family, Given`, `Given Family` or `Family GM`: the words before the comma, or all
+/// words without trailing initials.
 fn family(author: &str) -> String {
     let family = match author.split_once(',') {
         Some((family, _)) => family,
@@ -275,11 +276,11 @@ fn family(author: &str) -> String {
     if joined.is_empty() {
         joined = words(&folded).collect();
     }
-    joined.truncate(start(&joined, MOST_LETTERS).len());
+    joined.truncate(start(&joined, MAX_LETTERS).len());
     joined
 }
 
-/// Without capitals at the end, as PubMed writes given names: `Smith JA`, `Smith J. A.`
+/// Removes trailing initials, as PubMed writes given names: `Smith JA`, `Smith J. A.`
 fn without_initials(author: &str) -> &str {
     let mut name = author.trim_end();
     while let Some((before, last)) = name.rsplit_once(char::is_whitespace) {
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_are_recognised_however_names_are_written() {
+    fn family_names_are_extracted_from_any_notation() {
         for name in
             ["Müller, Jürgen", "MULLER J", "von Müller, J.", "Müller J. A.", "Muller JA", "Müller, jr"]
         {
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_come_back_as_they_were_stored() {
+    fn fields_survive_serialization() {
         let reference = Reference {
             title: "Erratum: zinc, part 2".into(),
             authors: vec!["A, B".into()],
@@ -331,23 +332,23 @@ mod tests {
             extra: [("SN".to_owned(), vec!["1234-5678".to_owned()])].into(),
             ..Reference::default()
         };
-        let fields = Fields::of(&reference);
+        let fields = Fields::new(&reference);
         let stored = serde_json::to_string(&fields).unwrap();
         assert_eq!(serde_json::from_str::<Fields>(&stored).unwrap(), fields);
-        assert_eq!(fields.said.issns, ["12345678"]);
-        let nothing = Fields::of(&Reference::default());
+        assert_eq!(fields.stored.issns, ["12345678"]);
+        let nothing = Fields::new(&Reference::default());
         assert_eq!(serde_json::to_string(&nothing).unwrap(), "{}");
     }
 
-    /// What is compared decides, and nothing else.
+    /// Only compared fields affect the content.
     #[test]
-    fn the_content_is_what_is_compared() {
+    fn content_depends_on_compared_fields_only() {
         let reference =
             Reference { title: "Zinc in adults".into(), year: Some(2001), ..Reference::default() };
         let content = |change: fn(&mut Reference)| {
             let mut changed = reference.clone();
             change(&mut changed);
-            Fields::of(&changed).content()
+            Fields::new(&changed).content()
         };
         let same = content(|_| {});
         assert_eq!(content(|reference| reference.title = "ZINC in the adults.".into()), same);
@@ -368,9 +369,9 @@ mod tests {
         }
     }
 
-    /// Stored values depend on it: another way of making hashes needs another [`VERSION`].
+    /// StoredFields values depend on the hash: a different hash function requires a new [`VERSION`].
     #[test]
-    fn hashes_are_the_same_wherever_they_are_made() {
+    fn hashes_are_stable() {
         assert_eq!(hash("doi", &["10.1/a"]), 15_553_684_114_112_178_386);
     }
 }

@@ -1,115 +1,116 @@
-//! Which records are one work.
+//! Groups records that describe the same work.
 //!
-//! Pairs that are certain or likely are joined one by one, the surest first, unless that brought two records together that
-//! cannot be the same. Which pairs come first depends on what the records say, not on when they came, so the groups are the
-//! same whatever the order. What people have said comes before all of that. Only among records that they have spoken of does
-//! the order count: where somebody tells two copies apart, a third one goes to the earlier.
+//! Pairs that are certain or likely are joined one by one, the most certain first, unless that would join two records
+//! that cannot be the same work. The order of the pairs depends on their content, not on their arrival, so the groups
+//! are the same for any order of records. Reviewers' decisions take precedence over the table. The order of records
+//! matters only among those with decisions: if a reviewer separates two copies, a third copy joins the earlier one.
 
 mod marking;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::marking::Marking;
-use crate::alike::{Match, journals};
+use crate::comparison::{Match, journals};
 use crate::fields::{Content, Fields};
 use crate::reason::{Reason, Tier};
 use crate::table::compare;
 
-/// A record that may be one of a group. Members are in their order: of a group, the earliest is the one to keep.
+/// A record that may belong to a group. Members are ordered: the earliest of a group is the one to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// What it says.
+    /// The fingerprint of the record's fields.
     pub content: Content,
-    /// Whether somebody has said that it is the one to keep.
+    /// `true` if a reviewer chose to keep this record.
     pub keep: bool,
 }
 
-/// What the table says of two contents.
+/// The table's result for two contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// The lesser content, then the greater one.
+    /// The smaller content, then the greater one.
     pub pair: (Content, Content),
-    /// How sure it is.
+    /// The certainty.
     pub tier: Tier,
-    /// The line of the table.
+    /// The matching line of the table.
     pub reason: Reason,
 }
 
 impl Edge {
-    /// Between two records, if the table says anything of them, and they are not copies of each other.
+    /// Compares two records. Returns `None` if they are copies of each other, or no line of the table matches.
     #[must_use]
-    pub fn between(a: (Content, &Fields), b: (Content, &Fields)) -> Option<Self> {
-        let (tier, reason) = compare(a.1, b.1)?;
-        let pair = (a.0.min(b.0), a.0.max(b.0));
+    pub fn between(one: Content, fields: &Fields, other: Content, other_fields: &Fields) -> Option<Self> {
+        let (tier, reason) = compare(fields, other_fields)?;
+        let pair = (one.min(other), one.max(other));
         (pair.0 != pair.1).then_some(Self { pair, tier, reason })
     }
 }
 
-/// What somebody has said of two records.
+/// A reviewer's verdict on two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// They are the same work.
+    /// The records describe the same work.
     Same,
-    /// They are not.
+    /// The records describe different works.
     Different,
 }
 
-/// What somebody has said of two members, which are given by their places among the members.
+/// A reviewer's decision about two members, given by their indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Said {
-    /// The two.
+pub struct ReviewerDecision {
+    /// The indices of the two members.
     pub pair: (usize, usize),
-    /// What was said.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What a member is marked with.
+/// The mark of a duplicate: the record that it repeats, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// The member that it repeats, by its place among the members.
+    /// The index of the member that this one repeats.
     pub of: usize,
-    /// How sure that is.
+    /// The certainty.
     pub tier: Tier,
-    /// Why: what the two have in common or, where each is alike a third one, what this one and that one have.
+    /// The reason: the shared values of the two members or, if both resemble a third record, the shared values of this
+    /// member and that record.
     pub reason: Reason,
 }
 
-/// What each member is marked with; none for those to keep.
+/// Returns the mark of each member, or `None` for members to keep.
 ///
-/// A member names the first of those that are certainly the same as it. The first of those names the first of those that
-/// are likely the same. The first is the one that somebody said to keep, or the earliest. One that is like none of these names
-/// the earliest that is possibly the same.
+/// Within a group that is certain, every member refers to the first one. The first one refers to the first member of
+/// the group that is likely the same work. The first member is the one that a reviewer chose to keep, or else the
+/// earliest. A member without a certain or likely match refers to the earliest member that is possibly the same work.
 ///
-/// Of a content without fields, copies are not known to be the same.
+/// Copies of a content that is missing in `contents` are not treated as the same work.
 #[must_use]
 pub fn marks(
     members: &[Member],
     contents: &BTreeMap<Content, Fields>,
     edges: &[Edge],
-    said: &[Said],
+    decisions: &[ReviewerDecision],
 ) -> Vec<Option<Mark>> {
-    let nodes = Nodes::new(members, contents, said);
+    let nodes = Nodes::new(members, contents, decisions);
     let links = nodes.links(edges);
-    let mut groups = Groups::new(&nodes, contents, said);
-    groups.join_said(said);
+    let mut groups = Groups::new(&nodes, contents, decisions);
+    groups.join_decided(decisions);
     let certain = links.iter().take_while(|link| link.tier == Tier::Certain).count();
-    links[..certain].iter().for_each(|link| groups.join(link.nodes));
+    links[..certain].iter().for_each(|link| groups.join(link.nodes.0, link.nodes.1));
     let surely = groups.roots();
     let likely = links[certain..].iter().take_while(|link| link.tier == Tier::Likely).count();
-    links[certain..certain + likely].iter().for_each(|link| groups.join(link.nodes));
-    Marking::new(&nodes, &links, said, surely, groups.roots()).marks()
+    links[certain..certain + likely].iter().for_each(|link| groups.join(link.nodes.0, link.nodes.1));
+    Marking::new(&nodes, &links, decisions, surely, groups.roots()).marks()
 }
 
-/// A member, or all copies of one record that nobody has said anything of.
+/// A member, or all copies of one record without decisions.
 #[derive(Debug)]
 struct Node {
     content: Content,
     members: Vec<usize>,
-    /// What the table says of two of its members.
+    /// The table's result for two of the members.
     copies: Option<(Tier, Reason)>,
 }
 
-/// What the table says of two nodes, by their places. Ordered by how sure it is, and then by what the records say.
+/// The table's result for two nodes, given by their indices. Links are ordered by certainty, then by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     surest_first: std::cmp::Reverse<Tier>,
@@ -119,33 +120,39 @@ struct Link {
     reason: Reason,
 }
 
-/// Records that come in thousands of copies are one node, so that a graph is as large as what is different in it. Those that
-/// somebody has spoken of come behind all others: when one of a record's copies comes or goes, the others stay where they are.
+/// The nodes of the graph. Thousands of copies of a record form a single node, so the size of the graph depends on the
+/// number of different records. Members with decisions come last: adding or removing a copy of a record does not move
+/// the other nodes.
 #[derive(Debug)]
 struct Nodes<'a> {
     members: &'a [Member],
     all: Vec<Node>,
-    /// Of each member.
+    /// The node of each member.
     of: Vec<usize>,
     by_content: BTreeMap<Content, Vec<usize>>,
 }
 
 impl<'a> Nodes<'a> {
-    fn new(members: &'a [Member], contents: &BTreeMap<Content, Fields>, said: &[Said]) -> Self {
-        let spoken_of: BTreeSet<usize> = said.iter().flat_map(|said| [said.pair.0, said.pair.1]).collect();
+    fn new(
+        members: &'a [Member],
+        contents: &BTreeMap<Content, Fields>,
+        decisions: &[ReviewerDecision],
+    ) -> Self {
+        let decided: BTreeSet<usize> =
+            decisions.iter().flat_map(|decision| [decision.pair.0, decision.pair.1]).collect();
         let mut copies = BTreeMap::new();
         let of = vec![0; members.len()];
         let mut nodes = Self { members, all: Vec::new(), of, by_content: BTreeMap::new() };
         let mut together: BTreeMap<Content, usize> = BTreeMap::new();
         let mut in_order: Vec<usize> = (0..members.len()).collect();
-        in_order.sort_by_key(|place| spoken_of.contains(place));
+        in_order.sort_by_key(|place| decided.contains(place));
         for place in in_order {
             let Member { content, .. } = &members[place];
             let copies = *copies.entry(*content).or_insert_with(|| {
                 let fields = contents.get(content)?;
                 compare(fields, fields).filter(|(tier, _)| *tier > Tier::Possible)
             });
-            let is_alone = copies.is_none() || spoken_of.contains(&place);
+            let is_alone = copies.is_none() || decided.contains(&place);
             let known = together.get(content).copied().filter(|_| !is_alone);
             let node = known.unwrap_or_else(|| {
                 nodes.all.push(Node { content: *content, members: Vec::new(), copies });
@@ -162,7 +169,7 @@ impl<'a> Nodes<'a> {
         nodes
     }
 
-    /// The edges between nodes, and those between copies of one record that are nodes of their own; the surest first.
+    /// Returns the links between nodes, including those between nodes with the same content, the most certain first.
     fn links(&self, edges: &[Edge]) -> Vec<Link> {
         let mut links = Vec::new();
         let mut link = |nodes: (usize, usize), contents, tier, reason| {
@@ -188,7 +195,7 @@ impl<'a> Nodes<'a> {
         links
     }
 
-    /// The place of a member among those that could be kept.
+    /// The rank of a member among the candidates to keep.
     fn rank(&self, member: usize) -> (bool, usize) {
         (!self.members[member].keep, member)
     }
@@ -198,7 +205,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Which nodes are joined so far.
+/// The groups of nodes that are joined so far.
 #[derive(Debug)]
 struct Groups<'a> {
     nodes: &'a Nodes<'a>,
@@ -206,18 +213,23 @@ struct Groups<'a> {
     root: Vec<usize>,
     /// The nodes of each root.
     joined: Vec<Vec<usize>>,
-    /// The roots that are not to be joined, each pair both ways. What tells two groups apart tells their unions apart.
+    /// Pairs of roots that must not be joined, in both directions. A pair that is kept apart also keeps the unions of
+    /// its groups apart.
     apart: Vec<BTreeSet<usize>>,
-    /// Contents that somebody said are of one work, whatever the table says.
+    /// Pairs of contents that a reviewer marked as the same work, whatever the table says.
     reconciled: BTreeSet<(Content, Content)>,
 }
 
 impl<'a> Groups<'a> {
-    fn new(nodes: &'a Nodes<'a>, contents: &'a BTreeMap<Content, Fields>, said: &[Said]) -> Self {
+    fn new(
+        nodes: &'a Nodes<'a>,
+        contents: &'a BTreeMap<Content, Fields>,
+        decisions: &[ReviewerDecision],
+    ) -> Self {
         let count = nodes.all.len();
         let mut apart = vec![BTreeSet::new(); count];
         let mut reconciled = BTreeSet::new();
-        for Said { pair: (one, other), verdict } in said {
+        for ReviewerDecision { pair: (one, other), verdict } in decisions {
             let (one, other) = (nodes.of[*one], nodes.of[*other]);
             match verdict {
                 Verdict::Different => {
@@ -234,11 +246,12 @@ impl<'a> Groups<'a> {
         Self { nodes, contents, root: (0..count).collect(), joined, apart, reconciled }
     }
 
-    /// Joins what somebody has said to be the same, unless that joins what somebody has said to be different.
-    fn join_said(&mut self, said: &[Said]) {
-        let mut same: Vec<_> = said.iter().filter(|said| said.verdict == Verdict::Same).collect();
+    /// Joins the pairs that reviewers marked as the same work, unless that would join a pair marked as different.
+    fn join_decided(&mut self, decisions: &[ReviewerDecision]) {
+        let mut same: Vec<_> =
+            decisions.iter().filter(|decision| decision.verdict == Verdict::Same).collect();
         same.sort_unstable();
-        for Said { pair: (one, other), .. } in same {
+        for ReviewerDecision { pair: (one, other), .. } in same {
             let (one, other) = (self.root[self.nodes.of[*one]], self.root[self.nodes.of[*other]]);
             if one != other && !self.apart[one].contains(&other) {
                 self.unite(one, other);
@@ -246,8 +259,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Joins the groups of two nodes, unless something tells them apart.
-    fn join(&mut self, (one, other): (usize, usize)) {
+    /// Joins the groups of two nodes, unless they must be kept apart.
+    fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.root[one], self.root[other]);
         if one == other || self.apart[one].contains(&other) {
             return;
@@ -289,7 +302,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Whether no chain of others may bring two records together.
+/// Returns `true` if two records must not be joined, even through a chain of others.
 fn conflict(a: &Fields, b: &Fields) -> bool {
     let differ = |one: &str, other: &str| !one.is_empty() && !other.is_empty() && one != other;
     differ(a.pmid(), b.pmid())

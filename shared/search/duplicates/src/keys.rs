@@ -1,22 +1,24 @@
-//! Keys by which the records that may be the same are found without comparing all with all.
+//! Keys that find candidates for comparison without comparing all pairs.
 
 use std::cmp::Reverse;
 
 use crate::fields::{Fields, hash};
 use crate::text::start;
 
-/// A title of fewer words or letters says too little by itself.
+/// TitleMatch with fewer words or letters are not significant on their own.
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
-/// Most keys of a record: three by its DOI, two each by title, page and place, and one each by its PMID, first words and abstract.
-const MOST: usize = 12;
+/// The maximum number of keys of a record: three by its DOI, two each by title, page and position in print, and one
+/// each by its PMID, first words and abstract.
+const MAX_KEYS: usize = 12;
 
 impl Fields {
-    /// The keys of a record, about eight: two records are compared when they share one. Sorted, each once.
+    /// Returns the keys of a record, about eight, sorted and without repetitions. Two records are compared if they
+    /// share a key.
     #[must_use]
     pub fn keys(&self) -> Vec<u64> {
-        let mut keys = Vec::with_capacity(MOST);
+        let mut keys = Vec::with_capacity(MAX_KEYS);
         let mut key = |kind: &str, parts: &[&str]| keys.push(hash(kind, parts));
         let author = start(self.first_author(), 5);
         let year = self.year().map(|year| year.to_string()).unwrap_or_default();
@@ -41,7 +43,7 @@ impl Fields {
             key("pmid", &[self.pmid()]);
         }
         if self.is_long() {
-            // A subtitle that is left out or cut off is mostly beyond it.
+            // An omitted or truncated subtitle is mostly beyond these letters.
             key("title", &[start(letters, 60)]);
             key("words", &[&longest(words).join(" "), author]);
         } else if has(letters) {
@@ -76,13 +78,13 @@ impl Fields {
         keys
     }
 
-    /// Whether the title is long enough to say something by itself.
+    /// Returns `true` if the title is long enough to be significant on its own.
     pub(crate) fn is_long(&self) -> bool {
         self.title().len() >= LONG_WORDS && self.letters().chars().count() >= LONG_LETTERS
     }
 }
 
-/// The three longest words, in the order of the alphabet.
+/// The three longest words, in alphabetical order.
 fn longest(words: &[String]) -> Vec<&str> {
     let mut by_length: Vec<_> =
         words.iter().map(|word| (Reverse(word.chars().count()), word.as_str())).collect();

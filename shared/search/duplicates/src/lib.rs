@@ -1,30 +1,30 @@
-//! Which records are the same work.
+//! Finds records that describe the same work.
 //!
 //! # What it promises
 //!
-//! - **Found by keys.** Two records are compared when they share one of some eight [keys](Fields::keys), so a record is
-//!   compared with a few others, however many there are.
-//! - **Explained.** [`compare`] goes by a table. Whoever sees a mark is told the line that made it: a [`Reason`], and a
-//!   [`Tier`] for how sure that is.
-//! - **Whatever the order.** [`marks`] is a function of records, pairs and people's verdicts. Nothing in it depends on
-//!   when they arrived.
-//! - **People decide.** What somebody has said of two records stands above what the table says.
+//! - **Candidates by key.** Two records are compared if they share one of about eight [keys](Fields::keys), so each
+//!   record is compared with a few others, however many exist.
+//! - **Explained marks.** [`compare`] applies a table. Each mark carries the matching line, a [`Reason`], and its
+//!   certainty, a [`Tier`].
+//! - **Independent of order.** [`marks`] is a pure function of records, pairs and reviewers' verdicts, not of the order
+//!   in which they arrived.
+//! - **Reviewers decide.** A reviewer's verdict on two records overrides the table.
 //!
 //! # What it deliberately does not do
 //!
-//! - No input or output: where keys, pairs and verdicts are stored is for its callers.
-//! - No learning and no weights: a line of the table is right or wrong, and can be looked at.
-//! - Nothing is removed or merged.
+//! - No input or output: callers store keys, pairs and verdicts.
+//! - No learning and no weights: each line of the table is right or wrong, and can be inspected.
+//! - No removal and no merging of records.
 //!
 //! # Modules, in reading order
 //!
-//! - `fields`: what a record is compared by, read by `text`, `title` and `place`.
-//! - `keys`: which records are compared.
-//! - `alike`: what two records have in common, value by value.
-//! - `table` and `reason`: what follows from that.
-//! - `group`: which records are one work, and what each is marked with.
+//! - `fields`: the compared fields of a record, extracted by `text`, `title` and `place`.
+//! - `keys`: selects the records to compare.
+//! - `comparison`: compares two records value by value.
+//! - `table` and `reason`: the conclusions, and their names.
+//! - `group`: groups records into works, and marks the duplicates.
 
-mod alike;
+mod comparison;
 mod fields;
 mod group;
 mod keys;
@@ -35,8 +35,8 @@ mod text;
 mod title;
 
 pub use fields::{Content, Fields, VERSION};
-pub use group::{Edge, Mark, Member, Said, Verdict, marks};
+pub use group::{Edge, Mark, Member, ReviewerDecision, Verdict, marks};
 pub use reason::{Reason, Tier};
 pub use table::compare;
-/// The version of Unicode that texts are folded by, beside the one of the compiler.
+/// The Unicode version of the text normalization; the standard library may have another one.
 pub use unicode_normalization::UNICODE_VERSION;

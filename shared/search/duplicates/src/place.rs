@@ -1,18 +1,18 @@
-//! Where a work appeared: pages, journal, identifiers.
+//! Parses where a work appeared: pages, journal, identifiers.
 
 use percent_encoding::percent_decode_str;
 
-use crate::text::{first_number, fold, start, telling_words, without_zeros};
+use crate::text::{first_number, fold, significant_words, start, without_zeros};
 
-/// Most letters of a journal's name that are compared, and of a DOI.
-const MOST_LETTERS: usize = 200;
+/// The maximum number of letters of a journal's name or a DOI that are compared.
+const MAX_LETTERS: usize = 200;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// The first page, letters and number without leading zeros: `a295`, `e43268`; empty when there is none.
+/// The first page as letters and a number without leading zeros, such as `a295` or `e43268`. Empty if there is none.
 ///
-/// `21-Aug` is what a spreadsheet makes of 8-21 or 21-8, so it says nothing.
+/// `21-Aug` is a spreadsheet's misinterpretation of 8-21 or 21-8, and is ignored.
 pub(crate) fn first_page(pages: &str) -> String {
     let folded = fold(pages);
     let text = folded.trim_matches(|c: char| !c.is_alphanumeric());
@@ -34,7 +34,7 @@ pub(crate) fn first_page(pages: &str) -> String {
     format!("{letters}{}", without_zeros(number))
 }
 
-/// The last page in full: that of `221-8` is 228.
+/// The complete last page: that of `221-8` is 228.
 pub(crate) fn last_page(pages: &str) -> String {
     let folded = fold(pages).replace(|c| matches!(c, '\u{2010}'..='\u{2015}'), "-");
     let Some((before, after)) = folded.split_once('-') else { return String::new() };
@@ -52,7 +52,7 @@ pub(crate) fn last_page(pages: &str) -> String {
     format!("{letters}{kept}{last}")
 }
 
-/// Without `p.`, `pages`, `article no.` and the like.
+/// Removes `p.`, `pages`, `article no.` and similar prefixes.
 fn without_lead(text: &str) -> &str {
     const LEADS: [&str; 7] = ["pages", "page", "article", "art", "pp", "no", "p"];
     let lead = LEADS.iter().find_map(|lead| text.strip_prefix(lead));
@@ -62,13 +62,13 @@ fn without_lead(text: &str) -> &str {
     rest.trim_start_matches(['.', ' '])
 }
 
-/// Up to four letters at the front, and the rest.
+/// Splits off up to four leading letters.
 fn leading_letters(text: &str) -> (&str, &str) {
     let end = text.bytes().take(4).take_while(u8::is_ascii_lowercase).count();
     text.split_at(end)
 }
 
-/// The words of a journal's name, without a place in brackets, a subtitle, a translation or a conference.
+/// The words of a journal's name, without a place in brackets, subtitle, translation or conference.
 pub(crate) fn journal(name: &str) -> Vec<String> {
     let folded = fold(name);
     let conference = folded.match_indices("conference").find(|(at, word)| {
@@ -76,11 +76,11 @@ pub(crate) fn journal(name: &str) -> Vec<String> {
     });
     let ends = [folded.find('('), folded.find(" = "), folded.find(" : "), conference.map(|(at, _)| at)];
     let end = ends.into_iter().flatten().min().unwrap_or(folded.len());
-    let words = telling_words(&folded[..end], MOST_LETTERS);
-    if words.is_empty() { telling_words(&folded, MOST_LETTERS) } else { words }
+    let words = significant_words(&folded[..end], MAX_LETTERS);
+    if words.is_empty() { significant_words(&folded, MAX_LETTERS) } else { words }
 }
 
-/// The ISSNs in a text, without hyphens, in upper case.
+/// Finds the ISSNs in a text, and returns them without hyphens in upper case.
 pub(crate) fn issns(text: &str) -> impl Iterator<Item = String> {
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     parts.map(|part| part.replace('-', "").to_ascii_uppercase()).filter(|part| {
@@ -92,7 +92,7 @@ pub(crate) fn issns(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A DOI in lower case, without prefix, encoding and what follows it in a sentence; empty when there is none.
+/// Extracts a DOI in lower case, without prefix, encoding and any text behind it. Empty if there is none.
 pub(crate) fn doi(text: &str) -> String {
     let decoded = percent_decode_str(text).decode_utf8_lossy().to_lowercase();
     let from = decoded.match_indices("10.").find_map(|(at, _)| {
@@ -102,10 +102,10 @@ pub(crate) fn doi(text: &str) -> String {
     });
     let doi = from.and_then(|from| from.split_whitespace().next()).unwrap_or_default();
     let doi = doi.trim_end_matches(['.', ',', ';', ')', ']']);
-    start(doi, MOST_LETTERS).to_owned()
+    start(doi, MAX_LETTERS).to_owned()
 }
 
-/// A DOI without the version that it names: those of a Cochrane review end in `.pub2`, `.pub3`.
+/// Removes the version from a DOI: DOIs of Cochrane reviews end in `.pub2`, `.pub3`.
 pub(crate) fn without_version(doi: &str) -> &str {
     match doi.rsplit_once(".pub") {
         Some((review, version))
@@ -117,9 +117,9 @@ pub(crate) fn without_version(doi: &str) -> &str {
     }
 }
 
-/// A PubMed identifier or another number; empty when there is none.
+/// Extracts a PubMed identifier or another number. Empty if there is none.
 pub(crate) fn number(text: &str) -> String {
-    // Most are nothing but digits, which nothing folds.
+    // Most values consist of digits only, which need no normalization.
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         first_number(text)
     } else {
@@ -127,17 +127,17 @@ pub(crate) fn number(text: &str) -> String {
     }
 }
 
-/// The beginning of an abstract: its first letters and digits, without a heading; none when there are fewer.
+/// The beginning of an abstract: its first letters and digits, without a heading. `None` if the abstract is too short.
 pub(crate) fn beginning(text: &str) -> Option<String> {
-    /// Letters and digits that make a beginning: two sentences, which no other abstract has.
+    /// The number of letters and digits in a beginning: two sentences, which distinguish abstracts.
     const LETTERS: usize = 150;
-    /// Those and the headings.
+    /// The same, and an allowance for headings.
     const MORE: usize = LETTERS + 60;
-    /// Most characters that are looked at for them, markup included.
-    const LOOKED_AT: usize = 2_000;
+    /// The maximum number of characters that are scanned, including markup.
+    const MAX_SCANNED: usize = 2_000;
     const HEADINGS: [&str; 8] =
         ["background", "objectives", "objective", "introduction", "purpose", "aims", "aim", "importance"];
-    let folded = fold(start(text, LOOKED_AT));
+    let folded = fold(start(text, MAX_SCANNED));
     let letters: String = folded.chars().filter(|c| c.is_alphanumeric()).take(MORE).collect();
     if letters.chars().count() < LETTERS {
         return None;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_read_as_they_are_written() {
+    fn pages_are_parsed_from_any_notation() {
         for (pages, first, last) in [
             ("221-8", "221", "228"),
             ("0221-0228", "221", "228"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn journals_lose_what_follows_their_names() {
+    fn journal_names_lose_suffixes() {
         for (name, words) in [
             ("The Lancet (London, England)", "lancet"),
             ("Praxis = Revue suisse", "praxis"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_found_in_what_is_around_them() {
+    fn identifiers_are_found_within_text() {
         for (text, expected) in [
             ("https://doi.org/10.1000%2FAbc.", "10.1000/abc"),
             ("doi: 10.10 10.1000/x(1) and", "10.1000/x(1"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abstract_begins_after_its_heading_and_is_long_enough_or_none() {
+    fn abstract_beginning_skips_heading_and_needs_length() {
         let text = "zinc ".repeat(60);
         assert_eq!(beginning(&format!("BACKGROUND: {text}")), beginning(&text));
         assert_eq!(beginning("No abstract available."), None);

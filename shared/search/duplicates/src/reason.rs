@@ -1,16 +1,17 @@
-//! How sure it is that two records are the same work, and why, in words.
+//! The certainty of a match, and its reason in words.
 
 use serde::{Deserialize, Serialize};
 
-/// How sure it is that two records are the same work.
+/// The certainty that two records describe the same work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// They are alike, and something speaks against it, or too little for it. Nothing is grouped by it.
+    /// The records are similar, but there is evidence against a match, or too little for one. Such records are not
+    /// grouped.
     Possible,
-    /// One in some hundred of these is not.
+    /// About one in a hundred such matches is wrong.
     Likely,
-    /// One in some thousand of these is not.
+    /// About one in a thousand such matches is wrong.
     Certain,
 }
 
@@ -24,10 +25,10 @@ impl std::fmt::Display for Tier {
     }
 }
 
-/// Names of the reasons, and what each says after "they have".
+/// Defines the reasons, each with a phrase that completes "they have".
 macro_rules! reasons {
     ($($name:ident: $words:literal,)+) => {
-        /// What two records were found to be the same by: a line of the table. It is shown to people, and stored by name.
+        /// The reason for a match: a line of the table. It is shown to users, and stored by name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Reason {
@@ -35,7 +36,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All of them, in the order of the table.
+            /// All reasons, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$name),+];
         }
 
@@ -48,7 +49,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Said: "somebody said that they are the same",
+    Said: "a reviewer's decision that they are the same",
     Pmid: "the same PMID",
     DoiTitle: "the same DOI and title",
     DoiTitlePage: "the same DOI, title and first page",

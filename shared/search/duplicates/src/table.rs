@@ -1,20 +1,21 @@
-//! The table: what two records have to have in common to count as the same work, and how sure that is.
+//! The matching table: the values that two records have to share to count as the same work, and the certainty of the
+//! match.
 //!
-//! Lines are in order, and the first that fits decides. Their order and bounds were found on sets of records that people
-//! have labelled; the example `evaluate` measures them again.
+//! The first line that matches decides. The order and the bounds were derived from record sets labelled by people; the
+//! example `evaluate` measures them again.
 
-use crate::alike::{Alike, Match, Titles, are_nearby, numbers_differ};
+use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, numbers_differ};
 use crate::fields::Fields;
 use crate::place::without_version;
 use crate::reason::{Reason, Tier};
 
 use Tier::{Certain, Likely, Possible};
 
-/// Whether two records are the same work, how sure that is, and why; none when nothing says that they are. The order of the
-/// two makes no difference.
+/// Compares two records. Returns the certainty and the reason, or `None` if no line of the table matches. The order of
+/// the arguments does not matter.
 #[must_use]
 pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
-    let alike = Alike::new(a, b);
+    let alike = Comparison::new(a, b);
     if let Some(reason) = veto(a, b, &alike) {
         let is_worth_a_look = (alike.near || alike.doi.agrees()) && !alike.author.differs();
         return is_worth_a_look.then_some((Possible, reason));
@@ -30,17 +31,17 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
         .or_else(|| first_that_fits(&by_little(&alike)))
 }
 
-/// A line: whether it fits, and what it says.
+/// A line of the table: its condition, certainty and reason.
 type Line = (bool, Tier, Reason);
 
 fn first_that_fits(lines: &[Line]) -> Option<(Tier, Reason)> {
     lines.iter().find(|(fits, ..)| *fits).map(|(_, tier, reason)| (*tier, *reason))
 }
 
-/// What tells two records apart, however alike they are.
-fn veto(a: &Fields, b: &Fields, alike: &Alike) -> Option<Reason> {
-    let Alike { near, author, journal, volume, page, doi, pmid, .. } = *alike;
-    // The same place in print.
+/// Returns a reason against a match that overrides any similarity.
+fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
+    let Comparison { near, author, journal, volume, page, doi, pmid, .. } = *alike;
+    // The same position in print.
     let cited = page.agrees()
         && volume.agrees()
         && !author.differs()
@@ -61,18 +62,18 @@ fn veto(a: &Fields, b: &Fields, alike: &Alike) -> Option<Reason> {
     lines.into_iter().find(|(fits, _)| *fits).map(|(_, reason)| reason)
 }
 
-fn by_pmid(alike: &Alike) -> (Tier, Reason) {
-    // Exports put the identifiers of other articles into this field, too.
+fn by_pmid(alike: &Comparison) -> (Tier, Reason) {
+    // Exports also put the identifiers of other articles into this field.
     let says_so =
-        alike.titles == Titles::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees();
+        alike.titles == TitleMatch::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees();
     if says_so { (Certain, Reason::Pmid) } else { (Possible, Reason::PmidAlone) }
 }
 
-/// The DOIs agree. All abstracts of a supplement may have the supplement's.
-fn by_doi(alike: &Alike) -> [Line; 8] {
-    let Alike { near, long, author, journal, volume, page, summary, .. } = *alike;
+/// The DOIs agree. All abstracts of a supplement may share the supplement's DOI.
+fn by_doi(alike: &Comparison) -> [Line; 8] {
+    let Comparison { near, long, author, journal, volume, page, summary, .. } = *alike;
     let similarity = alike.titles.similarity();
-    let is_untitled = alike.titles == Titles::Missing;
+    let is_untitled = alike.titles == TitleMatch::Missing;
     [
         (near && !page.differs() && !author.differs(), Certain, Reason::DoiTitle),
         (near && page.agrees(), Certain, Reason::DoiTitlePage),
@@ -97,9 +98,9 @@ fn by_doi(alike: &Alike) -> [Line; 8] {
     ]
 }
 
-/// The titles are nearly the same. Nothing further is asked of DOIs than that they do not differ, unless it says so.
-fn by_title(a: &Fields, b: &Fields, alike: &Alike) -> [Line; 9] {
-    let Alike { near, long, author, journal, volume, issue, page, summary, .. } = *alike;
+/// The titles are nearly equal. Unless a line states otherwise, DOIs only have to be compatible.
+fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 9] {
+    let Comparison { near, long, author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.about_the_same_year();
@@ -163,7 +164,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Alike) -> [Line; 9] {
             Reason::TitleNearbyPage,
         ),
         (
-            alike.titles == Titles::Same
+            alike.titles == TitleMatch::Same
                 && a.title().len() >= 3
                 && same_doi
                 && same_year
@@ -178,9 +179,9 @@ fn by_title(a: &Fields, b: &Fields, alike: &Alike) -> [Line; 9] {
     ]
 }
 
-/// The place agrees, or the abstract: titles are translated, and exports cut them off.
-fn by_place(a: &Fields, b: &Fields, alike: &Alike) -> [Line; 4] {
-    let Alike { author, journal, volume, issue, page, summary, .. } = *alike;
+/// The position in print or the abstract agrees: titles may be translated or truncated.
+fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
+    let Comparison { author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.about_the_same_year();
@@ -224,8 +225,8 @@ fn by_place(a: &Fields, b: &Fields, alike: &Alike) -> [Line; 4] {
     ]
 }
 
-/// Too little to group them by.
-fn by_little(alike: &Alike) -> [Line; 2] {
+/// Matches that are too weak for grouping.
+fn by_little(alike: &Comparison) -> [Line; 2] {
     [
         (alike.near && alike.long && alike.author != Match::Differ, Possible, Reason::Title),
         (alike.summary.agrees() && alike.author.agrees(), Possible, Reason::AbstractElsewhere),

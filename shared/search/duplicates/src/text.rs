@@ -1,4 +1,4 @@
-//! Text as it is compared: without case, accents, markup and punctuation.
+//! Normalizes text for comparison: without case, accents, markup and punctuation.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use references::work::spend;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
-/// Words that databases add, leave out and translate, in the languages that titles are mostly in.
+/// Words that databases add, omit or translate, in the most common languages of titles.
 const STOP_WORDS: [&str; 48] = [
     "a", "an", "the", "of", "and", "or", "in", "on", "for", "to", "with", "by", "from", "at", "as", "is",
     "are", "be", "its", "their", "into", "via", "during", "after", "before", "versus", "vs", "und", "der",
@@ -14,15 +14,17 @@ const STOP_WORDS: [&str; 48] = [
     "del", "di", "ein",
 ];
 
-/// The longest of them, in bytes: most words need not be looked for.
+/// The length of the longest stop word in bytes: longer words need no lookup.
 const LONGEST_STOP_WORD: usize = 6;
 
-/// Longest tag that is taken for one, in characters between its brackets: `<sup>`, `<span class="…">`.
-const MOST_TAG: usize = 61;
+/// Longest tag that is recognized, in characters between its brackets: `<sup>`, `<span class="…">`.
+const MAX_TAG: usize = 61;
 
-/// Lower case, compatibility forms decomposed, accents off, Greek letters and ligatures spelt out, and no tags.
+/// Normalizes text: lower case, compatibility forms decomposed, accents removed, Greek letters and ligatures spelled
+/// out, tags removed.
 ///
-/// Character references are decoded twice: databases that export what another one has exported encode them again.
+/// Character references are decoded twice, because databases that re-export another database's records encode them
+/// again.
 pub(crate) fn fold(text: &str) -> String {
     spend(text.len());
     let decoded = references::unescape(text);
@@ -31,7 +33,7 @@ pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut rest = &*text;
     while !rest.is_empty() {
-        // Most of it is ASCII, which has nothing but its case, and which no accent behind it is composed with here.
+        // Most text is ASCII, which needs only lower-casing. A combining accent does not compose with it at this point.
         let (plain, other) = rest.split_at(length(rest, true));
         let begun = folded.len();
         folded.push_str(plain);
@@ -50,7 +52,7 @@ pub(crate) fn fold(text: &str) -> String {
     folded
 }
 
-/// How many bytes of a text, from its beginning, are ASCII, or are not.
+/// The length in bytes of the leading run that is ASCII, or that is not.
 fn length(text: &str, ascii: bool) -> usize {
     if ascii && text.is_ascii() {
         return text.len();
@@ -58,7 +60,7 @@ fn length(text: &str, ascii: bool) -> usize {
     text.bytes().position(|byte| byte.is_ascii() != ascii).unwrap_or(text.len())
 }
 
-/// Runs of letters and digits.
+/// Splits text into runs of letters and digits.
 pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
     let mut rest = folded;
     std::iter::from_fn(move || {
@@ -69,11 +71,11 @@ pub(crate) fn words(folded: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many bytes of a text, from its beginning, are letters and digits, or are not.
+/// The length in bytes of the leading run of letters and digits, or of other characters.
 fn run(text: &str, of_words: bool) -> usize {
     let mut end = 0;
     loop {
-        // Nearly all of it is ASCII, byte by byte.
+        // Nearly all text is ASCII, which is classified byte by byte.
         let known = if of_words { &LETTERS } else { &OTHERS };
         let ascii = text.as_bytes()[end..].iter().position(|byte| !known[usize::from(*byte)]);
         end = ascii.map_or(text.len(), |ascii| end + ascii);
@@ -84,7 +86,7 @@ fn run(text: &str, of_words: bool) -> usize {
     }
 }
 
-/// Which bytes are letters and digits of ASCII, and which are anything else in it.
+/// ASCII bytes that are letters or digits, and ASCII bytes that are not.
 const LETTERS: [bool; 256] = ascii(true);
 const OTHERS: [bool; 256] = ascii(false);
 
@@ -107,13 +109,14 @@ pub(crate) fn start(text: &str, characters: usize) -> &str {
     }
 }
 
-/// Whether a word says nothing about what it is in.
+/// Returns `true` for words without significance.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() <= LONGEST_STOP_WORD && STOP_WORDS.contains(&word)
 }
 
-/// As many whole words as make no more than `most` letters. What is compared is bounded, whatever a file says.
-pub(crate) fn telling_words(folded: &str, most: usize) -> Vec<String> {
+/// The leading words without stop words, with `most` letters at most: the comparison is bounded, whatever a file
+/// contains.
+pub(crate) fn significant_words(folded: &str, most: usize) -> Vec<String> {
     let mut letters = 0;
     let telling = words(folded).filter(|word| !is_stop_word(word));
     let bounded = telling.take_while(|word| {
@@ -123,14 +126,14 @@ pub(crate) fn telling_words(folded: &str, most: usize) -> Vec<String> {
     bounded.map(str::to_owned).collect()
 }
 
-/// The first number in a text, without leading zeros; empty when there is none.
+/// The first number in a text, without leading zeros. Empty if there is none.
 pub(crate) fn first_number(folded: &str) -> String {
     let from = folded.trim_start_matches(|c: char| !c.is_ascii_digit());
     let digits = &from[..from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len())];
     without_zeros(digits).to_owned()
 }
 
-/// Digits without the zeros in front; a lone zero stays.
+/// Removes leading zeros; a single zero remains.
 pub(crate) fn without_zeros(digits: &str) -> &str {
     let bare = digits.trim_start_matches('0');
     if bare.is_empty() { digits.get(..1).unwrap_or_default() } else { bare }
@@ -155,21 +158,21 @@ fn without_tags(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The length of the tag that a text begins with; 0 when that is none, such as in `p < 0.05`.
+/// The length of the tag at the beginning of a text, or 0 if there is none, as in `p < 0.05`.
 fn tag(text: &str) -> usize {
     let inner = text.strip_prefix('<').unwrap_or(text);
     let name = inner.strip_prefix('/').unwrap_or(inner);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return 0;
     }
-    let end = name.char_indices().take(MOST_TAG + 1).find(|(_, c)| matches!(c, '<' | '>'));
+    let end = name.char_indices().take(MAX_TAG + 1).find(|(_, c)| matches!(c, '<' | '>'));
     match end {
         Some((at, '>')) => text.len() - name.len() + at + 1,
         _ => 0,
     }
 }
 
-/// The name of a Greek letter, as a word of its own, and the letters of a ligature.
+/// The name of a Greek letter as a separate word, or the letters of a ligature.
 fn spelt_out(c: char) -> Option<&'static str> {
     Some(match c {
         'α' => " alpha ",
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn case_accents_markup_and_encoding_make_no_difference() {
+    fn case_accents_markup_and_encoding_are_ignored() {
         for (one, other) in [
             ("Überleben – EINE Studie.", "uberleben: eine studie"),
             ("H<sub>2</sub>O &amp;amp; CO<span class=\"x\">2</span>", "h2o & co2"),
@@ -223,7 +226,7 @@ mod tests {
             ("5 µm", "5 μm"),
             ("Bøgh’s straße, İstanbul", "bogh's strasse istanbul"),
             ("ﬁbrosis", "fibrosis"),
-            // An accent behind a letter of ASCII, two of them, and one that begins the text.
+            // An accent behind an ASCII letter, two accents, and one at the beginning of the text.
             ("e\u{301}tude, a\u{323}\u{302}b \u{301}c", "étude ậb c"),
         ] {
             assert_eq!(folded_words(one), folded_words(other), "{one}");
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_runs_of_letters_and_digits_of_any_alphabet() {
+    fn words_are_split_in_any_alphabet() {
         for text in ["", "a", "é", "–", "a–b", " zinc, 3é毛x — ٣ ", "été", "_a_é_", "x\u{301}y", "毛。泽"]
         {
             let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_begins_with_whole_characters() {
+    fn start_keeps_whole_characters() {
         for (text, two) in
             [("", ""), ("a", "a"), ("ab", "ab"), ("abc", "ab"), ("éa", "éa"), ("aéb", "aé"), ("abé", "ab")]
         {
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_stays() {
+    fn text_resembling_tags_is_kept() {
         for (text, words) in [
             ("p < 0.05 and q > 1", &["p", "0", "05", "and", "q", "1"][..]),
             ("a <b", &["a", "b"]),
@@ -268,15 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_first_digits_without_zeros() {
+    fn first_number_loses_leading_zeros() {
         for (text, number) in [("Vol. 012(3)", "12"), ("none", ""), ("000", "0"), ("7", "7")] {
             assert_eq!(first_number(text), number);
         }
     }
 
     #[test]
-    fn telling_words_are_bounded() {
-        assert_eq!(telling_words("the effect of zinc in adults", 100), ["effect", "zinc", "adults"]);
-        assert_eq!(telling_words("effect zinc adults", 10), ["effect", "zinc"]);
+    fn significant_words_are_bounded() {
+        assert_eq!(significant_words("the effect of zinc in adults", 100), ["effect", "zinc", "adults"]);
+        assert_eq!(significant_words("effect zinc adults", 10), ["effect", "zinc"]);
     }
 }

@@ -1,16 +1,16 @@
-//! What a title says besides its words: whether it announces something about another work, and which numbers tell it
-//! from its siblings.
+//! Interprets a title: whether it announces something about another work, and the numbers that distinguish it from
+//! related titles.
 
 use references::work::spend;
 
-use crate::text::{fold, start, telling_words, words};
+use crate::text::{fold, significant_words, start, words};
 
-/// Most letters of a title that are compared.
-const MOST_LETTERS: usize = 600;
+/// The maximum number of letters of a title that are compared.
+const MAX_LETTERS: usize = 600;
 /// The number of characters by which a note in brackets is recognized: those of its first words.
-const MOST_NOTE: usize = 40;
+const MAX_NOTE: usize = 40;
 
-/// What a database's own note in brackets begins with: `[Erratum appears in …]`, `[German]`, `(see comment)`.
+/// The beginnings of notes that databases add in brackets: `[Erratum appears in …]`, `[German]`, `(see comment)`.
 const NOTES: [&str; 31] = [
     "erratum",
     "errata",
@@ -45,7 +45,7 @@ const NOTES: [&str; 31] = [
     "persian",
 ];
 
-/// A notice about an article has one of these among its first words.
+/// Words that mark a notice about an article, if they are among its first words.
 const NOTICES: [&str; 9] = [
     "erratum",
     "errata",
@@ -58,7 +58,7 @@ const NOTICES: [&str; 9] = [
     "withdrawal",
 ];
 
-/// What a reply to an article begins with.
+/// The beginnings of replies to an article.
 const REPLIES: [&[&str]; 15] = [
     &["comment", "on"],
     &["comment", "to"],
@@ -76,10 +76,10 @@ const REPLIES: [&[&str]; 15] = [
     &["letter", "to"],
     &["discussion"],
 ];
-/// More of them, which take two words to be told from titles of articles.
+/// Beginnings that only two words distinguish from titles of articles.
 const EDITORIAL_REPLIES: [&[&str]; 2] = [&["invited", "commentary"], &["editorial", "comment"]];
 
-/// Words after which a lone letter or a number word counts: `part B`, `phase one`.
+/// Words that give a following single letter or number word a meaning: `part B`, `phase one`.
 const PARTS: [&str; 16] = [
     "part",
     "phase",
@@ -99,27 +99,27 @@ const PARTS: [&str; 16] = [
     "update",
 ];
 
-/// A title as it is compared.
+/// A title in the form that is compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Title {
-    /// Its words without stop words.
+    /// The words without stop words.
     pub(crate) words: Vec<String>,
-    /// Whether it is of a notice about an article: an erratum, a retraction.
+    /// `true` for a notice about an article, such as an erratum or a retraction.
     pub(crate) is_notice: bool,
-    /// Whether it is of a reply to an article: a comment, a letter.
+    /// `true` for a reply to an article, such as a comment or a letter.
     pub(crate) is_reply: bool,
 }
 
 impl Title {
     pub(crate) fn read(title: &str) -> Self {
         let bare = fold(&without_notes(title));
-        // A title that is nothing but a note is a title.
+        // A title that consists of a note is a title.
         let folded = if words(&bare).next().is_none() { fold(title) } else { bare };
         let first: Vec<&str> = words(&folded).take(5).collect();
         Self {
             is_notice: is_notice(&first),
             is_reply: REPLIES.iter().chain(&EDITORIAL_REPLIES).any(|reply| first.starts_with(reply)),
-            words: telling_words(&folded, MOST_LETTERS),
+            words: significant_words(&folded, MAX_LETTERS),
         }
     }
 }
@@ -133,10 +133,10 @@ fn is_notice(first: &[&str]) -> bool {
 fn without_notes(title: &str) -> String {
     spend(title.len());
     let mut kept = String::with_capacity(title.len());
-    // Up to where the title was taken.
+    // The end of the title that was copied so far.
     let mut taken = 0;
-    // Where the first bracket behind that is closed, and whether a note is before it. Both are computed once for all brackets
-    // that are opened before it without a word between them.
+    // The position where the first bracket behind that is closed, and whether it holds a note. Both are computed once
+    // for all brackets opened before it without a word between them.
     let (mut close, mut judged, mut is_note) = (0, 0, false);
     for (at, _) in title.match_indices(['[', '(']) {
         if at < taken {
@@ -148,7 +148,7 @@ fn without_notes(title: &str) -> String {
             judged = at;
         }
         if judged == at || title[judged..at].contains(char::is_alphanumeric) {
-            is_note = close < title.len() && begins_note(start(&title[at + 1..close], MOST_NOTE));
+            is_note = close < title.len() && begins_note(start(&title[at + 1..close], MAX_NOTE));
         }
         judged = at;
         kept.push_str(&title[taken..at]);
@@ -159,7 +159,7 @@ fn without_notes(title: &str) -> String {
     kept
 }
 
-/// Whether a bracket that begins like this holds a note.
+/// Returns `true` if a bracket with this beginning holds a note.
 fn begins_note(inside: &str) -> bool {
     let folded = fold(inside);
     let text = words(&folded).take(4).collect::<Vec<_>>().join(" ");
@@ -169,8 +169,8 @@ fn begins_note(inside: &str) -> bool {
         .any(|note| text.strip_prefix(note).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
-/// The numbers of a title, sorted: digits, roman numerals from ii, number words from two, and what follows `part` and the
-/// like. Part 1 and part 2 of a work have nearly the same title.
+/// Extracts the numbers of a title, sorted: digits, Roman numerals from ii, number words from two, and letters or
+/// numbers after `part` and similar words. Part 1 and part 2 of a work have nearly equal titles.
 pub(crate) fn numbers(words: &[String]) -> Vec<String> {
     let mut previous = "";
     let mut found = Vec::new();
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_databases_notes_are_left_out_and_other_brackets_stay() {
+    fn database_notes_are_removed_other_brackets_kept() {
         for (title, words) in [
             ("Zinc in adults [Erratum appears in Lancet 2010]", "zinc adults"),
             ("Zink bei Erwachsenen. [German].", "zink bei erwachsenen"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_and_replies_are_known_by_how_they_begin() {
+    fn notices_and_replies_are_recognized_by_beginning() {
         for title in
             ["Erratum: zinc", "Corrigendum to zinc", "Notice of retraction", "Expression of concern: zinc"]
         {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_tell_parts_and_phases_apart() {
+    fn numbers_distinguish_parts_and_phases() {
         for (title, expected) in [
             ("Zinc, part II: 12 months", "12 2"),
             ("Zinc, part two", "2"),

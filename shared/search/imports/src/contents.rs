@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use archives::{Directory, END_BYTES, Form, LOCAL_BYTES, Limits, SheetText, Tail, Unpack, Workbook};
+use archives::{
+    Directory, END_RECORD_BYTES, EndRecord, Form, LOCAL_HEADER_BYTES, Limits, SheetText, Unpacker, Workbook,
+};
 use futures::TryStreamExt;
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
@@ -66,7 +68,7 @@ pub struct Contents {
 #[derive(Debug, Clone)]
 enum Packed {
     Gzip,
-    Zip(Arc<(Directory, Tail)>),
+    Zip(Arc<(Directory, EndRecord)>),
     Workbook(Arc<Workbook>),
 }
 
@@ -92,7 +94,7 @@ impl Contents {
         max_unpacked: u64,
     ) -> Result<Option<Self>, ContentsError> {
         let limits = Limits { max_unpacked, ..Limits::default() };
-        let packed = match Form::of(start) {
+        let packed = match Form::detect(start) {
             Form::Plain => return Ok(None),
             Form::Gzip => Packed::Gzip,
             Form::Zip => zip(objects, object, limits).await?,
@@ -141,7 +143,7 @@ impl Contents {
         let source = match &self.packed {
             Packed::Gzip => {
                 let stream = objects.open(&self.object, 0).await?.ok_or(ContentsError::Gone)?;
-                let unpack = Box::new(Unpack::gzip(self.limits));
+                let unpack = Box::new(Unpacker::gzip(self.limits));
                 Source::Packed {
                     stream,
                     piece: Vec::new(),
@@ -157,11 +159,11 @@ impl Contents {
                 let mut stream =
                     objects.open(&self.object, entry.header).await?.ok_or(ContentsError::Gone)?;
                 let mut piece = Vec::new();
-                fill(&mut stream, &mut piece, LOCAL_BYTES).await?;
+                fill(&mut stream, &mut piece, LOCAL_HEADER_BYTES).await?;
                 let before = archives::local_header(&piece, entry, directory.behind(index, tail))?;
                 let taken = usize::try_from(before).unwrap_or(usize::MAX);
                 fill(&mut stream, &mut piece, taken).await?;
-                let unpack = Box::new(Unpack::entry(entry.clone(), self.limits));
+                let unpack = Box::new(Unpacker::entry(entry.clone(), self.limits));
                 Source::Packed { stream, piece, taken, left: entry.packed, unpack, begin: entry.header }
             }
             Packed::Workbook(book) => match book.text(index)? {
@@ -176,14 +178,14 @@ impl Contents {
 /// Reads the list at the end of a ZIP archive, and all of a workbook.
 async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Result<Packed, ContentsError> {
     let size = object.size_bytes;
-    let last = bytes(objects, object, size.saturating_sub(END_BYTES as u64), END_BYTES).await?;
-    let tail = Tail::find(&last, size)?;
+    let last = bytes(objects, object, size.saturating_sub(END_RECORD_BYTES as u64), END_RECORD_BYTES).await?;
+    let tail = EndRecord::find(&last, size)?;
     let list = bytes(objects, object, tail.start, tail.length).await?;
     let directory = Directory::read(&list, &tail, &limits)?;
-    if !Workbook::is_one(&directory) {
+    if !Workbook::is_workbook(&directory) {
         return Ok(Packed::Zip(Arc::new((directory, tail))));
     }
-    if size > archives::MOST_WORKBOOK_BYTES {
+    if size > archives::MAX_WORKBOOK_BYTES {
         return Err(archives::Error::WorkbookTooLarge { what: "bytes" }.into());
     }
     let all = usize::try_from(size).unwrap_or(usize::MAX);
@@ -279,7 +281,7 @@ enum Source {
         /// How many packed bytes are left, and where they begin in the uploaded file.
         left: u64,
         begin: u64,
-        unpack: Box<Unpack>,
+        unpack: Box<Unpacker>,
     },
     Sheet(Box<SheetText>),
 }

@@ -58,7 +58,7 @@ pub struct Identity {
 impl Identity {
     /// Of record `record` of a file, which has no mark.
     pub fn of(record: u64, reference: &Reference) -> Self {
-        Self { record, fields: Fields::of(reference), is_marked: false }
+        Self { record, fields: Fields::new(reference), is_marked: false }
     }
 }
 
@@ -131,7 +131,7 @@ pub fn marks(
         .verdicts()
         .filter_map(|((one, other), verdict)| {
             let pair = (*places.get(&one)?, *places.get(&other)?);
-            Some(::duplicates::Said { pair, verdict })
+            Some(::duplicates::ReviewerDecision { pair, verdict })
         })
         .collect();
     let found = ::duplicates::marks(&members, &contents, edges, &said);

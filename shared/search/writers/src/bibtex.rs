@@ -1,21 +1,21 @@
-//! BibTeX, in UTF-8: an entry for each study, whose key is the study's.
+//! BibTeX in UTF-8: one entry per study, whose citation key is the study's key.
 //!
-//! What TeX would take for a command, a comment or a formula is written so that it prints as it is. Addresses and DOIs are
-//! as BibLaTeX and reference managers expect them, without backslashes.
+//! Text that TeX would interpret as a command, a comment or a formula is escaped so that it prints unchanged. URLs and
+//! DOIs are written without backslashes, as BibLaTeX and reference managers expect them.
 
 use std::fmt::Write;
 
 use references::work::spend;
 
 use crate::clean::{keywords, line};
-use crate::date::Parts;
-use crate::kind::Kind;
+use crate::date::DateParts;
 use crate::person::Name;
-use crate::{Study, known};
+use crate::work_type::WorkType;
+use crate::{Study, extra};
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     let reference = study.reference;
-    let kind = Kind::of(reference);
+    let kind = WorkType::from_reference(reference);
     let mut entry = format!("@{}{{{}", kind.bibtex(), study.key);
     let mut text = |name: &str, value: Option<&str>| {
         let value = line(value.unwrap_or_default());
@@ -24,8 +24,8 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         }
     };
     text("title", Some(&reference.title));
-    // Where there is no title, that of the book would become it.
-    let in_book = matches!(kind, Kind::Chapter | Kind::Conference) && !reference.title.is_empty();
+    // Without a title, the book's title would become the entry's title.
+    let in_book = matches!(kind, WorkType::Chapter | WorkType::Conference) && !reference.title.is_empty();
     text(if in_book { "booktitle" } else { "journal" }, reference.journal.as_deref());
     text("volume", reference.volume.as_deref());
     text("number", reference.issue.as_deref());
@@ -33,9 +33,9 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     text("pmid", reference.pmid.as_deref());
     text("abstract", reference.r#abstract.as_deref());
     text("keywords", Some(&keywords(&reference.keywords)));
-    text("issn", known::issn(reference).as_deref());
-    text("language", known::language(reference).as_deref());
-    text("publisher", known::publisher(reference).as_deref());
+    text("issn", extra::issn(reference).as_deref());
+    text("language", extra::language(reference).as_deref());
+    text("publisher", extra::publisher(reference).as_deref());
     text("database", study.source.database.as_deref());
     text("platform", study.source.platform.as_deref());
     text("searched_on", study.source.searched_on.as_deref());
@@ -43,12 +43,12 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     if !names.is_empty() {
         field(&mut entry, "author", &names.join(" and "));
     }
-    let date = Parts::of(reference);
+    let date = DateParts::from_reference(reference);
     if let Some(year) = date.year {
         field(&mut entry, "year", &year.to_string());
     }
     if let (Some(month), Some(date)) = (date.month_name(), &reference.date) {
-        // A name of BibTeX's own, which each style writes in its language.
+        // A month macro of BibTeX, which each style prints in its own language.
         let _ = write!(entry, ",\n  month = {}", month.to_lowercase());
         field(&mut entry, "date", date);
     }
@@ -66,8 +66,8 @@ fn field(entry: &mut String, name: &str, value: &str) {
     let _ = write!(entry, ",\n  {name} = {{{value}}}");
 }
 
-/// Text that TeX prints as it is. BibTeX counts braces whatever is before them, so that those without a partner are written
-/// by their names, which fewer programs know.
+/// Escapes text so that TeX prints it unchanged. BibTeX counts braces even behind a backslash, so unbalanced braces are
+/// written as commands, which fewer programs understand.
 fn escaped(text: &str) -> String {
     spend(text.len());
     let mut out = String::with_capacity(text.len());
@@ -84,7 +84,7 @@ fn escaped(text: &str) -> String {
             }
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
-            // Two of them would become one other mark.
+            // Two in a row would form a ligature.
             '-' | '`' | '\'' if before == c => {
                 out.push_str("{}");
                 out.push(c);
@@ -96,7 +96,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Whether each brace is closed, and none before it is opened.
+/// Returns `true` if every brace is closed, and none is closed before it is opened.
 fn is_paired(text: &str) -> bool {
     let depth = text.chars().try_fold(0_usize, |depth, c| match c {
         '{' => Some(depth + 1),
@@ -106,19 +106,20 @@ fn is_paired(text: &str) -> bool {
     depth == Some(0)
 }
 
-/// An address or DOI: only what would end the value is written otherwise.
+/// Escapes a URL or DOI: only backslashes and braces, which would end or break the value.
 fn literal(text: &str) -> String {
     text.replace('\\', "%5C").replace('{', "%7B").replace('}', "%7D")
 }
 
-/// `Family, Given`, `Family, Suffix, Given`, or a group in braces. Braces keep a part together that has `and` in it.
+/// Formats a name as `Family, Given`, `Family, Suffix, Given`, or a group in braces. DateParts that contain the word `and`
+/// are wrapped in braces.
 fn name(author: &str) -> String {
     let part = |part: &str| {
         let text = escaped(part);
         let has_and = part.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
         if has_and { format!("{{{text}}}") } else { text }
     };
-    match Name::of(author) {
+    match Name::parse(author) {
         Name::Person { family, given, suffix: None } => format!("{}, {}", part(&family), part(&given)),
         Name::Person { family, given, suffix: Some(suffix) } => {
             format!("{}, {}, {}", part(&family), part(&suffix), part(&given))

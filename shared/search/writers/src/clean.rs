@@ -1,11 +1,11 @@
-//! Text without what would break a format.
+//! Removes characters that would break an output format.
 
 use std::borrow::Cow;
 
 use references::work::spend;
 
-/// On one line: white space of any kind is one blank, and control characters are left out. What is left are characters that
-/// XML 1.0 allows, too.
+/// Puts text on one line: each run of white space becomes a single blank, and control characters are dropped. The
+/// result contains only characters that XML 1.0 allows.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     spend(text.len());
     let is_tidy = !text.starts_with(' ')
@@ -26,19 +26,20 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same, with its paragraphs, one line each.
+/// Like [`line`], but keeps paragraphs, one per line.
 pub(crate) fn paragraphs(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(line).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Several in one text, between semicolons; a semicolon inside one becomes a comma.
+/// Joins items with semicolons. A semicolon inside an item becomes a comma.
 pub(crate) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| line(item).replace(';', ",")).filter(|item| !item.is_empty());
     items.collect::<Vec<_>>().join("; ")
 }
 
-/// The same of keywords. Where one alone has a comma, a semicolon follows it, so that nobody takes it for two.
+/// Joins keywords like [`list`]. A single keyword with a comma is followed by a semicolon, so that readers do not split
+/// it.
 pub(crate) fn keywords(items: &[String]) -> String {
     let mut list = list(items);
     if list.contains([',', '|']) && !list.contains(';') {
@@ -47,7 +48,8 @@ pub(crate) fn keywords(items: &[String]) -> String {
     list
 }
 
-/// Characters that no text needs: controls that are no white space, and two that XML forbids.
+/// Returns `true` for characters that are never part of text: control characters other than white space, the byte-order
+/// mark, and two characters that XML forbids.
 fn dropped(c: char) -> bool {
     c.is_control() && !c.is_whitespace() || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{feff}')
 }
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_whatever_is_in_it() {
+    fn line_collapses_white_space_and_drops_controls() {
         for (text, expected) in [
             ("a b", "a b"),
             (" a\r\n b\u{2028}c\u{85}d\te\u{a0}f ", "a b c d e f"),
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_as_many_items_as_it_had() {
+    fn list_keeps_its_number_of_items() {
         let list = |items: &[&str]| list(&items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>());
         assert_eq!(list(&["a; b", "c"]), "a, b; c");
         assert_eq!(list(&["a", " ", "b"]), "a; b");

@@ -1,14 +1,14 @@
-//! CSL-JSON: an array of items, one on each line.
+//! CSL-JSON: an array with one item per line.
 
 use std::io;
 
 use serde_json::{Map, Value, json};
 
 use crate::clean::{keywords, line, paragraphs};
-use crate::date::Parts;
-use crate::kind::Kind;
+use crate::date::DateParts;
 use crate::person::Name;
-use crate::{Study, known};
+use crate::work_type::WorkType;
+use crate::{Study, extra};
 
 pub(crate) fn push(study: &Study<'_>, is_first: bool, out: &mut Vec<u8>) -> io::Result<()> {
     out.extend_from_slice(if is_first { b"[\n" } else { b",\n" });
@@ -23,7 +23,7 @@ fn item(study: &Study<'_>) -> Value {
     let reference = study.reference;
     let mut item = Map::new();
     item.insert("id".to_owned(), json!(study.key));
-    item.insert("type".to_owned(), json!(Kind::of(reference).csl()));
+    item.insert("type".to_owned(), json!(WorkType::from_reference(reference).csl()));
     let mut text = |name: &str, value: Option<&str>| {
         let value = line(value.unwrap_or_default());
         if !value.is_empty() {
@@ -39,9 +39,9 @@ fn item(study: &Study<'_>) -> Value {
     text("PMID", reference.pmid.as_deref());
     text("keyword", Some(&keywords(&reference.keywords)));
     text("URL", reference.url.as_deref());
-    text("ISSN", known::issn(reference).as_deref());
-    text("language", known::language(reference).as_deref());
-    text("publisher", known::publisher(reference).as_deref());
+    text("ISSN", extra::issn(reference).as_deref());
+    text("language", extra::language(reference).as_deref());
+    text("publisher", extra::publisher(reference).as_deref());
     text("source", study.source.database.as_deref());
     if let Some(text) = &reference.r#abstract {
         item.insert("abstract".to_owned(), json!(paragraphs(text)));
@@ -50,13 +50,13 @@ fn item(study: &Study<'_>) -> Value {
         let names: Vec<Value> = reference.authors.iter().map(|author| name(author)).collect();
         item.insert("author".to_owned(), json!(names));
     }
-    let date = Parts::of(reference);
+    let date = DateParts::from_reference(reference);
     if let Some(year) = date.year {
         let more = [date.month, date.day].into_iter().flatten().map(i32::from);
         let parts: Vec<i32> = std::iter::once(year).chain(more).collect();
         item.insert("issued".to_owned(), json!({ "date-parts": [parts] }));
     }
-    // The place that the format has for what is not of it.
+    // CSL's extension point for fields that it does not define.
     let custom = json!({
         "study_key": study.key,
         "platform": study.source.platform,
@@ -67,7 +67,7 @@ fn item(study: &Study<'_>) -> Value {
 }
 
 fn name(author: &str) -> Value {
-    match Name::of(author) {
+    match Name::parse(author) {
         Name::Person { family, given, suffix: None } => json!({ "family": family, "given": given }),
         Name::Person { family, given, suffix } => {
             json!({ "family": family, "given": given, "suffix": suffix })

@@ -1,9 +1,9 @@
-//! Tables as RFC 4180 has them: UTF-8, commas, cells in quotes where they have to be, lines that end with a carriage return
-//! and a line feed. No byte-order mark: it would become part of the first column's name. A cell is one line, so that a line
-//! is a study, and no line in an abstract makes a file look like one of another format.
+//! RFC 4180 tables: UTF-8, comma-separated, cells quoted if necessary, lines that end in CRLF. A byte-order mark is not
+//! written: it would become part of the first column's name. Each cell is on one line, so each line is one study, and no
+//! line of an abstract makes the file look like another format.
 //!
-//! A spreadsheet computes cells that begin like a formula, which a title from anywhere may do. In tables for people such a
-//! cell begins with an apostrophe; programs that never compute get it as it is.
+//! A spreadsheet evaluates cells that begin like a formula, and any title may begin so. In tables that people open,
+//! such a cell is prefixed with an apostrophe. Programs that never evaluate cells get the text unchanged.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::clean::line;
 use crate::table::{ASREVIEW, Column, PLAIN, RAYYAN};
 use crate::{Format, Study};
 
-/// What a table has.
+/// The columns of a table, and whether its cells are guarded against formula evaluation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Columns {
     columns: &'static [Column],
@@ -21,8 +21,8 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// None where the format is none of a table in text.
-    pub(crate) const fn of(format: Format) -> Option<Self> {
+    /// Returns `None` if the format is not a text table.
+    pub(crate) const fn for_format(format: Format) -> Option<Self> {
         match format {
             Format::Csv => Some(Self::new(format, PLAIN)),
             Format::Rayyan => Some(Self::new(format, RAYYAN)),
@@ -53,15 +53,16 @@ fn row(cells: impl Iterator<Item = String>, out: &mut Vec<u8>) -> io::Result<()>
     writer.flush()
 }
 
-/// The characters that begin a formula (<https://owasp.org/www-community/attacks/CSV_Injection>), in full width too.
+/// Characters that begin a formula (<https://owasp.org/www-community/attacks/CSV_Injection>), including their
+/// full-width forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
-/// The separators of other locales and import dialogs, with their full-width forms. A spreadsheet that splits at one of
-/// them takes no notice of the quotes around the whole cell, so what follows begins a cell. At commas it respects the
-/// quotes.
+/// Separators of other locales and import dialogs, with their full-width forms. A spreadsheet that splits at one of
+/// them ignores the quotes around the whole cell, so the text behind the separator begins a new cell. At commas the
+/// quotes are respected.
 const SEPARATORS: [char; 8] = [';', '|', '\t', '\n', '\r', '；', '｜', '؛'];
 
-/// Returns a cell that no spreadsheet computes, whichever separator it splits at: with an apostrophe wherever a formula
-/// would begin.
+/// Prefixes each possible beginning of a formula with an apostrophe, so that no spreadsheet evaluates the cell,
+/// whichever separator it splits at.
 fn guard(cell: String) -> String {
     let parts = || cell.split_inclusive(SEPARATORS);
     if !parts().any(begins_formula) {
@@ -70,7 +71,7 @@ fn guard(cell: String) -> String {
     parts().flat_map(|part| [if begins_formula(part) { "'" } else { "" }, part]).collect()
 }
 
-/// Whether a text begins like a formula. Quotes, white space and invisible characters before a formula do not make it text.
+/// Returns `true` if the text begins like a formula. Leading quotes, white space and invisible characters are ignored.
 fn begins_formula(text: &str) -> bool {
     text.trim_start_matches(is_skipped).starts_with(FORMULA)
 }

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// A line of JSON for each study.
+    /// JSON Lines: one object per study.
     #[default]
     Jsonl,
     /// RIS, for reference managers and tools for screening.
     Ris,
-    /// A table as RFC 4180 has it, in UTF-8.
+    /// A table according to RFC 4180, in UTF-8.
     Csv,
     /// A table with the columns of Rayyan.
     Rayyan,
@@ -30,13 +30,13 @@ pub enum Format {
     CslJson,
 }
 
-/// A name that no format has.
+/// The error for an unknown format name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the format is one of jsonl, ris, csv, rayyan, asreview, xlsx, bibtex, nbib and csl-json")]
 pub struct UnknownFormat;
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 9] = [
         Self::Jsonl,
         Self::Ris,
@@ -49,7 +49,7 @@ impl Format {
         Self::CslJson,
     ];
 
-    /// How it is asked for.
+    /// The name by which users and the API select the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
@@ -64,7 +64,7 @@ impl Format {
         }
     }
 
-    /// What the names of its files end in, all different.
+    /// The file name extension, unique to each format.
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
@@ -79,8 +79,8 @@ impl Format {
         }
     }
 
-    /// Whether it is a table whose cells a spreadsheet may compute: each text is written as it is, for a program that never
-    /// computes.
+    /// Returns `true` for tables whose cells are written unchanged although a spreadsheet would evaluate them: they are
+    /// meant for programs that never do.
     pub const fn is_unguarded(self) -> bool {
         match self {
             Self::Rayyan | Self::Asreview => true,
@@ -90,7 +90,7 @@ impl Format {
         }
     }
 
-    /// Its media type, as IANA or whoever made the format has it.
+    /// The media type, as registered with IANA or as documented by the format's authors.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Jsonl => "application/jsonl",
@@ -122,9 +122,9 @@ impl FromStr for Format {
 mod tests {
     use super::*;
 
-    /// Names are stored in messages, and endings in the keys of objects.
+    /// Names are stored in messages, and file endings in object keys.
     #[test]
-    fn each_format_has_a_name_and_an_ending_of_its_own() {
+    fn format_names_and_endings_are_unique() {
         for (at, format) in Format::ALL.into_iter().enumerate() {
             assert_eq!(format.name().parse(), Ok(format));
             assert_eq!(serde_json::to_value(format).unwrap(), format.name());

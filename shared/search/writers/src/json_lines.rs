@@ -1,4 +1,4 @@
-//! A line of JSON for each study, with everything that is stored of it.
+//! JSON Lines: one object per study, with all stored data.
 
 use std::io;
 

@@ -2,24 +2,26 @@
 //!
 //! # What it promises
 //!
-//! - **The same bytes each time.** What is written follows from the studies and their order alone: no clock, no random
-//!   number, no name of a machine is in it.
-//! - **Bounded memory.** [`Writer::push`] returns the bytes of each study as soon as they are known; of a workbook, what
-//!   its compression holds back.
-//! - **A study is one entry.** Whatever its texts contain, they end neither their field nor their entry, and no
-//!   spreadsheet computes them: see each format's module for how.
-//! - What a format cannot say is listed in `docs/formats.md`, and the tests read every format again with [`references`].
+//! - **Reproducible output.** The bytes depend on the studies and their order alone, not on a clock, random numbers or
+//!   the machine.
+//! - **Bounded memory.** [`Writer::push`] returns the bytes of each study immediately; for workbooks, all but what the
+//!   compressor buffers.
+//! - **One entry per study.** Field values cannot terminate their field or record, and spreadsheets never evaluate them
+//!   as formulas. Each format's module describes how.
+//! - **Documented losses.** `docs/formats.md` lists what a format cannot express, and the tests read every format again
+//!   with [`references`].
 //!
 //! # What it deliberately does not do
 //!
-//! - No input or output, no async runtime: the caller brings studies and stores bytes.
-//! - No styles of citation, and no fields beyond those of a [`Study`].
+//! - No input or output, no async runtime: the caller provides studies and stores bytes.
+//! - No citation styles, and no fields beyond those of a [`Study`].
 //!
 //! # Modules, in reading order
 //!
-//! - `study`: what is written. `format`: as what. `tool`: what each program wants. `writer`: the way in.
-//! - `clean`, `known`, `date`, `kind`, `person`: what formats have in common.
-//! - `ris`, `nbib`, `bibtex`, `csl`, `json_lines`: a module for each format; `table`: the columns of tables, with `csv`
+//! - `study`, `format` and `tool`: the input, the output formats, and the programs that files are written for.
+//! - `writer`: the public interface.
+//! - `clean`, `extra`, `date`, `work_type`, `person`: shared by several formats.
+//! - `ris`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of tables, with `csv`
 //!   and `xlsx`.
 
 mod bibtex;
@@ -27,21 +29,21 @@ mod clean;
 mod csl;
 mod csv;
 mod date;
+mod extra;
 mod format;
 mod json_lines;
-mod kind;
-mod known;
 mod nbib;
 mod person;
 mod ris;
 mod study;
 mod table;
 mod tool;
+mod work_type;
 mod writer;
 mod xlsx;
 
 pub use format::{Format, UnknownFormat};
 pub use study::{Source, Study};
-pub use tool::{Split, Tool, UnknownTool};
+pub use tool::{FileLimits, Tool, UnknownTool};
 pub use writer::{Error, Writer};
-pub use xlsx::MOST_CELL;
+pub use xlsx::MAX_CELL_UNITS;

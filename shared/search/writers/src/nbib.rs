@@ -1,11 +1,11 @@
 //! PubMed's MEDLINE display format: a tag of four letters, a dash, and a value on one line.
 //!
-//! A record begins with `PMID`; one without begins with `OWN - NOTNLM`, as PubMed calls what is not its own. Its key is an
-//! identifier of the kind `study-key`.
+//! A record begins with `PMID`. Without a PMID it begins with `OWN - NOTNLM`, PubMed's mark for records that are not
+//! its own. The study's key is written as an identifier of type `study-key`.
 
 use crate::clean::line;
-use crate::date::Parts;
-use crate::{Study, known};
+use crate::date::DateParts;
+use crate::{Study, extra};
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     let reference = study.reference;
@@ -15,10 +15,10 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     }
     tag(out, "TI", &reference.title);
     for author in &reference.authors {
-        // Without a comma it is the name of a group.
+        // A name without a comma is the name of a group.
         tag(out, if author.contains(',') { "FAU" } else { "CN" }, author);
     }
-    let date = Parts::of(reference);
+    let date = DateParts::from_reference(reference);
     if let Some(year) = date.year {
         let month = date.month_name().map(|month| format!(" {month}")).unwrap_or_default();
         let day = date.day.map(|day| format!(" {day}")).unwrap_or_default();
@@ -29,10 +29,10 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     optional(out, "VI", reference.volume.as_deref());
     optional(out, "IP", reference.issue.as_deref());
     optional(out, "PG", reference.pages.as_deref());
-    if let Some(issn) = known::issn(reference).as_deref().and_then(issn) {
+    if let Some(issn) = extra::issn(reference).as_deref().and_then(issn) {
         tag(out, "IS", &format!("{issn} (Undetermined)"));
     }
-    optional(out, "LA", known::language(reference).as_deref());
+    optional(out, "LA", extra::language(reference).as_deref());
     optional(out, "AB", reference.r#abstract.as_deref());
     for keyword in &reference.keywords {
         tag(out, "OT", keyword);
@@ -41,7 +41,7 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         tag(out, "PT", kind);
     }
     if let Some(doi) = &reference.doi {
-        // PubMed has it twice, and programs look for either.
+        // PubMed writes the DOI under two tags, and programs read either.
         tag(out, "LID", &format!("{doi} [doi]"));
         tag(out, "AID", &format!("{doi} [doi]"));
     }
@@ -50,7 +50,7 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The ISSN at the front; programs refuse a file with anything else there, such as an ISBN.
+/// Returns the ISSN at the front. Programs reject a file with anything else in this tag, such as an ISBN.
 fn issn(text: &str) -> Option<&str> {
     let (issn, rest) = text.split_at_checked(9)?;
     let is_digit = |(at, byte): (usize, u8)| match at {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issn_is_one_alone() {
+    fn issn_is_extracted_alone() {
         for (text, expected) in [
             ("1234-567X", Some("1234-567X")),
             ("1234-5678 (Electronic)", Some("1234-5678")),

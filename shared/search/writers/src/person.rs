@@ -1,10 +1,10 @@
-//! Names of people in their parts.
+//! Names of people, split into family name, given name and suffix.
 
 use references::work::spend;
 
 use crate::clean::line;
 
-/// A name of a study's list.
+/// One name from a study's list of authors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Name {
     Person {
@@ -12,13 +12,13 @@ pub(crate) enum Name {
         given: String,
         suffix: Option<String>,
     },
-    /// A group, or a name whose parts cannot be told apart.
+    /// A group, or a name whose parts cannot be distinguished.
     Whole(String),
 }
 
 impl Name {
-    /// `Family, Given` or `Family, Given, Suffix`; anything else is a whole.
-    pub(crate) fn of(name: &str) -> Self {
+    /// Parses `Family, Given` or `Family, Given, Suffix`; anything else is kept whole.
+    pub(crate) fn parse(name: &str) -> Self {
         spend(name.len());
         let name = line(name);
         let parts: Vec<&str> = name.split(", ").collect();
@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_no_people() {
+    fn group_names_stay_whole() {
         let whole = |name: &str| Name::Whole(name.to_owned());
         for group in ["WHO", "Health, Education, and, Welfare", "Smith,John", "Berg, "] {
-            assert_eq!(Name::of(group), whole(line(group).as_ref()), "{group}");
+            assert_eq!(Name::parse(group), whole(line(group).as_ref()), "{group}");
         }
         let person = Name::Person { family: "Smith".into(), given: "J".into(), suffix: Some("Jr.".into()) };
-        assert_eq!(Name::of("Smith, J, Jr."), person);
+        assert_eq!(Name::parse("Smith, J, Jr."), person);
     }
 }

@@ -1,23 +1,23 @@
-//! RIS: a line for each value, which ends with a carriage return and a line feed.
+//! RIS: one line per value, terminated by CRLF.
 //!
-//! No byte-order mark, since programs take it for a part of the first tag. A value is one line whatever is in it, so that
-//! none can end its entry: `ER  -` inside an abstract stays inside the abstract.
+//! A byte-order mark is not written: programs read it as part of the first tag. Every value is written on one line,
+//! so it cannot end its record: `ER  -` inside an abstract stays inside the abstract.
 
 use crate::clean::line;
-use crate::date::Parts;
-use crate::kind::Kind;
-use crate::{Study, known};
+use crate::date::DateParts;
+use crate::work_type::WorkType;
+use crate::{Study, extra};
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     let reference = study.reference;
-    tag(out, "TY", Kind::ris(reference));
+    tag(out, "TY", WorkType::ris(reference));
     tag(out, "ID", &study.key.to_string());
     tag(out, "TI", &reference.title);
     for author in &reference.authors {
-        // Programs take a semicolon for the end of a name.
+        // Programs treat a semicolon as the end of a name.
         tag(out, "AU", &author.replace(';', ","));
     }
-    let date = Parts::of(reference);
+    let date = DateParts::from_reference(reference);
     if let Some(year) = date.year {
         tag(out, "PY", &year.to_string());
         if let Some(month) = date.month {
@@ -43,22 +43,22 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         tag(out, "KW", &keyword.replace(';', ","));
     }
     optional(out, "UR", reference.url.as_deref());
-    optional(out, "SN", known::issn(reference).as_deref());
-    optional(out, "LA", known::language(reference).as_deref());
-    optional(out, "PB", known::publisher(reference).as_deref());
+    optional(out, "SN", extra::issn(reference).as_deref());
+    optional(out, "LA", extra::language(reference).as_deref());
+    optional(out, "PB", extra::publisher(reference).as_deref());
     optional(out, "DB", study.source.database.as_deref());
     optional(out, "DP", study.source.platform.as_deref());
     out.extend_from_slice(b"ER  - \r\n\r\n");
 }
 
-/// Where a PMID is: the accession number of a study that was found in PubMed or MEDLINE. With another database beside it, that
-/// would be a number of that one.
+/// The tag for the PMID: the accession number if the study was found in PubMed or MEDLINE. For any other database, that
+/// tag would hold the other database's number.
 fn pmid_tag(study: &Study<'_>) -> &'static str {
     let database = study.source.database.as_deref().unwrap_or_default().to_lowercase();
     if ["pubmed", "medline"].iter().any(|name| database.contains(name)) { "AN" } else { "C2" }
 }
 
-/// A line; none without a value.
+/// Writes a line, or nothing if the value is empty.
 fn tag(out: &mut Vec<u8>, name: &str, value: &str) {
     let value = line(value);
     if value.is_empty() {
@@ -69,7 +69,7 @@ fn tag(out: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// The first and last page of a plain range; anything else, also `8-8`, is the first page as a whole.
+/// Splits a plain page range into first and last page. Returns `None` for anything else, including `8-8`.
 fn range(pages: &str) -> Option<(&str, &str)> {
     let (first, last) = pages.split_once('-')?;
     let is_page = |page: &str| !page.is_empty() && page.chars().all(char::is_alphanumeric);

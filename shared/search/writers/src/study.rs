@@ -1,30 +1,30 @@
-//! What is written of a study.
+//! The input of a writer: a study and its source.
 
 use references::Reference;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A study to be written.
+/// A study to write.
 #[derive(Debug, Clone, Copy)]
 pub struct Study<'a> {
-    /// Stands for the study for good, in every export: derived from what never changes, its search, its file and its place
-    /// in that file.
+    /// The study's permanent key, the same in every export. It is derived from the search, the file and the position in
+    /// the file, which never change.
     pub key: Uuid,
-    /// The search that brought it.
+    /// The search that imported the study.
     pub search: Uuid,
-    /// The name of the file that it was in.
+    /// The name of the file that contained the study.
     pub file: &'a str,
-    /// Its place among the file's records, from 1.
+    /// The position among the file's records, from 1.
     pub record: u64,
-    /// Where it was found.
+    /// The database that the study was found in.
     pub source: &'a Source,
-    /// The key of the study that it repeats, if it does.
+    /// The key of the study that this one duplicates, if any.
     pub duplicate_of: Option<Uuid>,
-    /// What it says.
+    /// The bibliographic data.
     pub reference: &'a Reference,
 }
 
-/// Where studies were found. Empty where nothing is known.
+/// The database and platform that studies were found with. Unknown fields are absent.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -32,7 +32,7 @@ pub struct Source {
     /// The database or register, such as `MEDLINE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// What it was searched through, such as `Ovid`.
+    /// The search platform, such as `Ovid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The date of the search, such as `2026-05-17`.

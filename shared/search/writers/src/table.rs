@@ -3,13 +3,13 @@
 use references::Reference;
 
 use crate::clean::{keywords, line, list, paragraphs};
-use crate::date::Parts;
-use crate::{Study, known};
+use crate::date::DateParts;
+use crate::{Study, extra};
 
-/// A column: its name, and what of a study is in it.
+/// A column: its name, and the function that returns its cell for a study.
 pub(crate) type Column = (&'static str, fn(&Study<'_>) -> String);
 
-/// The columns of a table for whoever reads it. Their names are such that the readers of this project know them.
+/// The columns of tables that people read. The readers of this project recognize their names.
 pub(crate) const PLAIN: &[Column] = &[
     ("study_key", |study| study.key.to_string()),
     ("title", |study| text(Some(&study.reference.title))),
@@ -26,9 +26,9 @@ pub(crate) const PLAIN: &[Column] = &[
     ("keywords", |study| keywords(&study.reference.keywords)),
     ("url", |study| text(study.reference.url.as_deref())),
     ("type", |study| text(study.reference.r#type.as_deref())),
-    ("issn", |study| known::issn(study.reference).unwrap_or_default().into_owned()),
-    ("language", |study| known::language(study.reference).unwrap_or_default().into_owned()),
-    ("publisher", |study| known::publisher(study.reference).unwrap_or_default().into_owned()),
+    ("issn", |study| extra::issn(study.reference).unwrap_or_default().into_owned()),
+    ("language", |study| extra::language(study.reference).unwrap_or_default().into_owned()),
+    ("publisher", |study| extra::publisher(study.reference).unwrap_or_default().into_owned()),
     ("database", |study| text(study.source.database.as_deref())),
     ("platform", |study| text(study.source.platform.as_deref())),
     ("searched_on", |study| text(study.source.searched_on.as_deref())),
@@ -38,15 +38,19 @@ pub(crate) const PLAIN: &[Column] = &[
     ("duplicate_of", |study| study.duplicate_of.map(|key| key.to_string()).unwrap_or_default()),
 ];
 
-/// Rayyan's columns, in its order. Names of people are between "and".
+/// Rayyan's columns in its order. Authors are separated by "and".
 pub(crate) const RAYYAN: &[Column] = &[
     ("key", |study| study.key.to_string()),
     ("title", |study| text(Some(&study.reference.title))),
     ("year", |study| year(study.reference)),
-    ("month", |study| Parts::of(study.reference).month.map(|month| month.to_string()).unwrap_or_default()),
-    ("day", |study| Parts::of(study.reference).day.map(|day| day.to_string()).unwrap_or_default()),
+    ("month", |study| {
+        DateParts::from_reference(study.reference).month.map(|month| month.to_string()).unwrap_or_default()
+    }),
+    ("day", |study| {
+        DateParts::from_reference(study.reference).day.map(|day| day.to_string()).unwrap_or_default()
+    }),
     ("journal", |study| text(study.reference.journal.as_deref())),
-    ("issn", |study| known::issn(study.reference).unwrap_or_default().into_owned()),
+    ("issn", |study| extra::issn(study.reference).unwrap_or_default().into_owned()),
     ("volume", |study| text(study.reference.volume.as_deref())),
     ("issue", |study| text(study.reference.issue.as_deref())),
     ("pages", |study| text(study.reference.pages.as_deref())),
@@ -56,8 +60,8 @@ pub(crate) const RAYYAN: &[Column] = &[
         names.join(" and ")
     }),
     ("url", |study| text(study.reference.url.as_deref())),
-    ("language", |study| known::language(study.reference).unwrap_or_default().into_owned()),
-    ("publisher", |study| known::publisher(study.reference).unwrap_or_default().into_owned()),
+    ("language", |study| extra::language(study.reference).unwrap_or_default().into_owned()),
+    ("publisher", |study| extra::publisher(study.reference).unwrap_or_default().into_owned()),
     ("location", |_| String::new()),
     ("abstract", |study| long(study.reference)),
     ("notes", |study| sources(study)),
@@ -67,7 +71,7 @@ pub(crate) const RAYYAN: &[Column] = &[
     ("pmc_id", |_| String::new()),
 ];
 
-/// ASReview's columns, and more that it keeps as they are.
+/// ASReview's columns, and additional ones that it preserves.
 pub(crate) const ASREVIEW: &[Column] = &[
     ("study_key", |study| study.key.to_string()),
     ("title", |study| text(Some(&study.reference.title))),
@@ -96,7 +100,7 @@ fn long(reference: &Reference) -> String {
     paragraphs(reference.r#abstract.as_deref().unwrap_or_default())
 }
 
-/// Where a study was found, in words.
+/// Describes a study's source in words.
 fn sources(study: &Study<'_>) -> String {
     let source = study.source;
     let said =

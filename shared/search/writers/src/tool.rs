@@ -1,4 +1,4 @@
-//! What each program wants of a file.
+//! The programs that files are written for, and their requirements.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use crate::Format;
 /// A program that studies are exported for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
-    /// <https://support.covidence.org>: RIS, a file for each source.
+    /// <https://support.covidence.org>: RIS, one file per source.
     Covidence,
-    /// <https://help.rayyan.ai>: a table with columns of its own.
+    /// <https://help.rayyan.ai>: a table with Rayyan's columns.
     Rayyan,
-    /// <https://asreview.readthedocs.io>: a table with columns of its own.
+    /// <https://asreview.readthedocs.io>: a table with ASReview's columns.
     Asreview,
     /// RIS.
     Endnote,
@@ -22,21 +22,21 @@ pub enum Tool {
     Excel,
 }
 
-/// When another file begins.
+/// The limits at which a new file begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split {
-    /// The most studies of a file.
+pub struct FileLimits {
+    /// The maximum number of studies in a file.
     pub studies: u64,
-    /// The most bytes of a file; a study that is larger is a file by itself.
+    /// The maximum size of a file in bytes. A larger study gets a file of its own.
     pub bytes: u64,
 }
 
 impl Tool {
-    /// All of them.
+    /// All programs.
     pub const ALL: [Self; 6] =
         [Self::Covidence, Self::Rayyan, Self::Asreview, Self::Endnote, Self::Zotero, Self::Excel];
 
-    /// The format that it reads best.
+    /// The format that the program reads best.
     pub const fn format(self) -> Format {
         match self {
             Self::Covidence | Self::Endnote | Self::Zotero => Format::Ris,
@@ -46,16 +46,16 @@ impl Tool {
         }
     }
 
-    /// What it takes at once, where that is limited; then each source has files of its own, too, since it is said with each
-    /// file where its studies come from. Covidence takes 15,000 references and 50 MB in a file.
-    pub const fn split(self) -> Option<Split> {
+    /// The limits of one upload, if the program has any. Each source then gets files of its own, because the program
+    /// asks for the source of every file. Covidence accepts 15,000 references and 50 MB in a file.
+    pub const fn file_limits(self) -> Option<FileLimits> {
         match self {
-            Self::Covidence => Some(Split { studies: 15_000, bytes: 50_000_000 }),
+            Self::Covidence => Some(FileLimits { studies: 15_000, bytes: 50_000_000 }),
             _ => None,
         }
     }
 
-    /// How it is asked for.
+    /// The name by which users select the program.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Covidence => "covidence",
@@ -68,14 +68,14 @@ impl Tool {
     }
 }
 
-impl Split {
-    /// Whether a study of `more` bytes begins another file, when this one has so many studies and bytes.
+impl FileLimits {
+    /// Returns `true` if a study of `more` bytes begins a new file, given the studies and bytes already in this one.
     pub const fn is_full(self, studies: u64, bytes: u64, more: u64) -> bool {
         studies > 0 && (studies >= self.studies || bytes.saturating_add(more) > self.bytes)
     }
 }
 
-/// A name that no program has that studies are exported for.
+/// The error for an unknown program name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the program is one of covidence, rayyan, asreview, endnote, zotero and excel")]
 pub struct UnknownTool;
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_ends_before_it_is_too_large_for_its_program() {
-        let split = Split { studies: 2, bytes: 100 };
+    fn file_ends_before_exceeding_program_limits() {
+        let split = FileLimits { studies: 2, bytes: 100 };
         for (studies, bytes, more, is_full) in [
             (0, 0, 1_000, false),
             (1, 50, 50, false),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn each_program_has_a_name() {
+    fn program_names_are_unique() {
         assert!(Tool::ALL.iter().all(|tool| tool.name().parse() == Ok(*tool)));
         let listed = UnknownTool.to_string();
         assert!(Tool::ALL.iter().all(|tool| listed.contains(tool.name())));

@@ -1,32 +1,32 @@
-//! The way in: studies go in one by one, and bytes come out.
+//! The public interface: accepts studies one by one and returns bytes.
 
 use std::io;
 
 use crate::{Format, Study, bibtex, csl, csv, json_lines, nbib, ris, xlsx::Workbook};
 
-/// A study could not be written: a fault of this crate or of one it uses, since memory is all that is written to. Trying
-/// again does not help.
+/// A study could not be written. The cause is a defect in this crate or in a dependency, because writing goes to memory
+/// only; retrying does not help.
 #[derive(Debug, thiserror::Error)]
 #[error("writing a study as {format}")]
 pub struct Error {
-    /// The format.
+    /// The format of the file.
     pub format: Format,
-    /// What failed.
+    /// The cause.
     pub source: io::Error,
 }
 
-/// Writes studies in a format.
+/// Writes studies in one format.
 ///
-/// The bytes of all calls, in their order, are the file.
+/// The file is the concatenation of the bytes of all calls.
 #[derive(Debug)]
 pub struct Writer {
     format: Format,
     state: State,
-    /// How many studies were written.
+    /// The number of studies written.
     studies: u64,
 }
 
-/// What has to be known between two studies.
+/// State that is kept between two studies.
 #[derive(Debug)]
 enum State {
     Plain,
@@ -34,7 +34,7 @@ enum State {
 }
 
 impl Writer {
-    /// Begins a file.
+    /// Starts a file.
     pub fn new(format: Format) -> Self {
         let state = match format {
             Format::Xlsx => State::Workbook(Box::default()),
@@ -43,10 +43,10 @@ impl Writer {
         Self { format, state, studies: 0 }
     }
 
-    /// Appends the next study to `out`, with what stands before the first one.
+    /// Appends the next study to `out`, preceded by the file's header if it is the first one.
     ///
     /// # Errors
-    /// See [`Error`]; then the file cannot be finished.
+    /// See [`Error`]. After an error the file cannot be completed.
     pub fn push(&mut self, study: &Study<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         let is_first = self.studies == 0;
         if is_first {
@@ -68,7 +68,7 @@ impl Writer {
                 Ok(())
             }
             (State::Plain, Format::CslJson) => csl::push(study, is_first, out),
-            (State::Plain, format) => match csv::Columns::of(format) {
+            (State::Plain, format) => match csv::Columns::for_format(format) {
                 Some(columns) => columns.push(study, out),
                 None => json_lines::push(study, out),
             },
@@ -76,8 +76,8 @@ impl Writer {
         done.map_err(|source| Error { format: self.format, source })
     }
 
-    /// Appends what stands behind the last study to `out`. A file without studies is one all the same, with whatever a
-    /// header it has.
+    /// Appends everything that follows the last study to `out`. A file without studies is complete as well, including
+    /// its header.
     ///
     /// # Errors
     /// See [`Error`].
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let done = csv::Columns::of(self.format).map_or(Ok(()), |columns| columns.header(out));
+        let done = csv::Columns::for_format(self.format).map_or(Ok(()), |columns| columns.header(out));
         done.map_err(|source| Error { format: self.format, source })
     }
 }

@@ -1,8 +1,8 @@
-//! Workbooks of Excel (ECMA-376), written without going back: each row is compressed as it comes.
+//! Excel workbooks (ECMA-376), written in one pass: each row is compressed immediately.
 //!
-//! Every cell is text, so nothing is computed and no number changes. A sheet takes as many rows as Excel does
-//! (<https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3>); then another one begins. A text that is
-//! longer than a cell is cut and ends in `[…]`.
+//! Every cell is text, so nothing is evaluated and no number changes. A sheet holds as many rows as Excel supports
+//! (<https://support.microsoft.com/office/1672b34d-7043-467e-8e27-269d656771c3>); further rows go into another sheet.
+//! Text that exceeds a cell is truncated and ends in `[…]`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,21 +16,21 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use crate::Study;
 use crate::table::PLAIN;
 
-/// The most that a cell has, in units of UTF-16.
-pub const MOST_CELL: usize = 32_767;
-/// The rows of a sheet below its header.
-const MOST_ROWS: u64 = 1_048_575;
-/// The most of a sheet before it is compressed, in bytes: beyond 4 GiB archives need an extension that not every program
-/// reads.
-const MOST_SHEET_BYTES: u64 = 3 << 30;
-/// What a text ends in that was cut.
-const CUT: &str = " […]";
+/// The maximum length of a cell in UTF-16 code units.
+pub const MAX_CELL_UNITS: usize = 32_767;
+/// The maximum number of rows below a sheet's header.
+const MAX_ROWS: u64 = 1_048_575;
+/// The maximum size of a sheet before compression, in bytes. Archives of more than 4 GiB need an extension that not
+/// every program reads.
+const MAX_SHEET_BYTES: u64 = 3 << 30;
+/// The marker at the end of truncated text.
+const ELLIPSIS: &str = " […]";
 
 const TYPES: &str = concat!(
     r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>"#,
     r#"<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">"#,
     r#"<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>"#,
-    // All other parts are sheets, however many there will be.
+    // All other parts are sheets, whose number is not known yet.
     r#"<Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/>"#,
     r#"<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>"#,
     r#"<Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/>"#,
@@ -42,7 +42,7 @@ const PACKAGE: &str = concat!(
     r#"<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/>"#,
     "</Relationships>"
 );
-/// One style for all cells: the format 49, which is text.
+/// A single style for all cells: number format 49, which is text.
 const STYLES: &str = concat!(
     r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>"#,
     r#"<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">"#,
@@ -55,7 +55,7 @@ const STYLES: &str = concat!(
     r#"<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles>"#,
     "</styleSheet>"
 );
-/// The header stays in view.
+/// Freezes the header row.
 const SHEET: &str = concat!(
     r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>"#,
     r#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">"#,
@@ -71,10 +71,10 @@ pub(crate) struct Workbook {
     sheets: usize,
     rows: u64,
     bytes: u64,
-    most_rows: u64,
+    max_rows: u64,
 }
 
-/// Where the archive is written to, and taken from after each study.
+/// The archive's output buffer, which is emptied after each study.
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -108,13 +108,13 @@ impl Default for Workbook {
     fn default() -> Self {
         let sink = Sink::default();
         let zip = ZipWriter::new_stream(sink.clone());
-        Self { zip, sink, sheets: 0, rows: 0, bytes: 0, most_rows: MOST_ROWS }
+        Self { zip, sink, sheets: 0, rows: 0, bytes: 0, max_rows: MAX_ROWS }
     }
 }
 
 impl Workbook {
     pub(crate) fn push(&mut self, study: &Study<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        let is_full = self.rows >= self.most_rows || self.bytes >= MOST_SHEET_BYTES;
+        let is_full = self.rows >= self.max_rows || self.bytes >= MAX_SHEET_BYTES;
         if self.sheets == 0 || is_full {
             self.open()?;
         }
@@ -158,7 +158,7 @@ impl Workbook {
         Ok(())
     }
 
-    /// Begins the next sheet, and the workbook with the first one.
+    /// Starts the next sheet, and before the first one the workbook.
     fn open(&mut self) -> io::Result<()> {
         if self.sheets == 0 {
             self.part("[Content_Types].xml", TYPES)?;
@@ -174,7 +174,7 @@ impl Workbook {
     }
 
     fn part(&mut self, name: &str, text: &str) -> io::Result<()> {
-        // The clock has no part in it: the time is that at which such archives begin.
+        // A fixed modification time, the earliest that a ZIP archive can express, keeps the output reproducible.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .compression_level(Some(6))
@@ -190,7 +190,7 @@ impl Workbook {
                 row.push_str(r#"<c s="1"/>"#);
             } else {
                 row.push_str(r#"<c s="1" t="inlineStr"><is><t xml:space="preserve">"#);
-                escape(&cut(&cell), &mut row);
+                escape(&truncate(&cell), &mut row);
                 row.push_str("</t></is></c>");
             }
         }
@@ -200,25 +200,25 @@ impl Workbook {
     }
 }
 
-/// As much of a text as a cell takes.
-fn cut(text: &str) -> std::borrow::Cow<'_, str> {
+/// Truncates text to the maximum length of a cell.
+fn truncate(text: &str) -> std::borrow::Cow<'_, str> {
     spend(text.len());
-    // As many bytes have no more units.
-    if text.len() <= MOST_CELL || text.encode_utf16().count() <= MOST_CELL {
+    // Text has at most as many UTF-16 units as UTF-8 bytes.
+    if text.len() <= MAX_CELL_UNITS || text.encode_utf16().count() <= MAX_CELL_UNITS {
         return text.into();
     }
-    let mut left = MOST_CELL - CUT.encode_utf16().count();
+    let mut left = MAX_CELL_UNITS - ELLIPSIS.encode_utf16().count();
     let end = text.char_indices().find(|(_, c)| {
         let fits = left >= c.len_utf16();
         left = left.saturating_sub(c.len_utf16());
         !fits
     });
     let end = end.map_or(text.len(), |(at, _)| at);
-    format!("{}{CUT}", &text[..end]).into()
+    format!("{}{ELLIPSIS}", &text[..end]).into()
 }
 
-/// Text in XML, and in cells: there `_x000D_` is a carriage return, so a text that has that in it has its first sign
-/// written so.
+/// Escapes text for XML and for Excel, where `_x000D_` in a cell means a carriage return: the first underscore of text
+/// in that form is escaped.
 fn escape(text: &str, out: &mut String) {
     for (at, c) in text.char_indices() {
         match c {
@@ -231,7 +231,7 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Whether the text begins like `_x000D_`.
+/// Returns `true` if the text begins with a code such as `_x000D_`.
 fn is_code(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 7 && bytes[1] == b'x' && bytes[2..6].iter().all(u8::is_ascii_hexdigit) && bytes[6] == b'_'
@@ -246,29 +246,29 @@ mod tests {
     use crate::Source;
 
     #[test]
-    fn what_a_cell_does_not_take_is_cut_between_characters() {
-        let fits = "x".repeat(MOST_CELL);
-        assert_eq!(cut(&fits), fits);
+    fn long_cell_is_truncated_between_characters() {
+        let fits = "x".repeat(MAX_CELL_UNITS);
+        assert_eq!(truncate(&fits), fits);
         for text in [format!("{fits}y"), "😀".repeat(20_000), "é".repeat(40_000)] {
-            let cut = cut(&text);
+            let cut = truncate(&text);
             let units = cut.encode_utf16().count();
-            assert!((MOST_CELL - 1..=MOST_CELL).contains(&units), "{units}");
-            let kept = cut.strip_suffix(CUT).unwrap();
+            assert!((MAX_CELL_UNITS - 1..=MAX_CELL_UNITS).contains(&units), "{units}");
+            let kept = cut.strip_suffix(ELLIPSIS).unwrap();
             assert!(text.starts_with(kept));
         }
-        let wide = "é".repeat(MOST_CELL);
-        assert_eq!(cut(&wide), wide);
+        let wide = "é".repeat(MAX_CELL_UNITS);
+        assert_eq!(truncate(&wide), wide);
     }
 
     #[test]
-    fn what_looks_like_a_code_is_text() {
+    fn text_resembling_a_code_is_escaped() {
         let mut out = String::new();
         escape("a_x000D_b <&> _x00_ _xZZZZ_", &mut out);
         assert_eq!(out, "a_x005F_x000D_b &lt;&amp;&gt; _x00_ _xZZZZ_");
     }
 
     #[test]
-    fn a_full_sheet_is_followed_by_another() {
+    fn full_sheet_is_followed_by_another() {
         let (source, reference) =
             (Source::default(), Reference { title: "T".into(), ..Reference::default() });
         let key = Uuid::nil();
@@ -281,7 +281,7 @@ mod tests {
             duplicate_of: None,
             reference: &reference,
         };
-        let mut workbook = Workbook { most_rows: 2, ..Workbook::default() };
+        let mut workbook = Workbook { max_rows: 2, ..Workbook::default() };
         let mut out = Vec::new();
         for _ in 0..5 {
             workbook.push(&study, &mut out).unwrap();

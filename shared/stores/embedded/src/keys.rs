@@ -91,7 +91,7 @@ impl Sources {
 
 /// Keys as they are stored with their study.
 pub(crate) fn bytes(reference: &Reference) -> Vec<u8> {
-    Fields::of(reference).keys().into_iter().flat_map(u64::to_le_bytes).collect()
+    Fields::new(reference).keys().into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
 /// Keys that are stored with their study.

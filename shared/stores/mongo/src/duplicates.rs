@@ -41,7 +41,7 @@ const AT_ONCE: usize = 8;
 
 /// The keys of a study, as they are stored with it.
 pub(crate) fn keys(reference: &Reference) -> Vec<i64> {
-    Fields::of(reference).keys().into_iter().map(u64::cast_signed).collect()
+    Fields::new(reference).keys().into_iter().map(u64::cast_signed).collect()
 }
 
 #[async_trait]

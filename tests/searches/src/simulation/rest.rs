@@ -285,7 +285,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
     for (one, fields) in &contents {
         for (other, others) in contents.range(*one..).skip(1) {
             let shares = fields.keys().iter().any(|key| others.keys().contains(key));
-            edges.extend(Edge::between((*one, fields), (*other, others)).filter(|_| shares));
+            edges.extend(Edge::between(*one, fields, *other, others).filter(|_| shares));
         }
     }
     for (at, expected) in marks(&studies, &edges, &Decisions::default()) {

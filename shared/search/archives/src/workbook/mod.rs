@@ -1,8 +1,8 @@
-//! Excel workbooks, as their sheets' tables.
+//! Excel workbooks, read as one table per sheet.
 //!
-//! A workbook is a ZIP archive of XML files. It is kept in memory as it is, packed, with its texts, which cells name by
-//! number; sheets are unpacked as they are read, and become tables of comma-separated values row by row. So a workbook of
-//! any number of rows takes bounded memory.
+//! A workbook is a ZIP archive of XML files. The packed archive is held in memory, and so are the shared strings, which
+//! cells reference by index. Sheets are unpacked while they are read and become comma-separated rows, so a workbook
+//! with any number of rows takes bounded memory.
 
 mod numbers;
 mod sheet;
@@ -16,28 +16,28 @@ pub use sheet::SheetText;
 use self::{
     numbers::Formats,
     strings::Strings,
-    xml::{Inside, Node, Xml, attribute, name},
+    xml::{EntryReader, Node, Xml, attribute, name},
 };
-use crate::{Directory, Entry, Error, Limits, Tail, local_header};
+use crate::{Directory, EndRecord, Entry, Error, Limits, local_header};
 
-/// Largest workbook as packed, in bytes: it is kept in memory.
-pub const MOST_WORKBOOK_BYTES: u64 = 8 << 20;
-/// Most sheets.
-const MOST_SHEETS: usize = 200;
-/// Most XML of the texts that cells share, in bytes: the texts themselves have 12 MiB at most, the rest is markup.
-const MOST_STRINGS_XML: u64 = 128 << 20;
-/// Most XML of the other parts that are read before any sheet, in bytes each.
-const MOST_XML: u64 = 16 << 20;
+/// Largest packed workbook, in bytes: it is held in memory.
+pub const MAX_WORKBOOK_BYTES: u64 = 8 << 20;
+/// The maximum number of sheets.
+const MAX_SHEETS: usize = 200;
+/// Largest XML of the shared strings, in bytes. The strings themselves have 12 MiB at most, the rest is markup.
+const MAX_STRINGS_XML: u64 = 128 << 20;
+/// Largest XML of each other part that is read before the sheets, in bytes.
+const MAX_XML: u64 = 16 << 20;
 /// Longest name of a sheet, in bytes: Excel allows 31 characters.
-const MOST_SHEET_NAME: usize = 1_000;
-/// The list of a workbook's sheets.
+const MAX_SHEET_NAME: usize = 1_000;
+/// The part that lists the workbook's sheets.
 const BOOK: &str = "xl/workbook.xml";
 
 /// A workbook in memory.
 #[derive(Debug)]
 pub struct Workbook {
     file: Arc<Vec<u8>>,
-    tail: Tail,
+    tail: EndRecord,
     directory: Directory,
     limits: Limits,
     sheets: Vec<Sheet>,
@@ -48,27 +48,28 @@ pub struct Workbook {
 /// One sheet of a workbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sheet {
-    /// What it is called.
+    /// The name of the sheet.
     pub name: String,
-    /// Whether it is shown to whoever opens the workbook.
+    /// `true` unless the sheet is hidden in Excel.
     pub is_visible: bool,
-    /// Its entry of the archive; none for a chart.
+    /// The archive entry, or `None` for a chart.
     entry: Option<usize>,
 }
 
 impl Workbook {
-    /// Whether the archive with these entries is a workbook.
+    /// Returns `true` if an archive with these entries is a workbook.
     #[must_use]
-    pub fn is_one(directory: &Directory) -> bool {
+    pub fn is_workbook(directory: &Directory) -> bool {
         directory.entries.iter().any(|entry| entry.name == BOOK)
     }
 
-    /// Reads what all sheets have in common.
+    /// Reads the parts that all sheets share.
     ///
     /// # Errors
-    /// When the workbook is damaged, or has more than is kept in memory.
+    /// Returns an error if the workbook is damaged, or too large to be held in memory.
     pub fn open(file: Vec<u8>, limits: Limits) -> Result<Self, Error> {
-        let tail = Tail::find(&file[file.len().saturating_sub(crate::END_BYTES)..], file.len() as u64)?;
+        let tail =
+            EndRecord::find(&file[file.len().saturating_sub(crate::END_RECORD_BYTES)..], file.len() as u64)?;
         let start = usize::try_from(tail.start).unwrap_or(usize::MAX);
         let list = file.get(start..start.saturating_add(tail.length)).unwrap_or_default();
         let directory = Directory::read(list, &tail, &limits)?;
@@ -85,7 +86,7 @@ impl Workbook {
         book.formats = Arc::new(formats);
         if let Some(entry) = book.find("xl/sharedStrings.xml") {
             let bytes = book.size(entry);
-            if bytes > MOST_STRINGS_XML {
+            if bytes > MAX_STRINGS_XML {
                 return Err(Error::WorkbookTooLarge { what: "text" });
             }
             book.strings = Arc::new(Strings::read(book.xml(entry)?, bytes)?);
@@ -93,16 +94,16 @@ impl Workbook {
         Ok(book)
     }
 
-    /// Its sheets, in their order.
+    /// The sheets, in the workbook's order.
     #[must_use]
     pub fn sheets(&self) -> &[Sheet] {
         &self.sheets
     }
 
-    /// The table of a sheet, by its place; none when it has no cells, as a chart.
+    /// Returns the table of the sheet at an index, or `None` if it has no cells, such as a chart.
     ///
     /// # Errors
-    /// When the sheet is not where the archive says.
+    /// Returns an error if the sheet is not at the offset that the archive states.
     pub fn text(&self, sheet: usize) -> Result<Option<SheetText>, Error> {
         let Some(entry) = self.sheets.get(sheet).and_then(|sheet| sheet.entry) else { return Ok(None) };
         let limits = (self.limits, self.file.len() as u64);
@@ -111,14 +112,14 @@ impl Workbook {
         Ok(Some(SheetText::new(xml, strings, formats, limits)))
     }
 
-    /// The unpacked size of an entry, as the archive says. Unpacking more of it is refused.
+    /// The unpacked size of an entry, as declared by the archive. Unpacking more than that is an error.
     fn size(&self, entry: usize) -> u64 {
         self.directory.entries.get(entry).map_or(0, |entry| entry.unpacked)
     }
 
-    /// A part that is read as a whole before any sheet.
+    /// Opens a part that is read completely before any sheet.
     fn small_xml(&self, entry: usize, what: &'static str) -> Result<Xml, Error> {
-        if self.size(entry) > MOST_XML {
+        if self.size(entry) > MAX_XML {
             return Err(Error::WorkbookTooLarge { what });
         }
         self.xml(entry)
@@ -134,10 +135,10 @@ impl Workbook {
         let entry: &Entry = self.directory.entries.get(entry).ok_or(GONE)?;
         let start = usize::try_from(entry.header).unwrap_or(usize::MAX);
         let before = local_header(self.file.get(start..).unwrap_or_default(), entry, behind)?;
-        Ok(Xml::new(Inside::new(Arc::clone(&self.file), entry, before, self.limits)))
+        Ok(Xml::new(EntryReader::new(Arc::clone(&self.file), entry, before, self.limits)))
     }
 
-    /// The sheets, and whether days are counted from 1904.
+    /// Returns the sheets, and whether days are counted from 1904.
     fn list(&self) -> Result<(Vec<Sheet>, bool), Error> {
         const NONE: Error = Error::Workbook { fault: "the list of its sheets is missing" };
         let relations = self.find("xl/_rels/workbook.xml.rels").ok_or(NONE)?;
@@ -153,14 +154,14 @@ impl Workbook {
             match xml.next()? {
                 Node::Start(start) | Node::Empty(start) if name(&start) == "sheet" => {
                     let name = attribute(&start, "name").unwrap_or_default();
-                    if sheets.len() == MOST_SHEETS {
+                    if sheets.len() == MAX_SHEETS {
                         return Err(Error::WorkbookTooLarge { what: "sheets" });
                     }
-                    if name.len() > MOST_SHEET_NAME {
+                    if name.len() > MAX_SHEET_NAME {
                         return Err(Error::WorkbookTooLarge { what: "characters in the name of a sheet" });
                     }
                     let is_visible = attribute(&start, "state").is_none_or(|state| state == "visible");
-                    // A part that is several sheets would be unpacked for each of them.
+                    // A part that is parse_entry as several sheets would be unpacked for each of them.
                     let is_new =
                         |entry: &usize| sheets.iter().all(|sheet: &Sheet| sheet.entry != Some(*entry));
                     let entry = attribute(&start, "id").and_then(entry_of).filter(is_new);

@@ -1,4 +1,4 @@
-//! Numbers of cells as text: numbers as people write them, and dates, which are numbers too.
+//! Formats the numbers and dates of cells as text. Excel stores dates as numbers.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,26 @@ use jiff::{SignedDuration, civil};
 use super::xml::{Node, Xml, attribute, name};
 use crate::Error;
 
-/// Most formats of cells: Excel has 65,490.
-const MOST_FORMATS: usize = 65_536;
-/// Seconds of a day.
+/// The maximum number of cell formats; Excel allows 65,490.
+const MAX_FORMATS: usize = 65_536;
+/// The number of seconds in a day.
 const DAY: f64 = 86_400.0;
-/// The last day of Excel: 9999-12-31.
+/// The last day that Excel supports: 9999-12-31.
 const LAST_DAY: f64 = 2_958_466.0;
 
-/// What a number in a cell stands for, by the format of the cell.
+/// The meaning of a number in a cell, according to the cell's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NumberKind {
     Number,
     Date,
     Time,
 }
 
-/// What the formats of a workbook make of numbers.
+/// The number formats of a workbook.
 #[derive(Debug, Default)]
 pub(super) struct Formats {
-    kinds: Vec<Kind>,
-    /// Whether days are counted from 1904, as early versions for Macintosh did.
+    kinds: Vec<NumberKind>,
+    /// `true` if days are counted from 1904, as in early versions for Macintosh.
     pub(super) from_1904: bool,
 }
 
@@ -45,31 +45,31 @@ impl Formats {
                 Node::Start(start) | Node::Empty(start) if name(&start) == "numFmt" => {
                     let id = attribute(&start, "numFmtId").and_then(|id| id.parse::<u32>().ok());
                     if let Some((id, code)) = id.zip(attribute(&start, "formatCode")) {
-                        own.entry(id).or_insert_with(|| kind_of(&code));
+                        own.entry(id).or_insert_with(|| kind_of_code(&code));
                     }
                 }
                 Node::Eof => return Ok(Self { kinds, from_1904: false }),
                 _ => {}
             }
-            if kinds.len() > MOST_FORMATS || own.len() > MOST_FORMATS {
+            if kinds.len() > MAX_FORMATS || own.len() > MAX_FORMATS {
                 return Err(Error::WorkbookTooLarge { what: "formats of cells" });
             }
         }
     }
 
-    /// The number of a cell with this format, as text.
+    /// Formats the number of a cell.
     pub(super) fn text(&self, number: &str, format: Option<usize>) -> String {
-        let kind = format.and_then(|format| self.kinds.get(format)).copied().unwrap_or(Kind::Number);
+        let kind = format.and_then(|format| self.kinds.get(format)).copied().unwrap_or(NumberKind::Number);
         let Ok(value) = number.trim().parse::<f64>() else { return number.to_owned() };
         let dated = match kind {
-            Kind::Number => None,
-            Kind::Date | Kind::Time => self.moment(value, kind),
+            NumberKind::Number => None,
+            NumberKind::Date | NumberKind::Time => self.moment(value, kind),
         };
         dated.unwrap_or_else(|| plain(number.trim(), value))
     }
 
-    /// The day and time that a number stands for, in the form of ISO 8601.
-    fn moment(&self, value: f64, kind: Kind) -> Option<String> {
+    /// The date and time that a number represents, in ISO 8601.
+    fn moment(&self, value: f64, kind: NumberKind) -> Option<String> {
         if !(0.0..LAST_DAY).contains(&value) {
             return None;
         }
@@ -77,10 +77,10 @@ impl Formats {
         #[allow(clippy::cast_possible_truncation)] // Both are within the bounds that were just checked.
         let (days, seconds) = (days as i64, ((value - days) * DAY).round() as i64);
         let time = civil::Time::midnight().wrapping_add(SignedDuration::from_secs(seconds));
-        if kind == Kind::Time && days == 0 {
+        if kind == NumberKind::Time && days == 0 {
             return Some(time.to_string());
         }
-        // Excel has a 29 February 1900, so days before it count from one day later.
+        // Excel has a 29 February 1900, so earlier days count from one day later.
         let first = match (self.from_1904, days) {
             (true, _) => civil::date(1904, 1, 1),
             (false, 60) => return None,
@@ -92,49 +92,49 @@ impl Formats {
     }
 }
 
-fn kind(id: u32, own: &HashMap<u32, Kind>) -> Kind {
+fn kind(id: u32, own: &HashMap<u32, NumberKind>) -> NumberKind {
     match id {
-        14..=17 | 22 | 27..=31 | 36 | 50..=54 | 57 | 58 => Kind::Date,
-        18..=21 | 32..=35 | 45..=47 | 55 | 56 => Kind::Time,
-        _ => own.get(&id).copied().unwrap_or(Kind::Number),
+        14..=17 | 22 | 27..=31 | 36 | 50..=54 | 57 | 58 => NumberKind::Date,
+        18..=21 | 32..=35 | 45..=47 | 55 | 56 => NumberKind::Time,
+        _ => own.get(&id).copied().unwrap_or(NumberKind::Number),
     }
 }
 
-/// What a format such as `dd/mm/yyyy` or `[h]:mm` makes of a number.
-fn kind_of(code: &str) -> Kind {
+/// Classifies a format code such as `dd/mm/yyyy` or `[h]:mm`.
+fn kind_of_code(code: &str) -> NumberKind {
     let (mut letters, mut chars) = (String::new(), code.chars());
     while let Some(c) = chars.next() {
         match c {
             '"' => while chars.next().is_some_and(|c| c != '"') {},
             '[' => {
                 let inside: String = chars.by_ref().take_while(|c| *c != ']').collect();
-                // A time that has passed; anything else is a colour, a condition or a language.
+                // An elapsed time; anything else in brackets is a color, a condition or a language.
                 letters.extend(inside.chars().filter(|c| matches!(c, 'h' | 'm' | 's') && inside.len() < 3));
             }
             '\\' | '_' | '*' => drop(chars.next()),
-            // What follows is for negative numbers.
+            // The second section is for negative numbers.
             ';' => break,
             c => letters.extend(c.to_lowercase()),
         }
     }
     if letters.contains("general") {
-        Kind::Number
+        NumberKind::Number
     } else if letters.contains(['y', 'd']) || letters.contains('m') && !letters.contains(['h', 's']) {
-        Kind::Date
+        NumberKind::Date
     } else if letters.contains(['h', 's']) {
-        Kind::Time
+        NumberKind::Time
     } else {
-        Kind::Number
+        NumberKind::Number
     }
 }
 
-/// A number as people write it: ids in full, and no more digits than Excel keeps.
+/// Formats a number as people write it: identifiers in full, with no more digits than Excel keeps.
 fn plain(number: &str, value: f64) -> String {
     let is_short = number.len() <= 15 && !number.contains(['e', 'E']);
     if is_short || !value.is_finite() {
         return number.to_owned();
     }
-    // Up to here every whole number has a value of its own.
+    // Every whole number below this bound has an exact representation.
     if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 {
         return format!("{value:.0}");
     }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_what_they_are() {
+    fn numbers_are_formatted_in_full() {
         let formats = Formats::default();
         for (number, text) in [
             ("2018", "2018"),
@@ -164,8 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_in_the_form_of_iso_8601() {
-        let formats = Formats { kinds: vec![Kind::Number, Kind::Date, Kind::Time], from_1904: false };
+    fn dates_are_formatted_as_iso_8601() {
+        let formats =
+            Formats { kinds: vec![NumberKind::Number, NumberKind::Date, NumberKind::Time], from_1904: false };
         let text = |number: &str, format| formats.text(number, Some(format));
         assert_eq!(text("43237", 1), "2018-05-17");
         assert_eq!(text("43237.5", 1), "2018-05-17T12:00:00");
@@ -179,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_their_letters() {
+    fn number_formats_are_classified_by_letters() {
         for (code, kind) in [
-            ("dd/mm/yyyy", Kind::Date),
-            ("mmm", Kind::Date),
-            ("[$-409]d\\-mmm\\-yy;@", Kind::Date),
-            ("h:mm:ss", Kind::Time),
-            ("[h]:mm", Kind::Time),
-            ("0.00", Kind::Number),
-            ("General", Kind::Number),
-            ("0 \"days\"", Kind::Number),
-            ("[Red]0;[Blue]0", Kind::Number),
-            ("@", Kind::Number),
+            ("dd/mm/yyyy", NumberKind::Date),
+            ("mmm", NumberKind::Date),
+            ("[$-409]d\\-mmm\\-yy;@", NumberKind::Date),
+            ("h:mm:ss", NumberKind::Time),
+            ("[h]:mm", NumberKind::Time),
+            ("0.00", NumberKind::Number),
+            ("General", NumberKind::Number),
+            ("0 \"days\"", NumberKind::Number),
+            ("[Red]0;[Blue]0", NumberKind::Number),
+            ("@", NumberKind::Number),
         ] {
-            assert_eq!(kind_of(code), kind, "{code}");
+            assert_eq!(kind_of_code(code), kind, "{code}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One sheet, as a table of comma-separated values.
+//! One sheet as a table of comma-separated values.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,39 +9,40 @@ use super::{
 };
 use crate::{Error, Limits};
 
-/// Most columns of a sheet; databases export up to 100.
-const MOST_COLUMNS: usize = 1_024;
-/// Most rows that a sheet can have.
-const MOST_ROWS: u32 = 1_048_576;
-/// Most merged cells that are filled.
-const MOST_MERGED: usize = 10_000;
-/// Most bytes of text that merged cells hold for the rows below, all together.
-const MOST_HELD: usize = 1 << 20;
-/// Most bytes of text in the cells of a row: many cells may name one long text.
-const MOST_ROW: usize = 2 << 20;
-/// Longest kind of a cell, in bytes: `inlineStr`.
-const MOST_KIND: usize = 9;
-/// How much text is made at a time, in bytes, about.
+/// The maximum number of columns; databases export up to 100.
+const MAX_COLUMNS: usize = 1_024;
+/// The maximum number of rows that a sheet can have.
+const MAX_ROWS: u32 = 1_048_576;
+/// The maximum number of merged ranges that are filled.
+const MAX_MERGED: usize = 10_000;
+/// The maximum size of the text that merged cells hold for the rows below, in bytes.
+const MAX_HELD: usize = 1 << 20;
+/// The maximum size of the text in a row, in bytes: many cells may reference the same long string.
+const MAX_ROW: usize = 2 << 20;
+/// Longest cell type, in bytes: `inlineStr`.
+const MAX_CELL_TYPE: usize = 9;
+/// The approximate size of the text that one call produces, in bytes.
 const PIECE: usize = 64 * 1024;
 /// The approximate number of bytes of XML that one call reads: markup may contain no text at all.
 const STEP: u64 = 1 << 20;
 
-/// Cells that are one and go over several rows: the place of the first cell, and the last row. A cell that goes over several
-/// columns needs nothing: it is in the first of them.
-type Merged = BTreeMap<(u32, usize), u32>;
+/// Cells merged over several rows: the position of the first cell, and the last row. Cells merged over columns need no
+/// entry, because their text is in the first column.
+type MergedRanges = BTreeMap<(u32, usize), u32>;
 
-/// Finds the next merged cells; returns `true` when all are found.
-fn find_merged(xml: &mut Xml, found: &mut Merged) -> Result<bool, Error> {
+/// Reads the next merged ranges; returns `true` when all have been read.
+fn find_merged(xml: &mut Xml, found: &mut MergedRanges) -> Result<bool, Error> {
     let begun = xml.read();
     while xml.read() - begun < STEP {
         match xml.next()? {
             Node::Start(start) | Node::Empty(start) if name(&start) == "mergeCell" => {
                 let span = attribute(&start, "ref");
                 let span = span.as_deref().and_then(|span| span.split_once(':'));
-                if let Some((Some(first), Some(last))) = span.map(|(a, b)| (place(a), place(b)))
+                if let Some((Some(first), Some(last))) =
+                    span.map(|(a, b)| (parse_position(a), parse_position(b)))
                     && last.0 > first.0
                 {
-                    if found.len() == MOST_MERGED {
+                    if found.len() == MAX_MERGED {
                         return Err(Error::WorkbookTooLarge { what: "merged cells" });
                     }
                     found.insert(first, last.0);
@@ -54,39 +55,39 @@ fn find_merged(xml: &mut Xml, found: &mut Merged) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Row and column, from 1 and 0, of a cell called like `AB12`.
-fn place(cell: &str) -> Option<(u32, usize)> {
+/// Parses a cell reference such as `AB12` into row (from 1) and column (from 0).
+fn parse_position(cell: &str) -> Option<(u32, usize)> {
     let letters = cell.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (letters, row) = cell.split_at_checked(letters).filter(|(letters, _)| letters.len() <= 3)?;
     let column =
         letters.bytes().fold(0, |sum, letter| sum * 26 + usize::from(letter.to_ascii_uppercase() - b'A') + 1);
-    Some((row.parse().ok().filter(|row| (1..=MOST_ROWS).contains(row))?, column.checked_sub(1)?))
+    Some((row.parse().ok().filter(|row| (1..=MAX_ROWS).contains(row))?, column.checked_sub(1)?))
 }
 
-/// The text of a sheet, made as it is asked for: a line for each row, empty ones for rows that are not there.
+/// The text of a sheet, produced on demand: one line per row, and an empty line for each missing row.
 ///
-/// Formulas are what they came to when the workbook was saved, dates are in the form of ISO 8601, and of cells that are one
-/// over several rows each row has the text.
+/// Formulas have the results that were saved with the workbook, and dates are in ISO 8601. The text of cells merged
+/// over several rows appears in each row.
 pub struct SheetText {
     xml: Xml,
-    /// The same sheet until its merged cells are found: they are listed behind the cells.
+    /// A second reader that collects the merged ranges, because they are parse_entry behind the cells.
     ahead: Option<Xml>,
     strings: Arc<Strings>,
     formats: Arc<Formats>,
-    merged: Merged,
+    merged: MergedRanges,
     limits: Limits,
-    /// The size of the workbook, and of all text so far, in bytes.
+    /// The packed size of the workbook, and the size of all text so far, in bytes.
     packed: u64,
     made: u64,
-    /// The rows that are written.
+    /// The number of rows written.
     rows: u32,
-    /// The cells of the row that is open, and its number.
+    /// The cells of the current row, and its number.
     row: BTreeMap<usize, String>,
-    /// The bytes of text that were put into its cells.
+    /// The size of the text in the current row, in bytes.
     row_bytes: usize,
     number: u32,
     cell: Option<Cell>,
-    /// What merged cells put into the rows below: text and last row, by column.
+    /// The text that merged cells repeat in the rows below, and the last row, by column.
     held: BTreeMap<usize, (String, u32)>,
     unsaved: u64,
     ended: bool,
@@ -98,7 +99,7 @@ impl std::fmt::Debug for SheetText {
     }
 }
 
-/// A cell that is open.
+/// The cell that is being read.
 #[derive(Debug, Default)]
 struct Cell {
     column: usize,
@@ -122,7 +123,7 @@ impl SheetText {
             ahead: Some(ahead),
             strings,
             formats,
-            merged: Merged::new(),
+            merged: MergedRanges::new(),
             limits,
             packed,
             made: 0,
@@ -137,17 +138,17 @@ impl SheetText {
         }
     }
 
-    /// How many formulas had no result when the workbook was saved, as far as it is read: their cells are empty.
+    /// The number of formulas without a saved result so far. Their cells are empty.
     #[must_use]
     pub fn unsaved(&self) -> u64 {
         self.unsaved
     }
 
-    /// Adds the next text, which may be none although more follows; false when there is none any more. The work of one
-    /// call is bounded.
+    /// Appends the next text, possibly none, and returns `false` at the end of the sheet. The work of one call is
+    /// bounded.
     ///
     /// # Errors
-    /// When the workbook is damaged, or has more than it may.
+    /// Returns an error if the workbook is damaged or exceeds a limit.
     pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         if let Some(ahead) = &mut self.ahead {
             if find_merged(ahead, &mut self.merged)? {
@@ -159,18 +160,18 @@ impl SheetText {
         while text.len() < PIECE && self.xml.read() - begun < STEP && !self.ended {
             let node = match self.xml.next()? {
                 Node::Start(start) | Node::Empty(start) if name(&start) == "row" => {
-                    Seen::Row(attribute(&start, "r"))
+                    SheetEvent::Row(attribute(&start, "r"))
                 }
-                Node::Start(start) if name(&start) == "c" => Seen::Cell(Self::opened(&start), false),
-                Node::Empty(start) if name(&start) == "c" => Seen::Cell(Self::opened(&start), true),
-                Node::Start(start) => Seen::Start(name(&start).to_owned()),
-                Node::Empty(start) if name(&start) == "f" => Seen::Formula,
-                Node::Empty(_) => Seen::Nothing,
-                Node::End(name) => Seen::End(name),
-                Node::Text(text) => Seen::Text(text),
-                Node::Eof => Seen::Eof,
+                Node::Start(start) if name(&start) == "c" => SheetEvent::Cell(Self::opened(&start), false),
+                Node::Empty(start) if name(&start) == "c" => SheetEvent::Cell(Self::opened(&start), true),
+                Node::Start(start) => SheetEvent::Start(name(&start).to_owned()),
+                Node::Empty(start) if name(&start) == "f" => SheetEvent::Formula,
+                Node::Empty(_) => SheetEvent::Nothing,
+                Node::End(name) => SheetEvent::End(name),
+                Node::Text(text) => SheetEvent::Text(text),
+                Node::Eof => SheetEvent::Eof,
             };
-            self.see(node, &mut text)?;
+            self.handle(node, &mut text)?;
         }
         self.made += text.len() as u64;
         self.limits.check(self.packed, self.made)?;
@@ -184,27 +185,27 @@ impl SheetText {
     }
 
     fn opened(start: &quick_xml::events::BytesStart<'_>) -> (Option<(u32, usize)>, Cell) {
-        let at = attribute(start, "r").as_deref().and_then(place);
-        let kind = attribute(start, "t").filter(|kind| kind.len() <= MOST_KIND).unwrap_or_default();
+        let at = attribute(start, "r").as_deref().and_then(parse_position);
+        let kind = attribute(start, "t").filter(|kind| kind.len() <= MAX_CELL_TYPE).unwrap_or_default();
         let format = attribute(start, "s").and_then(|format| format.parse().ok());
         (at, Cell { kind, format, ..Cell::default() })
     }
 
-    fn see(&mut self, seen: Seen, out: &mut String) -> Result<(), Error> {
-        match seen {
-            Seen::Row(number) => {
+    fn handle(&mut self, event: SheetEvent, out: &mut String) -> Result<(), Error> {
+        match event {
+            SheetEvent::Row(number) => {
                 self.write_row(out)?;
                 let next = self.number + 1;
                 let number = number.and_then(|number| number.parse().ok()).unwrap_or(next);
-                if number < next || number > MOST_ROWS {
+                if number < next || number > MAX_ROWS {
                     return Err(Error::Workbook { fault: "its rows are not in order" });
                 }
                 self.number = number;
             }
-            Seen::Cell((at, cell), is_empty) => {
+            SheetEvent::Cell((at, cell), is_empty) => {
                 let next = self.row.last_key_value().map_or(0, |(column, _)| column + 1);
                 let column = at.map_or(next, |(_, column)| column);
-                if column >= MOST_COLUMNS {
+                if column >= MAX_COLUMNS {
                     return Err(Error::WorkbookTooLarge { what: "columns" });
                 }
                 if is_empty {
@@ -213,17 +214,17 @@ impl SheetText {
                     self.cell = Some(Cell { column, ..cell });
                 }
             }
-            Seen::Start(name) => self.open(&name),
-            Seen::Formula => self.open("f"),
-            Seen::End(name) if name == "c" => self.close_cell()?,
-            Seen::End(name) if name == "row" || name == "sheetData" => self.write_row(out)?,
-            Seen::End(name) => {
+            SheetEvent::Start(name) => self.open(&name),
+            SheetEvent::Formula => self.open("f"),
+            SheetEvent::End(name) if name == "c" => self.close_cell()?,
+            SheetEvent::End(name) if name == "row" || name == "sheetData" => self.write_row(out)?,
+            SheetEvent::End(name) => {
                 if let Some(cell) = &mut self.cell {
                     cell.in_value &= name != "v";
                     cell.inline.close(&name);
                 }
             }
-            Seen::Text(text) => {
+            SheetEvent::Text(text) => {
                 if let Some(cell) = &mut self.cell {
                     if cell.in_value {
                         push_text(&mut cell.value, &text)?;
@@ -231,11 +232,11 @@ impl SheetText {
                     cell.inline.add(&text)?;
                 }
             }
-            Seen::Eof => {
+            SheetEvent::Eof => {
                 self.write_row(out)?;
                 self.ended = true;
             }
-            Seen::Nothing => {}
+            SheetEvent::Nothing => {}
         }
         Ok(())
     }
@@ -271,12 +272,12 @@ impl SheetText {
         Ok(())
     }
 
-    /// Writes the row that is open, if there is one, behind empty lines for those that are not there.
+    /// Writes the current row, if any, preceded by empty lines for missing rows.
     fn write_row(&mut self, out: &mut String) -> Result<(), Error> {
         if self.number <= self.rows {
             return Ok(());
         }
-        // Rows that are not there have no cells, and so nothing of cells that go over them.
+        // Missing rows have no cells, and therefore no text of merged cells.
         (self.rows + 1..self.number).for_each(|_| out.push('\n'));
         self.rows = self.number;
         self.fill()?;
@@ -293,7 +294,7 @@ impl SheetText {
         Ok(())
     }
 
-    /// Puts the text of merged cells above into the row, and keeps that of those which begin in it.
+    /// Fills in the text of cells merged with those above, and remembers the text of ranges that begin in this row.
     fn fill(&mut self) -> Result<(), Error> {
         let number = self.number;
         self.held.retain(|_, (_, last)| *last >= number);
@@ -308,7 +309,7 @@ impl SheetText {
         for ((_, column), last) in self.merged.range((number, 0)..(number + 1, 0)) {
             if let Some(text) = self.row.get(column) {
                 held_bytes += text.len();
-                if held_bytes > MOST_HELD {
+                if held_bytes > MAX_HELD {
                     return Err(Error::WorkbookTooLarge { what: "text in merged cells" });
                 }
                 self.held.insert(*column, (text.clone(), *last));
@@ -318,8 +319,8 @@ impl SheetText {
     }
 }
 
-/// What was found next, free of the buffer that it was found in.
-enum Seen {
+/// The content of the next XML node, independent of the read buffer.
+enum SheetEvent {
     Row(Option<String>),
     Cell((Option<(u32, usize)>, Cell), bool),
     Start(String),
@@ -330,16 +331,17 @@ enum Seen {
     Eof,
 }
 
-/// Counts a text that is about to be put into the row, so that a row is refused before it takes the memory.
+/// Adds the size of a text to that of its row before the text is copied, so that a row that is too long is refused
+/// early.
 fn count(row_bytes: &mut usize, text: &str) -> Result<(), Error> {
     *row_bytes = row_bytes.saturating_add(text.len());
-    if *row_bytes > MOST_ROW {
+    if *row_bytes > MAX_ROW {
         return Err(Error::WorkbookTooLarge { what: "text in a row" });
     }
     Ok(())
 }
 
-/// Writes a cell, in quotes where it needs them.
+/// Writes a cell, in quotes if necessary.
 fn write_cell(text: &str, out: &mut String) {
     let text = text.trim_end_matches('\0');
     if text.contains([',', '"', '\n', '\r', ';', '\t']) || text.starts_with(char::is_whitespace) {
@@ -361,12 +363,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read() {
-        assert_eq!(place("A1"), Some((1, 0)));
-        assert_eq!(place("AB12"), Some((12, 27)));
-        assert_eq!(place("XFD1048576"), Some((1_048_576, 16_383)));
+    fn cell_references_are_parsed() {
+        assert_eq!(parse_position("A1"), Some((1, 0)));
+        assert_eq!(parse_position("AB12"), Some((12, 27)));
+        assert_eq!(parse_position("XFD1048576"), Some((1_048_576, 16_383)));
         for wrong in ["", "A", "1", "A0", "A1048577", "ABCD1", "A-1", "Ä1"] {
-            assert_eq!(place(wrong), None, "{wrong}");
+            assert_eq!(parse_position(wrong), None, "{wrong}");
         }
     }
 }

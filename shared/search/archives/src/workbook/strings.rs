@@ -1,20 +1,20 @@
-//! The texts of a workbook, which its cells name by number.
+//! The shared strings of a workbook, which cells reference by index.
 
 use super::xml::{Node, Xml, attribute, name, push_text};
 use crate::Error;
 
-/// Most bytes of text: the worker has little memory, and the workbook itself is in it too.
-const MOST_BYTES: usize = 12 << 20;
-/// Most texts.
-const MOST_STRINGS: usize = 1_000_000;
-/// The minimum number of bytes of XML for a text: `<si/>`.
-const LEAST_XML: usize = 5;
-/// Most relationships of a workbook: it has one for each sheet, and a few more.
-const MOST_RELATIONS: usize = 1_000;
-/// Longest id and target of a relationship, in bytes: the target is the path of an entry.
-const MOST_RELATION: usize = 1_000;
+/// The maximum size of all strings, in bytes: a worker has little memory, which also holds the workbook.
+const MAX_BYTES: usize = 12 << 20;
+/// The maximum number of strings.
+const MAX_STRINGS: usize = 1_000_000;
+/// The minimum size of the XML of a string, in bytes: `<si/>`.
+const MIN_XML: usize = 5;
+/// The maximum number of relationships of a workbook: one per sheet, and a few more.
+const MAX_RELATIONS: usize = 1_000;
+/// Longest id and target of a relationship, in bytes. The target is the path of an entry.
+const MAX_RELATION: usize = 1_000;
 
-/// All texts, one behind the other.
+/// All strings in one buffer.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     text: String,
@@ -22,13 +22,13 @@ pub(super) struct Strings {
 }
 
 impl Strings {
-    /// Reads `sharedStrings.xml`, which has so many bytes.
+    /// Reads `sharedStrings.xml`, which has `bytes` bytes.
     pub(super) fn read(mut xml: Xml, bytes: u64) -> Result<Self, Error> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        // Taken at once: a buffer that doubles takes three times as much while it grows.
+        // Allocated in advance: a buffer that doubles takes three times as much memory while it grows.
         let mut strings = Self {
-            text: String::with_capacity(bytes.min(MOST_BYTES)),
-            ends: Vec::with_capacity((bytes / LEAST_XML).min(MOST_STRINGS)),
+            text: String::with_capacity(bytes.min(MAX_BYTES)),
+            ends: Vec::with_capacity((bytes / MIN_XML).min(MAX_STRINGS)),
         };
         let mut item = Item::default();
         loop {
@@ -50,7 +50,7 @@ impl Strings {
 
     fn add(&mut self, item: &mut Item) -> Result<(), Error> {
         let text = item.take();
-        if self.text.len() + text.len() > MOST_BYTES || self.ends.len() == MOST_STRINGS {
+        if self.text.len() + text.len() > MAX_BYTES || self.ends.len() == MAX_STRINGS {
             return Err(Error::WorkbookTooLarge { what: "text" });
         }
         self.text.push_str(&text);
@@ -58,7 +58,7 @@ impl Strings {
         Ok(())
     }
 
-    /// The text with this number.
+    /// Returns the string at an index.
     pub(super) fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -66,12 +66,12 @@ impl Strings {
     }
 }
 
-/// A text, which may have several parts with a format each.
+/// A string, which may consist of several formatted runs.
 #[derive(Debug, Default)]
 pub(super) struct Item {
     text: String,
     in_text: bool,
-    /// How many notes on pronunciation are open; what is in them is no part of the text.
+    /// The number of open phonetic guides; their content is not part of the string.
     phonetic: usize,
 }
 
@@ -105,7 +105,7 @@ impl Item {
     }
 }
 
-/// Characters that XML cannot have are written `_x000D_`.
+/// Decodes characters that XML cannot contain, which are written as `_x000D_`.
 fn unescaped(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find("_x") {
@@ -126,7 +126,7 @@ fn unescaped(text: &str) -> String {
     out + rest
 }
 
-/// The target of each relationship, by its id.
+/// Reads the target of each relationship, by its id.
 pub(super) fn relations(mut xml: Xml) -> Result<Vec<(String, String)>, Error> {
     let mut found = Vec::new();
     loop {
@@ -135,7 +135,7 @@ pub(super) fn relations(mut xml: Xml) -> Result<Vec<(String, String)>, Error> {
                 let Some((id, target)) = attribute(&start, "Id").zip(attribute(&start, "Target")) else {
                     continue;
                 };
-                if found.len() == MOST_RELATIONS || id.len() + target.len() > MOST_RELATION {
+                if found.len() == MAX_RELATIONS || id.len() + target.len() > MAX_RELATION {
                     return Err(Error::WorkbookTooLarge { what: "relationships" });
                 }
                 found.push((id, target));

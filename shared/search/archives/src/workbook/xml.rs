@@ -1,4 +1,4 @@
-//! The XML files of a workbook, read event by event, with bounds on each event.
+//! Reads the XML files of a workbook event by event, with a bound on each event.
 
 use std::{
     io::{self, BufRead, Read},
@@ -11,28 +11,28 @@ use quick_xml::{
     events::{BytesStart, Event},
 };
 
-use crate::{Entry, Error, Limits, Unpack};
+use crate::{Entry, Error, Limits, Unpacker};
 
-/// Most bytes of one piece of markup or text: a cell holds 32,767 characters, each of which may be a reference.
-const MOST_EVENT: usize = 1 << 20;
-/// Deepest nesting; a cell with formatted text has nine.
-const MOST_DEPTH: usize = 64;
-/// Longest name of an element, in bytes: those of all open elements are kept.
-const MOST_NAME: usize = 1_000;
-/// How many packed bytes are unpacked at a time.
+/// The maximum size of one event, in bytes: a cell holds 32,767 characters, and each may be a character reference.
+const MAX_EVENT: usize = 1 << 20;
+/// Deepest nesting; a cell with formatted text has nine levels.
+const MAX_DEPTH: usize = 64;
+/// Longest name of an element, in bytes: the names of all open elements are held in memory.
+const MAX_NAME: usize = 1_000;
+/// The number of packed bytes that are unpacked at a time.
 const PIECE: usize = 4 * 1024;
 
-/// One file of a workbook, as text.
+/// One XML file of a workbook.
 pub(super) struct Xml {
-    reader: Reader<Inside>,
+    reader: Reader<EntryReader>,
     buffer: Vec<u8>,
     depth: usize,
 }
 
-/// What a file of a workbook consists of, as far as it matters.
+/// The XML nodes that matter to workbooks.
 pub(super) enum Node<'a> {
     Start(BytesStart<'a>),
-    /// An element with nothing in it; no end follows.
+    /// An element without content; an end does not follow.
     Empty(BytesStart<'a>),
     /// The name of the element, without its prefix.
     End(String),
@@ -41,22 +41,22 @@ pub(super) enum Node<'a> {
 }
 
 impl Xml {
-    pub(super) fn new(inside: Inside) -> Self {
+    pub(super) fn new(inside: EntryReader) -> Self {
         let mut reader = Reader::from_reader(inside);
         reader.config_mut().allow_dangling_amp = true;
         Self { reader, buffer: Vec::new(), depth: 0 }
     }
 
-    /// Returns the number of bytes of XML that were read.
+    /// The number of bytes of XML read so far.
     pub(super) fn read(&self) -> u64 {
         self.reader.get_ref().read
     }
 
-    /// The next node.
+    /// Returns the next node.
     pub(super) fn next(&mut self) -> Result<Node<'_>, Error> {
         const BROKEN: Error = Error::Workbook { fault: "its XML is broken" };
         self.buffer.clear();
-        self.reader.get_mut().budget = MOST_EVENT;
+        self.reader.get_mut().budget = MAX_EVENT;
         let event = match self.reader.read_event_into(&mut self.buffer) {
             Ok(event) => event,
             Err(_) => return Err(self.reader.get_mut().fault.take().unwrap_or(BROKEN)),
@@ -64,10 +64,10 @@ impl Xml {
         Ok(match event {
             Event::Start(start) => {
                 self.depth += 1;
-                if self.depth > MOST_DEPTH {
+                if self.depth > MAX_DEPTH {
                     return Err(Error::Workbook { fault: "its elements are nested too deeply" });
                 }
-                if start.name().as_ref().len() > MOST_NAME {
+                if start.name().as_ref().len() > MAX_NAME {
                     return Err(Error::Workbook { fault: "its elements have too long names" });
                 }
                 Node::Start(start)
@@ -84,7 +84,7 @@ impl Xml {
                 let char_ref = reference.resolve_char_ref().ok().flatten();
                 Node::Text(char_ref.map(String::from).or_else(known).ok_or(BROKEN)?)
             }
-            // It may define entities.
+            // A DOCTYPE may define entities.
             Event::DocType(_) => return Err(Error::Workbook { fault: "its XML declares a DOCTYPE" }),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => Node::Text(String::new()),
             Event::Eof if self.depth > 0 => return Err(BROKEN),
@@ -93,10 +93,10 @@ impl Xml {
     }
 }
 
-/// Adds a piece of a cell's text, unless the text becomes longer than a cell can hold. A text may come in any number of
-/// pieces, so [`MOST_EVENT`] alone does not bound it.
+/// Appends to a cell's text, unless the text becomes longer than a cell can hold. Text may arrive in any number of
+/// pieces, so [`MAX_EVENT`] alone does not bound it.
 pub(super) fn push_text(text: &mut String, piece: &str) -> Result<(), Error> {
-    if text.len() + piece.len() > MOST_EVENT {
+    if text.len() + piece.len() > MAX_EVENT {
         return Err(Error::WorkbookTooLarge { what: "characters in a cell" });
     }
     text.push_str(piece);
@@ -116,30 +116,31 @@ pub(super) fn attribute(start: &BytesStart<'_>, wanted: &str) -> Option<String> 
     unescape(&found.value).ok().map(std::borrow::Cow::into_owned)
 }
 
-/// An entry of a workbook in memory, unpacked as it is read.
-pub(super) struct Inside {
+/// An entry of a workbook in memory, unpacked while it is read.
+pub(super) struct EntryReader {
     file: Arc<Vec<u8>>,
     at: usize,
     end: usize,
-    unpack: Unpack,
+    unpack: Unpacker,
     ready: Vec<u8>,
     front: usize,
     finished: bool,
     /// The number of unpacked bytes that were read.
     read: u64,
-    /// How many bytes may be read before the budget is set anew.
+    /// The number of bytes that may be read before the budget is reset.
     budget: usize,
     fault: Option<Error>,
 }
 
-impl Inside {
-    /// The entry, whose packed bytes begin `before` bytes behind its header.
+impl EntryReader {
+    /// Opens an entry whose packed bytes begin `before` bytes behind its header.
     pub(super) fn new(file: Arc<Vec<u8>>, entry: &Entry, before: u64, limits: Limits) -> Self {
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
-        let (at, end) = (place(entry.header + before), place(entry.header + before + entry.packed));
-        let unpack = Unpack::entry(entry.clone(), limits);
+        let parse_position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
+        let (at, end) =
+            (parse_position(entry.header + before), parse_position(entry.header + before + entry.packed));
+        let unpack = Unpacker::entry(entry.clone(), limits);
         let (ready, front, finished, fault) = (Vec::new(), 0, false, None);
-        Self { file, at, end, unpack, ready, front, finished, read: 0, budget: MOST_EVENT, fault }
+        Self { file, at, end, unpack, ready, front, finished, read: 0, budget: MAX_EVENT, fault }
     }
 
     fn more(&mut self) -> Result<(), Error> {
@@ -158,7 +159,7 @@ impl Inside {
     }
 }
 
-impl Read for Inside {
+impl Read for EntryReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let ready = self.fill_buf()?;
         let taken = ready.len().min(out.len());
@@ -168,7 +169,7 @@ impl Read for Inside {
     }
 }
 
-impl BufRead for Inside {
+impl BufRead for EntryReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let refused = if self.budget == 0 {
             Err(Error::WorkbookTooLarge { what: "characters in a cell" })

@@ -1,4 +1,4 @@
-//! Packs archives, good ones and such as nobody means well with.
+//! Builds archives, valid and hostile ones.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub(crate) struct File {
     pub(crate) flags: u16,
     pub(crate) attributes: u32,
     pub(crate) says: Option<u32>,
-    /// Where the list says that it is.
+    /// The offset that the directory states.
     pub(crate) at: Option<u32>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> File {
     File { name, bytes: bytes.to_vec(), method: 8, flags: 0, attributes: 0, says: None, at: None }
 }
 
-/// The same, not made smaller: no ratio bounds what it unpacks to, and packing it takes no time.
+/// An uncompressed entry. Its ratio is never limited, and building it is fast.
 #[allow(dead_code, reason = "another test program uses it")]
 pub(crate) fn stored(name: &str, bytes: &[u8]) -> File {
     File { method: 0, ..file(name, bytes) }
@@ -40,7 +40,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An archive of these files.
+/// Builds an archive of these files.
 pub(crate) fn zip(files: &[File]) -> Vec<u8> {
     let (mut out, mut list) = (Vec::new(), Vec::new());
     for file in files {

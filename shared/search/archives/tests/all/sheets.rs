@@ -42,17 +42,18 @@ fn rows(rows: &str) -> String {
 }
 
 #[test]
-fn sheets_are_listed_with_what_is_hidden_and_what_has_no_cells() {
+fn hidden_sheets_and_charts_are_listed() {
     let book = open(&workbook("<worksheet/>", STRINGS)).unwrap();
-    let listed: Vec<_> = book.sheets().iter().map(|sheet| (sheet.name.as_str(), sheet.is_visible)).collect();
-    assert_eq!(listed, [("Records & more", true), ("Old", false), ("Chart", true)]);
+    let parse_entry: Vec<_> =
+        book.sheets().iter().map(|sheet| (sheet.name.as_str(), sheet.is_visible)).collect();
+    assert_eq!(parse_entry, [("Records & more", true), ("Old", false), ("Chart", true)]);
     assert!(
         book.text(1).unwrap().is_some() && book.text(2).unwrap().is_none() && book.text(3).unwrap().is_none()
     );
 }
 
 #[test]
-fn cells_of_every_kind_become_text() {
+fn every_cell_type_becomes_text() {
     for (cell, expected) in [
         ("<c r=\"A1\" t=\"s\"><v>1</v></c>", "Rich & bold"),
         ("<c r=\"A1\" t=\"s\"><v>3</v></c>", "\"a\rb, \"\"c\"\"\""),
@@ -73,7 +74,7 @@ fn cells_of_every_kind_become_text() {
 }
 
 #[test]
-fn rows_stay_on_their_lines_and_cells_in_their_columns() {
+fn missing_rows_and_cells_keep_positions() {
     let cell = |at: &str| format!("<c r=\"{at}\" t=\"str\"><v>{at}</v></c>");
     let sheet = format!(
         "<row r=\"2\">{}{}<c r=\"E2\"/></row><row>{}</row><row r=\"5\"/>",
@@ -86,7 +87,7 @@ fn rows_stay_on_their_lines_and_cells_in_their_columns() {
 }
 
 #[test]
-fn cells_merged_over_rows_have_their_text_in_each() {
+fn merged_cells_repeat_text_in_each_row() {
     let sheet = "<worksheet><sheetData><row r=\"1\"><c r=\"A1\" t=\"str\"><v>2018</v></c><c r=\"B1\" t=\"str\"><v>a</v></c></row>\
         <row r=\"2\"><c r=\"B2\" t=\"str\"><v>b</v></c></row><row r=\"3\"><c r=\"B3\" t=\"str\"><v>c</v></c></row></sheetData>\
         <mergeCells><mergeCell ref=\"A1:A2\"/><mergeCell ref=\"B3:D3\"/></mergeCells></worksheet>";
@@ -116,9 +117,9 @@ fn hostile_workbooks_are_refused() {
     assert_eq!(long, Error::WorkbookTooLarge { what: "characters in a cell" });
 }
 
-/// A text that is stored once and named by many cells.
+/// One stored string that many cells reference.
 #[test]
-fn what_cells_repeat_is_bounded_too() {
+fn repeated_strings_count_towards_the_limits() {
     let long: String = (0..60_000).map(|n: u32| format!("{:x}", n.wrapping_mul(2_654_435_761))).collect();
     let sheet = format!(
         "<worksheet><sheetData>{}</sheetData></worksheet>",
@@ -137,7 +138,7 @@ fn what_cells_repeat_is_bounded_too() {
 }
 
 #[test]
-fn a_workbook_without_its_parts_is_refused() {
+fn workbook_without_required_parts_is_refused() {
     let alone = zip(&[file("xl/workbook.xml", LIST.as_bytes())]);
     assert_eq!(open(&alone).unwrap_err(), Error::Workbook { fault: "the list of its sheets is missing" });
 }

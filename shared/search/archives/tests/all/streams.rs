@@ -1,17 +1,17 @@
 //! gzip files.
 
-use archives::{Error, Form, Limits, MOST_AT_ONCE, Unpack};
+use archives::{Error, Form, Limits, MAX_OUTPUT, Unpacker};
 use proptest::prelude::*;
 
 use crate::pack::gzip;
 
 fn unpack(packed: &[u8], piece: usize, limits: Limits) -> Result<Vec<u8>, Error> {
-    let (mut all, mut unpack) = (Vec::new(), Unpack::gzip(limits));
+    let (mut all, mut unpack) = (Vec::new(), Unpacker::gzip(limits));
     for mut piece in packed.chunks(piece) {
         while !piece.is_empty() {
             let mut out = Vec::new();
             piece = &piece[unpack.push(piece, &mut out)?..];
-            assert!(out.len() <= 2 * MOST_AT_ONCE, "{}", out.len());
+            assert!(out.len() <= 2 * MAX_OUTPUT, "{}", out.len());
             all.extend(out);
         }
     }
@@ -21,9 +21,9 @@ fn unpack(packed: &[u8], piece: usize, limits: Limits) -> Result<Vec<u8>, Error>
 }
 
 #[test]
-fn several_members_are_one_file_and_damage_is_noticed() {
+fn gzip_members_are_joined_and_damage_is_detected() {
     let packed = [gzip(b"TY  - JOUR\n"), gzip(b"ER  -\n")].concat();
-    assert_eq!(Form::of(&packed), Form::Gzip);
+    assert_eq!(Form::detect(&packed), Form::Gzip);
     for piece in [1, 7, 1_000] {
         assert_eq!(unpack(&packed, piece, Limits::default()).unwrap(), b"TY  - JOUR\nER  -\n");
     }
@@ -37,7 +37,7 @@ fn several_members_are_one_file_and_damage_is_noticed() {
 }
 
 #[test]
-fn a_bomb_is_refused_and_little_of_it_is_held() {
+fn gzip_bomb_is_refused_with_bounded_output() {
     let packed = gzip(&vec![0; 64 << 20]);
     assert_eq!(unpack(&packed, 64 * 1024, Limits::default()).unwrap_err(), Error::Bomb { ratio: 250 });
     let limits = Limits { max_unpacked: 1 << 20, ..Limits::default() };
@@ -46,7 +46,7 @@ fn a_bomb_is_refused_and_little_of_it_is_held() {
 
 proptest! {
     #[test]
-    fn any_pieces_give_the_same(bytes in prop::collection::vec(any::<u8>(), 0..2_000), piece in 1_usize..300) {
+    fn output_is_independent_of_piece_size(bytes in prop::collection::vec(any::<u8>(), 0..2_000), piece in 1_usize..300) {
         prop_assert_eq!(unpack(&gzip(&bytes), piece, Limits::default()).unwrap(), bytes);
     }
 }

@@ -1,17 +1,17 @@
 //! ZIP archives.
 
-use archives::{Directory, END_BYTES, Error, Limits, Tail, Unpack, local_header};
+use archives::{Directory, END_RECORD_BYTES, EndRecord, Error, Limits, Unpacker, local_header};
 
 use crate::pack::{File, file, zip};
 
-fn open(archive: &[u8], limits: &Limits) -> Result<(Directory, Tail), Error> {
-    let last = &archive[archive.len().saturating_sub(END_BYTES)..];
-    let tail = Tail::find(last, archive.len() as u64)?;
+fn open(archive: &[u8], limits: &Limits) -> Result<(Directory, EndRecord), Error> {
+    let last = &archive[archive.len().saturating_sub(END_RECORD_BYTES)..];
+    let tail = EndRecord::find(last, archive.len() as u64)?;
     let start = usize::try_from(tail.start).unwrap();
     Ok((Directory::read(&archive[start..start + tail.length], &tail, limits)?, tail))
 }
 
-/// All that is in an archive.
+/// Unpacks a whole archive.
 pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let (directory, tail) = open(archive, limits)?;
     let mut all = Vec::new();
@@ -20,7 +20,7 @@ pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<Vec<(String, Vec
         let before = local_header(&archive[start..], entry, directory.behind(at, &tail))?;
         let start = start + usize::try_from(before).unwrap();
         let packed = &archive[start..start + usize::try_from(entry.packed).unwrap()];
-        let (mut out, mut unpack) = (Vec::new(), Unpack::entry(entry.clone(), *limits));
+        let (mut out, mut unpack) = (Vec::new(), Unpacker::entry(entry.clone(), *limits));
         for mut piece in packed.chunks(7) {
             while !piece.is_empty() {
                 piece = &piece[unpack.push(piece, &mut out)?..];
@@ -37,7 +37,7 @@ fn refused(files: &[File]) -> Error {
 }
 
 #[test]
-fn files_are_unpacked_and_folders_are_not_listed() {
+fn files_are_unpacked_and_folders_omitted() {
     let long = "TY  - JOUR\nTI  - a\nER  -\n".repeat(1_000);
     let folder = File { method: 0, attributes: 0o040_755 << 16, ..file("exports/", b"") };
     let stored = File { method: 0, attributes: 0o100_644 << 16, ..file("exports/ä.ris", b"stored") };
@@ -48,7 +48,7 @@ fn files_are_unpacked_and_folders_are_not_listed() {
 }
 
 #[test]
-fn what_could_do_harm_is_refused_and_named() {
+fn hostile_entries_are_refused_by_name() {
     for name in ["../a.ris", "/etc/passwd", "a/../../b", "C:\\a.ris", "a\\b", "a\nb", "", "a\0.ris"] {
         assert!(matches!(refused(&[file(name, b"a")]), Error::Escapes { .. }), "{name:?}");
     }
@@ -66,7 +66,7 @@ fn what_could_do_harm_is_refused_and_named() {
 }
 
 #[test]
-fn bombs_are_refused_before_they_are_unpacked_and_when_they_lie() {
+fn bombs_are_refused_by_declared_and_actual_size() {
     let zeros = vec![b'0'; 16 << 20];
     assert_eq!(refused(&[file("a", &zeros)]), Error::Bomb { ratio: 250 });
     let lies = File { says: Some(10), ..file("a", &zeros) };
@@ -79,7 +79,7 @@ fn bombs_are_refused_before_they_are_unpacked_and_when_they_lie() {
 }
 
 #[test]
-fn damage_anywhere_is_noticed_or_changes_nothing() {
+fn damage_is_detected_or_without_effect() {
     let archive = zip(&[file("a.ris", b"TY  - JOUR\nER  -\n"), file("b.ris", &[b'x'; 500])]);
     let good = unpack(&archive, &Limits::default()).unwrap();
     for at in 0..archive.len() {

@@ -1,27 +1,27 @@
-//! What each member of a group is marked with.
+//! Determines the mark of each member of a group.
 
 use std::collections::BTreeMap;
 
-use super::{Link, Mark, Nodes, Said, Verdict};
+use super::{Link, Mark, Nodes, ReviewerDecision, Verdict};
 use crate::reason::{Reason, Tier};
 
-/// Which member each one is marked with, and why.
+/// The data from which marks are derived.
 #[derive(Debug)]
 pub(super) struct Marking<'a> {
     nodes: &'a Nodes<'a>,
-    said: BTreeMap<(usize, usize), Verdict>,
-    /// The groups of nodes that are certainly the same, and of those that are likely.
+    verdicts: BTreeMap<(usize, usize), Verdict>,
+    /// The root of each node among the certain groups, and among the likely ones.
     surely: Vec<usize>,
     likely: Vec<usize>,
-    /// Of each group, the member to keep.
+    /// The member to keep in each group.
     first_surely: BTreeMap<usize, usize>,
     first_likely: BTreeMap<usize, usize>,
-    /// The reason of each link, and the strongest one of each node within its group of certain ones, and of each of these
-    /// groups to others.
+    /// The reason of each link, the strongest reason of each node within its certain group, and the strongest reason of
+    /// each certain group for its links to others.
     direct: BTreeMap<(usize, usize), Reason>,
     within: BTreeMap<usize, Reason>,
     beyond: BTreeMap<usize, Reason>,
-    /// The first member that is possibly the same as those of a node.
+    /// The first member that is possibly the same as the members of a node.
     possibly: BTreeMap<usize, (usize, Reason)>,
 }
 
@@ -29,12 +29,15 @@ impl<'a> Marking<'a> {
     pub(super) fn new(
         nodes: &'a Nodes<'a>,
         links: &[Link],
-        said: &[Said],
+        decisions: &[ReviewerDecision],
         surely: Vec<usize>,
         likely: Vec<usize>,
     ) -> Self {
-        let both_ways = |said: &Said| [(said.pair, said.verdict), ((said.pair.1, said.pair.0), said.verdict)];
-        let said = said.iter().flat_map(both_ways).collect();
+        let both_ways = |decision: &ReviewerDecision| {
+            let ReviewerDecision { pair: (one, other), verdict } = *decision;
+            [((one, other), verdict), ((other, one), verdict)]
+        };
+        let verdicts = decisions.iter().flat_map(both_ways).collect();
         let first_of = |roots: &[usize]| {
             let mut first: BTreeMap<usize, usize> = BTreeMap::new();
             for member in 0..nodes.members.len() {
@@ -46,7 +49,7 @@ impl<'a> Marking<'a> {
         let (first_surely, first_likely) = (first_of(&surely), first_of(&likely));
         let mut marking = Self {
             nodes,
-            said,
+            verdicts,
             first_surely,
             first_likely,
             direct: BTreeMap::new(),
@@ -76,7 +79,7 @@ impl<'a> Marking<'a> {
         }
     }
 
-    /// Links of other tiers between two groups are those that something tells apart.
+    /// Certain or likely links between two groups connect records that are kept apart, so they are ignored.
     fn note_possible(&mut self, node: usize, neighbour: usize, reason: Reason, tier: Tier) {
         if tier != Tier::Possible {
             return;
@@ -107,14 +110,14 @@ impl<'a> Marking<'a> {
         }
         let (of, reason) = self.possibly.get(&node).copied()?;
         let is_earlier = self.nodes.rank(of) < self.nodes.rank(member);
-        let is_denied = self.said.get(&(member, of)) == Some(&Verdict::Different);
+        let is_denied = self.verdicts.get(&(member, of)) == Some(&Verdict::Different);
         (is_earlier && !is_denied).then_some(Mark { of, tier: Tier::Possible, reason })
     }
 
-    /// What two members have in common; or what has brought the one to the group of the other. Without either, it was what
-    /// somebody has said.
+    /// Returns the values that two members share, or else the reason why the member joined the group. If neither
+    /// exists, a reviewer's decision joined them.
     fn reason(&self, member: usize, of: usize, brought: Option<&Reason>) -> Reason {
-        if self.said.get(&(member, of)) == Some(&Verdict::Same) {
+        if self.verdicts.get(&(member, of)) == Some(&Verdict::Same) {
             return Reason::Said;
         }
         let (node, other) = (self.nodes.of[member], self.nodes.of[of]);

@@ -1,14 +1,14 @@
-//! Groups, and what people say of them.
+//! Groups of records, and reviewers' decisions.
 
 use std::collections::BTreeMap;
 
-use duplicates::{Content, Edge, Fields, Mark, Member, Reason, Said, Tier, Verdict, marks};
+use duplicates::{Content, Edge, Fields, Mark, Member, Reason, ReviewerDecision, Tier, Verdict, marks};
 
 use crate::records::record;
 
 const ZINC: &str = "t=Oral zinc for the prevention of common colds in children;a=Kurugol, Z";
 
-/// The marks of records, with what was said of some of them.
+/// Returns the marks of records, given decisions about some of them.
 fn marked(
     records: &[&str],
     said: &[(usize, usize, Verdict)],
@@ -21,7 +21,7 @@ fn marked(
     for one in &contents {
         edges.extend(contents.iter().filter_map(|other| {
             let shares = one.1.keys().iter().any(|key| other.1.keys().contains(key));
-            Edge::between((*one.0, one.1), (*other.0, other.1)).filter(|_| shares && one.0 < other.0)
+            Edge::between(*one.0, one.1, *other.0, other.1).filter(|_| shares && one.0 < other.0)
         }));
     }
     let members: Vec<Member> = fields
@@ -29,8 +29,10 @@ fn marked(
         .enumerate()
         .map(|(place, fields)| Member { content: fields.content(), keep: keep.contains(&place) })
         .collect();
-    let said: Vec<Said> =
-        said.iter().map(|(one, other, verdict)| Said { pair: (*one, *other), verdict: *verdict }).collect();
+    let said: Vec<ReviewerDecision> = said
+        .iter()
+        .map(|(one, other, verdict)| ReviewerDecision { pair: (*one, *other), verdict: *verdict })
+        .collect();
     let told = |mark: Mark| (mark.of, mark.tier, mark.reason);
     marks(&members, &contents, &edges, &said).into_iter().map(|mark| mark.map(told)).collect()
 }
@@ -40,7 +42,7 @@ fn zinc(what: &str) -> String {
 }
 
 #[test]
-fn a_mark_names_the_first_of_those_that_are_surely_the_same_and_that_one_the_first_that_is_likely() {
+fn mark_points_to_first_certain_then_first_likely() {
     let (one, other) = (zinc("y=2006"), zinc("y=2006;j=Acta Paediatrica;v=95;p=1175"));
     let found = marked(&[&one, &other, &other], &[], &[]);
     let surely = Some((1, Tier::Certain, Reason::TitlePage));
@@ -48,35 +50,35 @@ fn a_mark_names_the_first_of_those_that_are_surely_the_same_and_that_one_the_fir
 }
 
 #[test]
-fn copies_of_what_says_too_little_are_not_marked() {
+fn copies_with_too_few_fields_are_unmarked() {
     assert_eq!(marked(&["t=Editorial"; 3], &[], &[]), [None; 3]);
     let likely = Some((0, Tier::Likely, Reason::TitleYearAuthor));
     assert_eq!(marked(&[&zinc("y=2006"); 3].map(|said| &**said), &[], &[]), [None, likely, likely]);
 }
 
-/// The second is like both others, which have different PubMed identifiers.
+/// The second record resembles both others, which have different PubMed identifiers.
 #[test]
-fn nothing_brings_together_what_is_told_apart() {
+fn conflicting_records_are_never_joined_by_a_third() {
     let place = "y=2006;j=Acta Paediatrica;v=95;p=1175";
     let [one, between, other] = ["m=1", "", "m=2"].map(|id| zinc(&format!("{place};{id}")));
     let found = marked(&[&one, &between, &other], &[], &[]);
     let marks: Vec<_> = found.iter().map(|mark| mark.map(|(of, tier, _)| (of, tier))).collect();
     let joined = [Some((0, Tier::Certain)), Some((1, Tier::Certain))];
     assert_eq!(marks[0], None);
-    // Which of the two it goes with follows from what the records say.
+    // The contents determine which of the two it joins.
     assert!(joined.contains(&marks[1]) || joined.contains(&marks[2]), "{marks:?}");
     assert_ne!((marks[1], marks[2]), (joined[0], joined[1]));
     assert!(found[2].is_some_and(|(_, tier, _)| tier == Tier::Possible) || found[1].is_none(), "{found:?}");
 }
 
 #[test]
-fn what_is_possible_is_said_and_not_grouped() {
+fn possible_matches_are_marked_but_not_grouped() {
     let found = marked(&[&zinc("y=1990"), &zinc("y=2006")], &[], &[]);
     assert_eq!(found, [None, Some((0, Tier::Possible, Reason::Title))]);
 }
 
 #[test]
-fn what_people_say_stands_above_the_table() {
+fn decisions_override_the_table() {
     let (same, different) = (Verdict::Same, Verdict::Different);
     let copies = [
         zinc("y=2006;j=Acta Paediatrica"),
@@ -86,14 +88,14 @@ fn what_people_say_stands_above_the_table() {
     let copies = [&*copies[0], &*copies[1], &*copies[2]];
     let surely = |of| Some((of, Tier::Certain, Reason::TitleYearAuthor));
     assert_eq!(marked(&copies, &[], &[]), [None, surely(0), surely(0)]);
-    // The third is like both, and goes with the earlier one.
+    // The third record resembles both and joins the earlier one.
     assert_eq!(marked(&copies, &[(0, 1, different)], &[]), [None, None, surely(0)]);
     assert_eq!(marked(&copies, &[(0, 1, different), (0, 2, different), (1, 2, different)], &[]), [None; 3]);
-    // Whatever the records say.
+    // Even if the records contradict the decision.
     let others = [&*zinc("m=1"), "t=Something else;m=2"];
     let said = Some((0, Tier::Certain, Reason::Said));
     assert_eq!(marked(&others, &[(0, 1, same)], &[]), [None, said]);
-    // And their copies go along.
+    // Copies of the two records join them.
     let with_copies = [others[0], others[1], others[0], others[1]];
     let marks = marked(&with_copies, &[(0, 1, same)], &[]);
     assert_eq!(
@@ -103,16 +105,16 @@ fn what_people_say_stands_above_the_table() {
 }
 
 #[test]
-fn what_is_said_to_be_the_same_does_not_join_what_is_said_to_be_different() {
+fn same_decisions_never_join_different_ones() {
     let records = ["t=A;m=1", "t=B;m=2", "t=C;m=3"];
     let said = [(0, 1, Verdict::Same), (1, 2, Verdict::Same), (0, 2, Verdict::Different)];
     let found = marked(&records, &said, &[]);
     assert_eq!(found, [None, Some((0, Tier::Certain, Reason::Said)), None]);
 }
 
-/// A copy of the first record, of which nobody has said anything, comes behind all others or before them.
+/// A copy of the first record without decisions, placed after all others or before them.
 #[test]
-fn the_place_of_a_copy_makes_no_difference_to_whom_the_others_go_with() {
+fn position_of_a_copy_does_not_change_groups() {
     let like_first = "t=Oral zinc in children: a trial;a=Kurugol Z;y=2006;m=1;s=vitamins";
     let first = "t=Editorial;a=Kurugol, Z;y=2006;d=10.1000/a;m=1;s=colds";
     let told_apart = "t=Editorial;a=;d=10.1000/a;s=colds";
@@ -135,15 +137,15 @@ fn the_place_of_a_copy_makes_no_difference_to_whom_the_others_go_with() {
 }
 
 #[test]
-fn the_one_to_keep_is_the_one_that_is_named() {
+fn chosen_record_is_kept() {
     let copy = zinc("y=2006;j=Acta Paediatrica");
     let surely = Some((2, Tier::Certain, Reason::TitleYearAuthor));
     assert_eq!(marked(&[&copy, &copy, &copy], &[], &[2]), [surely, surely, None]);
 }
 
-/// Thousands of copies are one node.
+/// Thousands of copies form one node.
 #[test]
-fn copies_take_no_time() {
+fn many_copies_form_one_node() {
     let copy = zinc("y=2006;j=Acta Paediatrica");
     let copies: Vec<&str> = std::iter::repeat_n(&*copy, 20_000).collect();
     assert_eq!(marked(&copies, &[], &[]).into_iter().flatten().count(), 19_999);

@@ -1,4 +1,4 @@
-//! Each line of the table, and each of its conditions.
+//! Every line of the table, and every condition of it.
 
 use duplicates::{Reason, Tier, compare};
 use rstest::rstest;
@@ -7,10 +7,10 @@ use crate::records::record;
 
 use Tier::{Certain, Likely, Possible};
 
-/// A record with everything, which the others differ from.
+/// A complete record, from which the others differ.
 const FULL: &str = "t=Oral zinc for the prevention of common colds in school children; a=Kurugol, Z+Akilli, M; y=2006; \
     j=Acta Paediatrica; v=95; i=10; p=1175-1181; d=10.1000/zinc.2006; m=17000001; s=colds are common";
-/// Without identifiers.
+/// The same record without identifiers.
 const PLAIN: &str = "t=Oral zinc for the prevention of common colds in school children; a=Kurugol, Z+Akilli, M; y=2006; \
     j=Acta Paediatrica; v=95; i=10; p=1175-1181";
 const OTHER_TITLE: &str = "t=Une etude de la vitamine chez les nourrissons de la ville de Lyon";
@@ -22,11 +22,11 @@ fn assert_says(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
     assert_eq!(compare(&other, &one), expected, "the other way round");
     if expected.is_some() {
         let shared = one.keys().into_iter().filter(|key| other.keys().contains(key)).count();
-        assert!(shared > 0, "nobody would compare them");
+        assert!(shared > 0, "they share no key, so they would not be compared");
     }
 }
 
-/// What is changed in both records, what in the second one, and what is said of the two.
+/// The changes to both records, the changes to the second record, and the expected result.
 #[rstest]
 #[case::itself("", "", Certain, Reason::Pmid)]
 #[case::pmid_and_title("d=", "a=;y=1999;p=1;v=1", Certain, Reason::Pmid)]
@@ -46,7 +46,7 @@ fn assert_says(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
 #[case::doi_author_and_abstract("m=", "t=Une etude de la vitamine;p=;y=2001", Likely, Reason::DoiAuthorAlike)]
 #[case::doi_and_author("m=;s=", "t=Une etude de la vitamine;p=", Likely, Reason::DoiAuthor)]
 #[case::doi_of_a_supplement("m=;s=", "t=Une etude de la vitamine;a=Smith, J", Possible, Reason::Doi)]
-fn identifiers_decide_with_what_stands_beside_them(
+fn identifiers_decide_together_with_other_fields(
     #[case] both: &str,
     #[case] second: &str,
     #[case] tier: Tier,
@@ -82,7 +82,7 @@ fn identifiers_decide_with_what_stands_beside_them(
     Reason::TitleJournalVolume
 )]
 #[case::the_title_alone("p=", "y=1990;v=;j=", Possible, Reason::Title)]
-fn titles_decide_with_a_place(
+fn titles_decide_together_with_position(
     #[case] both: &str,
     #[case] second: &str,
     #[case] tier: Tier,
@@ -107,7 +107,7 @@ fn titles_decide_with_a_place(
     Possible,
     Reason::AbstractElsewhere
 )]
-fn places_decide_where_titles_differ(
+fn positions_decide_if_titles_differ(
     #[case] both: &str,
     #[case] second: &str,
     #[case] tier: Tier,
@@ -134,11 +134,7 @@ fn places_decide_where_titles_differ(
     Reason::Numbers
 )]
 #[case::versions("m=;d=10.1002/14651858.cd001.pub2;p=", "d=10.1002/14651858.cd001.pub3", Reason::Versions)]
-fn what_tells_two_apart_leaves_them_possible(
-    #[case] both: &str,
-    #[case] second: &str,
-    #[case] reason: Reason,
-) {
+fn contradictions_leave_a_possible_match(#[case] both: &str, #[case] second: &str, #[case] reason: Reason) {
     let other = format!("{FULL};{both};{second}");
     assert_says(&format!("{FULL};{both}"), &other, Some((Possible, reason)));
     assert_says(
@@ -157,7 +153,7 @@ fn what_tells_two_apart_leaves_them_possible(
     "t=Oral zinc for the prevention of common colds in school children: correction",
     ""
 )]
-fn the_same_place_in_print_stands_above_a_title(#[case] first: &str, #[case] second: &str) {
+fn same_position_in_print_overrides_title(#[case] first: &str, #[case] second: &str) {
     assert_says(
         &format!("{PLAIN};{first}"),
         &format!("{PLAIN};{first};{second}"),
@@ -177,7 +173,7 @@ fn the_same_place_in_print_stands_above_a_title(#[case] first: &str, #[case] sec
 )]
 #[case::editorials_of_two_years("t=Editorial;j=Lancet;y=2001", "t=Editorial;j=Lancet;y=2002")]
 #[case::untitled_ones("a=Smith, J;y=2001", "a=Smith, J;y=2001")]
-fn too_little_is_nothing(#[case] one: &str, #[case] other: &str) {
+fn weak_evidence_is_no_match(#[case] one: &str, #[case] other: &str) {
     assert_says(one, other, None);
 }
 
@@ -187,13 +183,13 @@ fn too_little_is_nothing(#[case] one: &str, #[case] other: &str) {
 #[case::initials("British Medical Journal", "BMJ", true)]
 #[case::translated("Praxis = Revue suisse de medecine", "Praxis", true)]
 #[case::others("Lancet", "Nature", false)]
-fn journals_agree_however_they_are_abbreviated(#[case] one: &str, #[case] other: &str, #[case] agree: bool) {
+fn abbreviated_journals_agree(#[case] one: &str, #[case] other: &str, #[case] agree: bool) {
     let said = |journal: &str| format!("{PLAIN};p=;v=;i=;j={journal}");
     let tier =
         |one: &str, other: &str| compare(&record(&said(one)), &record(&said(other))).map(|(tier, _)| tier);
     let expected = if agree { Certain } else { Possible };
     assert_eq!((tier(one, other), tier(other, one)), (Some(expected), Some(expected)));
-    // The same ISSN is the same journal, whatever its name.
+    // The same ISSN means the same journal, whatever its name.
     let issn = |journal: &str| record(&format!("{};n=0140-6736", said(journal)));
     assert_eq!(compare(&issn(one), &issn(other)).map(|(tier, _)| tier), Some(Certain));
 }
@@ -203,7 +199,7 @@ fn journals_agree_however_they_are_abbreviated(#[case] one: &str, #[case] other:
 #[case::a_slip("Kurugol, Z", "Kurugul, Z")]
 #[case::a_double_name("Kurugol-Akilli, Z", "Kurugol, Z")]
 #[case::in_another_order("Akilli, M+Kurugol, Z", "Kurugol, Z+Akilli, M")]
-fn authors_agree_however_they_are_written(#[case] one: &str, #[case] other: &str) {
+fn authors_agree_in_any_notation(#[case] one: &str, #[case] other: &str) {
     let said = |authors: &str| format!("{PLAIN};p=;v=;i=;j=;a={authors}");
     assert_says(&said(one), &said(other), Some((Likely, Reason::TitleYearAuthor)));
     assert_says(&said(one), &said("Smith, J"), None);

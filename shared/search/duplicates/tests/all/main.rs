@@ -1,4 +1,4 @@
-//! The table line by line, what holds for any two records, and groups.
+//! The table line by line, properties of arbitrary records, and groups.
 
 mod groups;
 mod lines;

@@ -1,14 +1,14 @@
-//! What holds for any records.
+//! Properties of arbitrary records.
 
 use std::collections::BTreeMap;
 
-use duplicates::{Content, Edge, Fields, Member, Reason, Said, Tier, Verdict, compare, marks};
+use duplicates::{Content, Edge, Fields, Member, Reason, ReviewerDecision, Tier, Verdict, compare, marks};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::records::record;
 
-/// Records of few different values each, so that they often agree.
+/// Generates records from a few values per field, so that they often agree.
 fn any_record() -> impl Strategy<Value = String> {
     let one_of = |values: &'static [&'static str]| select(values);
     let titles = one_of(&[
@@ -38,7 +38,7 @@ fn any_record() -> impl Strategy<Value = String> {
         .prop_map(|(t, a, place, ids, s)| format!("t={t};a={a};{place};{ids};{s}"))
 }
 
-/// A project: its studies, what the table says of those that share a key, and what people have said.
+/// A project: its studies, and the table's results for those that share a key.
 struct Project {
     members: Vec<Member>,
     contents: BTreeMap<Content, Fields>,
@@ -53,15 +53,15 @@ impl Project {
         let mut edges = Vec::new();
         for one in &contents {
             for other in contents.range(one.0..) {
-                edges.extend(Edge::between((*one.0, one.1), (*other.0, other.1)));
+                edges.extend(Edge::between(*one.0, one.1, *other.0, other.1));
             }
         }
         let members = fields.iter().map(|fields| Member { content: fields.content(), keep: false }).collect();
         Self { members, contents, edges }
     }
 
-    /// The groups, as what everyone's first one is.
-    fn groups(&self, said: &[Said]) -> Vec<usize> {
+    /// The groups, each represented by its first member.
+    fn groups(&self, said: &[ReviewerDecision]) -> Vec<usize> {
         let marks = marks(&self.members, &self.contents, &self.edges, said);
         let grouped = |member: usize| marks[member].filter(|mark| mark.tier > Tier::Possible);
         let first = |mut member: usize| {
@@ -74,10 +74,10 @@ impl Project {
     }
 }
 
-/// What was said of `count` members. Contradictory verdicts of two records are settled where they are stored: there is one
-/// for each pair.
-fn said(verdicts: &[(usize, usize, bool)], count: usize) -> Vec<Said> {
-    let verdict = |(one, other, same): &(usize, usize, bool)| Said {
+/// Decisions about `count` members. Contradictory verdicts on a pair are resolved when they are stored, so each pair
+/// has only one.
+fn said(verdicts: &[(usize, usize, bool)], count: usize) -> Vec<ReviewerDecision> {
+    let verdict = |(one, other, same): &(usize, usize, bool)| ReviewerDecision {
         pair: (one % count, other % count),
         verdict: if *same { Verdict::Same } else { Verdict::Different },
     };
@@ -85,8 +85,8 @@ fn said(verdicts: &[(usize, usize, bool)], count: usize) -> Vec<Said> {
     said.map(|said| (said.pair, said)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
-/// The places of `count` members in another order, in which those that somebody has spoken of are in the order they had.
-fn shuffled(count: usize, said: &[Said], seed: u64) -> Vec<usize> {
+/// A permutation of `count` indices that preserves the order of members with decisions.
+fn shuffled(count: usize, said: &[ReviewerDecision], seed: u64) -> Vec<usize> {
     let is_spoken_of = |place: &usize| said.iter().any(|said| said.pair.0 == *place || said.pair.1 == *place);
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|place| (*place as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
@@ -97,14 +97,14 @@ fn shuffled(count: usize, said: &[Said], seed: u64) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn the_order_of_two_makes_no_difference(one in any_record(), other in any_record()) {
+    fn comparison_is_symmetric(one in any_record(), other in any_record()) {
         let (one, other) = (record(&one), record(&other));
         prop_assert_eq!(compare(&one, &other), compare(&other, &one));
     }
 
-    /// Copies of a record that is like another one are like each other, as surely.
+    /// Copies of a record that matches another one match each other with at least the same certainty.
     #[test]
-    fn what_is_like_another_is_like_itself(one in any_record(), other in any_record()) {
+    fn copies_match_as_surely_as_others(one in any_record(), other in any_record()) {
         let (one, other) = (record(&one), record(&other));
         if let Some((tier, _)) = compare(&one, &other).filter(|(tier, _)| *tier > Tier::Possible) {
             let itself = compare(&one, &one).map(|(tier, _)| tier);
@@ -112,10 +112,10 @@ proptest! {
         }
     }
 
-    /// Pairs that are found are those that would be grouped: what shares no key is at most possible, or has a DOI that its
-    /// journal gave to others, too.
+    /// Lookup by key finds all pairs that would be grouped. A pair without a shared key is only possible, or has a DOI
+    /// that its journal also assigned to others.
     #[test]
-    fn what_is_certain_shares_a_key(one in any_record(), other in any_record()) {
+    fn certain_matches_share_a_key(one in any_record(), other in any_record()) {
         let (one, other) = (record(&one), record(&other));
         if let Some((Tier::Certain, reason)) = compare(&one, &other) {
             let shares = one.keys().iter().any(|key| other.keys().contains(key));
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn copies_have_the_same_content_and_keys(said in any_record()) {
+    fn copies_have_equal_content_and_keys(said in any_record()) {
         let (one, copy) = (record(&said), record(&said.to_uppercase().replace("T=", "t=").replace("A=", "a=")
             .replace("Y=", "y=").replace("J=", "j=").replace("V=", "v=").replace("I=", "i=").replace("P=", "p=")
             .replace("D=", "d=").replace("M=", "m=").replace("S=", "s=")));
@@ -132,11 +132,11 @@ proptest! {
         prop_assert_eq!(one.keys(), copy.keys());
     }
 
-    /// Whatever the order of records, of pairs and of what people have said, the groups have the same members. Only those that
-    /// people have spoken of keep their order: where somebody tells two copies apart, a third one goes to the earlier, and
-    /// of two `same` that contradict a `different`, the one of the earlier records holds.
+    /// The groups have the same members for any order of records, pairs and decisions. Only members with decisions keep
+    /// their order: if a reviewer separates two copies, a third copy joins the earlier one, and if two `same` verdicts
+    /// contradict a `different` verdict, that of the earlier records applies.
     #[test]
-    fn groups_do_not_depend_on_any_order(
+    fn groups_are_independent_of_order(
         different in prop::collection::vec(any_record(), 1..9),
         chosen in prop::collection::vec(any::<prop::sample::Index>(), 2..14),
         verdicts in prop::collection::vec((0_usize..14, 0_usize..14, any::<bool>()), 0..6),
@@ -150,8 +150,8 @@ proptest! {
         let mut moved_records = Project::of(&order.iter().map(|place| records[*place].clone()).collect::<Vec<_>>());
         moved_records.edges.reverse();
         let moved = |place: usize| order.iter().position(|from| *from == place).unwrap();
-        let mut said_of_moved: Vec<Said> =
-            said.iter().map(|said| Said { pair: (moved(said.pair.0), moved(said.pair.1)), ..*said }).collect();
+        let mut said_of_moved: Vec<ReviewerDecision> =
+            said.iter().map(|said| ReviewerDecision { pair: (moved(said.pair.0), moved(said.pair.1)), ..*said }).collect();
         said_of_moved.reverse();
         let others = moved_records.groups(&said_of_moved);
         for one in 0..count {
@@ -162,9 +162,9 @@ proptest! {
         }
     }
 
-    /// A mark leads to the one to keep, which is the earliest of its group, and says why.
+    /// A mark leads to the member to keep, the earliest of its group, and gives a reason.
     #[test]
-    fn marks_lead_to_the_earliest(records in prop::collection::vec(any_record(), 2..14)) {
+    fn marks_lead_to_the_earliest_record(records in prop::collection::vec(any_record(), 2..14)) {
         let project = Project::of(&records);
         let groups = project.groups(&[]);
         for (member, mark) in marks(&project.members, &project.contents, &project.edges, &[]).into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Records for tests, in a few words.
+//! Test records in a compact notation.
 
 use duplicates::Fields;
 use references::Reference;
 
-/// A record of `name=value` pairs: `t` the title, `a` the authors, `y` the year, `j` the journal, `v` volume, `i` issue, `p`
-/// pages, `d` the DOI, `m` the PubMed identifier, `s` the abstract, `n` the ISSN. A later value replaces an earlier one, and
-/// an empty one takes it away.
+/// Creates a record from `name=value` pairs: `t` title, `a` authors, `y` year, `j` journal, `v` volume, `i` issue, `p`
+/// pages, `d` DOI, `m` PubMed identifier, `s` abstract, `n` ISSN. A later value replaces an earlier one, and an empty
+/// value removes it.
 pub(crate) fn record(said: &str) -> Fields {
     let mut reference = Reference::default();
     for (name, value) in said.split(';').filter_map(|pair| pair.trim().split_once('=')) {
@@ -24,11 +24,11 @@ pub(crate) fn record(said: &str) -> Fields {
             "p" => reference.pages = text,
             "d" => reference.doi = text,
             "m" => reference.pmid = text,
-            // Long enough to be compared, each value another one.
+            // Long enough to be compared, and different for each value.
             "s" => reference.r#abstract = text.map(|text| format!("{text} ").repeat(80)),
             "n" => reference.extra = [("SN".to_owned(), text.into_iter().collect())].into(),
             other => panic!("no field is called {other}"),
         }
     }
-    Fields::of(&reference)
+    Fields::new(&reference)
 }

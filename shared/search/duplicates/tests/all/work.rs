@@ -1,10 +1,10 @@
-//! The work of comparing records is in proportion to their bytes, and bounded for two of them.
+//! The work of comparing records is proportional to their size, and bounded for any pair.
 
 use duplicates::{Fields, compare};
 use proptest::prelude::*;
 use references::{Reference, work};
 
-/// Pieces that open, close or separate something in a title, a name, a page or an identifier.
+/// Pieces that open, close or separate part of a title, name, page or identifier.
 const PIECES: [&str; 31] = [
     "(",
     ")",
@@ -39,7 +39,7 @@ const PIECES: [&str; 31] = [
     "1234-567",
 ];
 
-/// A record with the same text in all of its fields.
+/// A record with the same text in every field.
 fn reference(text: &str) -> Reference {
     let value = || Some(text.to_owned());
     Reference {
@@ -58,7 +58,7 @@ fn reference(text: &str) -> Reference {
 
 fn work_of(text: &str) -> u64 {
     let reference = reference(text);
-    work::counted(|| Fields::of(&reference).keys()).1
+    work::counted(|| Fields::new(&reference).keys()).1
 }
 
 fn assert_proportional(fragment: &str, last: &str, bytes: usize) {
@@ -69,7 +69,7 @@ fn assert_proportional(fragment: &str, last: &str, bytes: usize) {
 }
 
 #[test]
-fn brackets_in_a_title_are_scanned_once() {
+fn title_brackets_are_scanned_once() {
     for (fragment, last) in
         [("(", ""), ("(", ")"), ("[", "}"), ("[(", ""), ("(a ", ")"), ("[Erratum ", "]"), ("(a) ", "")]
     {
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// Two titles with a number of words. Each word differs from its counterpart in one letter.
+/// Two titles with the given number of words. Each word differs from its counterpart in one letter.
 fn alike(words: usize) -> [Fields; 2] {
     let title = |last: char| {
         let word = |at: usize| {
@@ -103,12 +103,12 @@ fn alike(words: usize) -> [Fields; 2] {
     };
     let authors = |first: char| (0..150).map(|at| format!("{first}{at}, A")).collect();
     [('x', 'a'), ('y', 'b')].map(|(last, first)| {
-        Fields::of(&Reference { title: title(last), authors: authors(first), ..Reference::default() })
+        Fields::new(&Reference { title: title(last), authors: authors(first), ..Reference::default() })
     })
 }
 
 #[test]
-fn two_records_are_compared_in_bounded_work() {
+fn comparison_work_is_bounded() {
     for words in [10, 100, 1_000, 10_000] {
         let [one, other] = alike(words);
         let (_, spent) = work::counted(|| compare(&one, &other));

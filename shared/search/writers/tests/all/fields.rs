@@ -1,4 +1,4 @@
-//! Every field of a plain study, and what each format loses of it.
+//! Every field of a typical study, and the losses of each format.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// A study with everything that it may have.
+/// A study with a value in every field.
 pub(crate) fn full() -> Reference {
     Reference {
         title: "Exercise & rest: 5 % of $10 {and} more".to_owned(),
@@ -41,7 +41,7 @@ pub(crate) fn full() -> Reference {
     }
 }
 
-/// What is read again of a study, apart from `extra`.
+/// The expected result of reading a study again, without `extra`.
 pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
     let no_semicolons =
         |items: &mut Vec<String>| items.iter_mut().for_each(|item| *item = item.replace(';', ","));
@@ -51,14 +51,14 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
             no_semicolons(&mut reference.authors);
         }
     }
-    // Our reader takes the only full stop of a cell with one name for that behind a list.
+    // Our reader drops the only full stop of a cell with one name, because lists of names end in one.
     if let ([one], Format::Csv | Format::Xlsx | Format::Asreview) = (reference.authors.as_mut_slice(), format)
         && one.matches('.').count() == 1
         && one.ends_with('.')
     {
         one.pop();
     }
-    // On one line.
+    // Text on one line.
     if !matches!(format, Format::Jsonl | Format::CslJson | Format::Xlsx) {
         reference.r#abstract = reference.r#abstract.map(|text| text.replace('\n', " "));
     }
@@ -88,7 +88,7 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
     reference
 }
 
-/// The formats that are read again, and as what.
+/// The formats that are read again, and the name under which the reader reports each.
 pub(crate) const READ: [(Format, &str); 8] = [
     (Format::Ris, "RIS"),
     (Format::Csv, "CSV"),
@@ -101,7 +101,7 @@ pub(crate) const READ: [(Format, &str); 8] = [
 ];
 
 #[test]
-fn every_field_is_read_again_but_for_what_a_format_loses() {
+fn fields_survive_except_documented_losses() {
     for (format, name) in READ {
         let (mut found, report) = read(&written(format, &[full(), full()]));
         assert_eq!(report.format.to_string(), name);
@@ -110,7 +110,7 @@ fn every_field_is_read_again_but_for_what_a_format_loses() {
             reference.extra.clear();
             let mut wanted = expected(format, full());
             if format == Format::Rayyan {
-                // Its columns for months and days are none of ours, and names with suffixes are not told apart by "and".
+                // Rayyan's month and day columns are not read, and names with suffixes cannot be separated at "and".
                 wanted.date = None;
                 reference.authors.clone_from(&wanted.authors);
             }
@@ -119,9 +119,9 @@ fn every_field_is_read_again_but_for_what_a_format_loses() {
     }
 }
 
-/// What has a tag or column of its own in other formats, and the sources with them.
+/// Fields that have a tag or column of their own in other formats, and the sources.
 #[test]
-fn what_other_programs_have_a_field_for_is_there() {
+fn extra_fields_have_their_own_tags() {
     for (format, name, wanted) in [
         (Format::Ris, "SN", "1234-5678"),
         (Format::Ris, "LA", "eng"),
@@ -153,7 +153,7 @@ fn what_other_programs_have_a_field_for_is_there() {
 }
 
 #[test]
-fn every_study_has_its_key() {
+fn every_study_is_written_with_its_key() {
     for format in Format::ALL {
         if format != Format::Xlsx {
             let file = text(format, &[full(), full()]);
@@ -163,7 +163,7 @@ fn every_study_has_its_key() {
 }
 
 #[test]
-fn json_lines_have_everything_that_is_stored() {
+fn json_lines_contain_all_stored_fields() {
     let file = text(Format::Jsonl, &[full(), Reference::default()]);
     let lines: Vec<serde_json::Value> =
         file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -174,7 +174,7 @@ fn json_lines_have_everything_that_is_stored() {
 }
 
 #[test]
-fn the_same_studies_give_the_same_bytes() {
+fn equal_studies_give_equal_bytes() {
     for format in Format::ALL {
         assert_eq!(written(format, &[full(), full()]), written(format, &[full(), full()]), "{format}");
     }
@@ -182,7 +182,7 @@ fn the_same_studies_give_the_same_bytes() {
 
 /// A table keeps its header, and a list its brackets.
 #[test]
-fn a_file_without_studies_is_one_all_the_same() {
+fn file_without_studies_is_complete() {
     for format in Format::ALL {
         let file = written(format, &[]);
         match format {
@@ -199,7 +199,7 @@ fn a_file_without_studies_is_one_all_the_same() {
 }
 
 #[test]
-fn ris_is_utf_8_without_a_mark_and_a_line_a_value() {
+fn ris_has_one_line_per_value_without_bom() {
     let file = text(Format::Ris, &[full()]);
     assert!(file.starts_with("TY  - JOUR\r\n") && file.ends_with("ER  - \r\n\r\n"));
     let is_line = |line: &str| line.is_empty() || line.as_bytes().get(2..6) == Some(b"  - ");
@@ -210,7 +210,7 @@ fn ris_is_utf_8_without_a_mark_and_a_line_a_value() {
 }
 
 #[test]
-fn names_are_written_as_each_format_has_them() {
+fn names_follow_each_formats_convention() {
     let authors =
         ["Smith and Sons, J.", "Doe, Jane, Jr.", "Health and Safety Group"].map(str::to_owned).to_vec();
     let study = [Reference { title: "T".into(), authors, ..Reference::default() }];
@@ -231,9 +231,9 @@ fn names_are_written_as_each_format_has_them() {
     assert_eq!(csl[1]["issued"], serde_json::json!({ "date-parts": [[2018, 5, 17]] }));
 }
 
-/// The accession number of a study in PubMed is its PMID; one of another database is not.
+/// The accession number of a study in PubMed is its PMID. In another database it is not.
 #[test]
-fn a_pmid_is_an_accession_number_where_the_database_has_it() {
+fn pmid_is_accession_number_for_pubmed_only() {
     for (database, tag) in [("PubMed", "AN"), ("Ovid MEDLINE(R)", "AN"), ("Embase", "C2"), ("", "C2")] {
         let source = Source { database: Some(database.to_owned()), ..Source::default() };
         let file = written_from(&source, Format::Ris, &[full()]);

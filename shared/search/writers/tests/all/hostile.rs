@@ -1,4 +1,4 @@
-//! Texts that would break a format if they were written as they are.
+//! Texts that would break a format if they were written unchanged.
 
 use references::Reference;
 use writers::Format;
@@ -6,7 +6,7 @@ use writers::Format;
 use crate::fields::READ;
 use crate::{read, text, written};
 
-/// A study whose every text is this.
+/// A study with this text in every field.
 pub(crate) fn all_of(text: &str) -> Reference {
     let some = || Some(text.to_owned());
     Reference {
@@ -46,7 +46,7 @@ pub(crate) const HOSTILE: [&str; 17] = [
 ];
 
 #[test]
-fn no_text_ends_its_study() {
+fn hostile_text_never_ends_its_study() {
     for hostile in HOSTILE {
         for (format, name) in READ {
             let studies = [all_of("Before"), all_of(hostile), all_of("After")];
@@ -65,9 +65,9 @@ fn no_text_ends_its_study() {
     }
 }
 
-/// BibTeX counts braces by its own rule: a backslash protects none.
+/// BibTeX counts braces by its own rule, in which a backslash does not protect a brace.
 #[test]
-fn braces_match_whatever_a_text_has() {
+fn bibtex_braces_always_match() {
     for hostile in HOSTILE {
         let file = text(Format::Bibtex, &[all_of(hostile)]);
         let mut depth = 0_i32;
@@ -79,9 +79,9 @@ fn braces_match_whatever_a_text_has() {
     }
 }
 
-/// But for what is no character of a text, and for white space, which is all the same.
+/// Apart from characters that are not text, and from white space, which is collapsed.
 #[test]
-fn titles_are_what_they_were() {
+fn titles_survive_hostile_text() {
     for hostile in HOSTILE {
         let without_controls: String = hostile
             .chars()
@@ -97,20 +97,20 @@ fn titles_are_what_they_were() {
 }
 
 #[test]
-fn an_abstract_of_40_000_characters_is_whole_in_every_text() {
+fn long_abstract_is_complete_in_text_formats() {
     let long = "wörd ".repeat(8_000);
     let reference =
         Reference { title: "T".into(), r#abstract: Some(long.trim().to_owned()), ..Reference::default() };
-    // Cells of workbooks hold less; see `workbooks`.
+    // Cells of workbooks hold less (see `workbooks`).
     for (format, _) in READ.into_iter().filter(|(format, _)| *format != Format::Xlsx) {
         let (found, _) = read(&written(format, std::slice::from_ref(&reference)));
         assert_eq!(found[0].r#abstract, reference.r#abstract, "{format}");
     }
 }
 
-/// Studies that say next to nothing are studies.
+/// Studies with a single field are still studies.
 #[test]
-fn each_field_alone_is_a_study() {
+fn single_field_study_survives() {
     let empty = Reference::default;
     let some = |text: &str| Some(text.to_owned());
     for reference in [

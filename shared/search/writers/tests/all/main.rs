@@ -1,4 +1,4 @@
-//! What is written is read again, by the readers of this project.
+//! Reads all output again with the readers of this project.
 
 // The helpers are tests too: a failed unwrap is a failed test with a line number.
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use references::{Limits, Outcome, Reader, Reference, Report};
 use uuid::Uuid;
 use writers::{Format, Source, Study, Writer};
 
-/// The key of the study at a place.
+/// The key of the study at an index.
 fn key(at: usize) -> Uuid {
     Uuid::from_u128(0x1000_0000_0000_4000_8000_0000_0000_0000 + at as u128)
 }
@@ -25,12 +25,12 @@ fn source() -> Source {
     Source { database: text("Embase"), platform: text("Ovid"), searched_on: text("2026-05-17") }
 }
 
-/// A file of these.
+/// A file with these studies.
 fn written(format: Format, references: &[Reference]) -> Vec<u8> {
     written_from(&source(), format, references)
 }
 
-/// A file of these, which were found there.
+/// A file with these studies from this source.
 fn written_from(source: &Source, format: Format, references: &[Reference]) -> Vec<u8> {
     let (mut writer, mut file) = (Writer::new(format), Vec::new());
     for (at, reference) in references.iter().enumerate() {
@@ -53,7 +53,7 @@ fn text(format: Format, references: &[Reference]) -> String {
     String::from_utf8(written(format, references)).unwrap()
 }
 
-/// The table that a workbook's first sheet is.
+/// The first sheet of a workbook as a table.
 fn table_of(workbook: &[u8]) -> Vec<u8> {
     let book = Workbook::open(workbook.to_vec(), archives::Limits::default()).unwrap();
     let mut sheet = book.text(0).unwrap().unwrap();
@@ -62,7 +62,7 @@ fn table_of(workbook: &[u8]) -> Vec<u8> {
     table
 }
 
-/// What our readers find in a file, of which no record may be quarantined. A workbook is unpacked before.
+/// Reads a file with our readers; no record may be quarantined. A workbook is unpacked first.
 fn read(file: &[u8]) -> (Vec<Reference>, Report) {
     let mut reader = Reader::new(Limits::default());
     let table = file.starts_with(b"PK").then(|| table_of(file));

@@ -1,4 +1,4 @@
-//! Any study is read again as it was, but for what its format loses.
+//! Any study survives writing and reading, apart from the losses of the format.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -9,7 +9,7 @@ use crate::fields::{READ, expected};
 use crate::{read, written};
 use writers::Format;
 
-/// Words with everything that a format gives a meaning.
+/// Words that contain every character with a meaning in some format.
 const WORDS: [&str; 36] = [
     "word",
     "Ärzte",
@@ -50,7 +50,7 @@ const WORDS: [&str; 36] = [
 ];
 
 fn line(words: std::ops::Range<usize>) -> impl Strategy<Value = String> {
-    // Begins with a word, and no word follows a separator: cells that begin like a formula have a test of their own.
+    // Begins with a word, and no word follows a separator: cells that begin like a formula are tested separately.
     vec(prop::sample::select(&WORDS[..]), words)
         .prop_map(|words| format!("A {}", words.join(" ")).trim().to_owned())
 }
@@ -129,13 +129,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_study_is_read_again(studies in vec(study(), 1..4)) {
+    fn any_study_survives_writing_and_reading(studies in vec(study(), 1..4)) {
         for (format, _) in READ {
             let (found, _) = read(&written(format, &studies));
             prop_assert_eq!(found.len(), studies.len(), "{}", format);
             for (mut found, study) in found.into_iter().zip(&studies) {
                 let mut wanted = expected(format, study.clone());
-                // The kinds of a format are its own; those have tests of their own.
+                // Each format has its own work types, which are tested separately.
                 if matches!(format, Format::Ris | Format::Bibtex | Format::CslJson) {
                     (found.r#type, wanted.r#type) = (None, None);
                 }

@@ -1,4 +1,4 @@
-//! Tables: their headers, and cells that a spreadsheet would compute.
+//! Tables: their headers, and cells that a spreadsheet would evaluate.
 
 use references::Reference;
 use writers::Format;
@@ -10,9 +10,9 @@ fn header(format: Format) -> String {
     text(format, &[]).trim_end().to_owned()
 }
 
-/// The header of Rayyan's own exports, which it takes in this order.
+/// The header of Rayyan's own exports, in the order that it imports.
 #[test]
-fn the_columns_of_rayyan_are_its_own() {
+fn rayyan_columns_match_its_exports() {
     assert_eq!(
         header(Format::Rayyan),
         "key,title,year,month,day,journal,issn,volume,issue,pages,authors,url,language,publisher,location,abstract,\
@@ -27,7 +27,7 @@ fn the_columns_of_rayyan_are_its_own() {
 }
 
 #[test]
-fn asreview_finds_the_columns_that_it_looks_for() {
+fn asreview_columns_have_expected_names() {
     let header = header(Format::Asreview);
     for column in ["title", "abstract", "keywords", "authors", "doi", "url"] {
         assert!(header.split(',').any(|name| name == column), "{header}");
@@ -35,7 +35,7 @@ fn asreview_finds_the_columns_that_it_looks_for() {
 }
 
 #[test]
-fn a_cell_that_begins_like_a_formula_is_text_in_tables_for_people() {
+fn formula_cells_are_guarded_in_tables_for_people() {
     for begin in ["=1+1", "+1", "-1", "@SUM(A1)", "＝1"] {
         let reference = Reference { title: begin.to_owned(), ..Reference::default() };
         let file = text(Format::Csv, std::slice::from_ref(&reference));
@@ -57,19 +57,22 @@ fn a_cell_that_begins_like_a_formula_is_text_in_tables_for_people() {
     }
     let plain = Reference { title: "a; b, -1 | c-d; \"e\"".to_owned(), ..Reference::default() };
     let file = text(Format::Csv, &[plain]);
-    assert!(file.contains("\"a; b, -1 | c-d; \"\"e\"\"\""), "what begins no formula stays: {file}");
+    assert!(
+        file.contains("\"a; b, -1 | c-d; \"\"e\"\"\""),
+        "text that does not begin a formula stays: {file}"
+    );
     let spaced = Reference { title: "\t =1".to_owned(), ..Reference::default() };
-    assert!(text(Format::Csv, &[spaced]).contains(",'=1,"), "white space before it is no guard");
+    assert!(text(Format::Csv, &[spaced]).contains(",'=1,"), "leading white space does not protect");
 }
 
-/// The beginnings of the fields that a spreadsheet makes of a line when it splits at `separator` inside quotes too.
+/// The beginnings of the fields that a spreadsheet would create if it split a line at `separator` even inside quotes.
 fn beginnings(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let is_skipped = |c: char| c.is_whitespace() || matches!(c, '"' | '\u{200b}' | '\u{200e}' | '\u{2060}');
     line.split(separator).map(move |field| field.trim_start_matches(is_skipped))
 }
 
 #[test]
-fn no_separator_of_a_locale_uncovers_a_formula() {
+fn formula_stays_guarded_under_any_separator() {
     let formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "＋1", "－1", "＠A1"];
     let separators = [';', '\t', '|', '\n', '\r', '；', '｜', '؛'];
     let betweens = ["", " ", "\u{a0}", "\"", " \"\"", "\u{1}", "\u{200b}", "\u{200e}\u{2060}", "\u{feff}"];

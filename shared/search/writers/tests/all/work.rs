@@ -1,4 +1,4 @@
-//! The work of writing a study is in proportion to its bytes.
+//! The work of writing a study is proportional to its size.
 
 use proptest::prelude::*;
 use references::{Reference, work};

@@ -1,9 +1,9 @@
-//! Workbooks: an archive of XML, in which every cell is text.
+//! Workbooks: a ZIP archive of XML files in which every cell is text.
 
 use std::io::{Cursor, Read};
 
 use references::Reference;
-use writers::{Format, MOST_CELL};
+use writers::{Format, MAX_CELL_UNITS};
 
 use crate::hostile::{HOSTILE, all_of};
 use crate::written;
@@ -32,7 +32,7 @@ fn rows(sheet: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_cell_is_text_whatever_it_looks_like() {
+fn every_workbook_cell_is_text() {
     for hostile in HOSTILE {
         let rows = rows(&sheet(&[all_of(hostile), all_of("After")]));
         assert_eq!(rows.len(), 3, "{hostile:?}");
@@ -47,7 +47,7 @@ fn every_cell_is_text_whatever_it_looks_like() {
 }
 
 #[test]
-fn paragraphs_stay_and_what_a_cell_cannot_take_is_cut() {
+fn workbook_keeps_paragraphs_and_truncates_long_cells() {
     let study = |text: &str| Reference {
         title: "_x000D_".to_owned(),
         r#abstract: Some(text.to_owned()),
@@ -57,12 +57,12 @@ fn paragraphs_stay_and_what_a_cell_cannot_take_is_cut() {
     let column = rows[0].iter().position(|name| name == "abstract").unwrap();
     assert_eq!((rows[1][1].as_str(), rows[1][column].as_str()), ("_x000D_", "One.\nTwo."));
     let cut = &rows[2][column];
-    assert!(cut.ends_with(" […]") && cut.chars().count() == MOST_CELL, "{}", cut.chars().count());
+    assert!(cut.ends_with(" […]") && cut.chars().count() == MAX_CELL_UNITS, "{}", cut.chars().count());
 }
 
-/// The archive begins with the part that tells programs what it is.
+/// Programs identify a workbook by the first part of the archive.
 #[test]
-fn a_workbook_is_known_by_its_first_part() {
+fn workbook_begins_with_content_types() {
     let file = written(Format::Xlsx, &[]);
     assert_eq!(&file[30..49], b"[Content_Types].xml");
 }

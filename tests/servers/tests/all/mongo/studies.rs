@@ -95,7 +95,7 @@ async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Te
     scratch.mongo.store(&held, studies.clone(), vec![]).await?;
     scratch.mongo.finish(&samples::parsed(search, file, 0)).await?;
     let last = studies.last().unwrap();
-    let keys = Fields::of(&last.reference).keys();
+    let keys = Fields::new(&last.reference).keys();
     let sharing = async || scratch.mongo.sharing(last.project_id, &keys, 2_000).await;
     let before = sharing().await?;
     assert!(before.iter().any(|found| found.at.record == last.record), "{before:?}");

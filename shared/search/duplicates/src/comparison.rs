@@ -1,4 +1,4 @@
-//! What two records have in common.
+//! Compares two records value by value.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,15 @@ use references::work::spend;
 use crate::fields::Fields;
 use crate::text::start;
 
-/// Maximum number of words of a title that are compared with those of another one. Titles that are alike have a handful of
-/// words of their own.
-const MOST_OWN_WORDS: usize = 20;
+/// The maximum number of unshared words that are compared between two titles. Similar titles have only a few unshared
+/// words.
+const MAX_OWN_WORDS: usize = 20;
 
-/// What two values say about two records.
+/// The result of comparing one value of two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     Agree,
-    /// One of them is missing.
+    /// At least one value is missing.
     Unknown,
     Differ,
 }
@@ -34,48 +34,48 @@ impl Match {
         self == Self::Unknown
     }
 
-    fn of(is_the_same: bool) -> Self {
-        if is_the_same { Self::Agree } else { Self::Differ }
+    fn from_equality(is_equal: bool) -> Self {
+        if is_equal { Self::Agree } else { Self::Differ }
     }
 
     fn text(one: &str, other: &str) -> Self {
-        if one.is_empty() || other.is_empty() { Self::Unknown } else { Self::of(one == other) }
+        if one.is_empty() || other.is_empty() { Self::Unknown } else { Self::from_equality(one == other) }
     }
 }
 
-/// How alike two titles are.
+/// The similarity of two titles.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Titles {
+pub(crate) enum TitleMatch {
     Missing,
     Same,
-    /// One begins the other: a subtitle is left out.
+    /// One is the beginning of the other, which adds a subtitle.
     Begins,
-    /// One ends the other.
+    /// One is the end of the other.
     Ends,
-    /// The share of letters that they have in common, in order.
-    Alike(f64),
+    /// The proportion of letters that they share, in order.
+    Similar(f64),
 }
 
-impl Titles {
-    /// From 0 to 1; below 0 when one is missing.
+impl TitleMatch {
+    /// Between 0 and 1, or negative if a title is missing.
     pub(crate) fn similarity(self) -> f64 {
         match self {
             Self::Missing => -1.0,
             Self::Same => 1.0,
             Self::Begins => 0.97,
             Self::Ends => 0.95,
-            Self::Alike(similarity) => similarity,
+            Self::Similar(similarity) => similarity,
         }
     }
 }
 
-/// Two records, value by value.
+/// Two records, compared value by value.
 #[derive(Debug)]
-pub(crate) struct Alike {
-    pub(crate) titles: Titles,
-    /// The titles are the same but for a slip.
+pub(crate) struct Comparison {
+    pub(crate) titles: TitleMatch,
+    /// The titles differ in minor details at most.
     pub(crate) near: bool,
-    /// Both titles are long enough to say something by themselves.
+    /// Both titles are long enough to be significant.
     pub(crate) long: bool,
     pub(crate) author: Match,
     pub(crate) journal: Match,
@@ -85,16 +85,16 @@ pub(crate) struct Alike {
     pub(crate) doi: Match,
     pub(crate) pmid: Match,
     pub(crate) summary: Match,
-    /// How many years they are apart; none when one is missing.
+    /// The difference between the years, or `None` if a year is missing.
     pub(crate) years: Option<u32>,
 }
 
-impl Alike {
+impl Comparison {
     pub(crate) fn new(a: &Fields, b: &Fields) -> Self {
         let titles = titles(a, b);
         let similarity = titles.similarity();
         let summary = match (a.summary(), b.summary()) {
-            (Some(one), Some(other)) => Match::of(one == other),
+            (Some(one), Some(other)) => Match::from_equality(one == other),
             _ => Match::Unknown,
         };
         Self {
@@ -113,15 +113,16 @@ impl Alike {
         }
     }
 
-    /// Published in the same year or the next one, as far as is known: on the web first, then in print.
+    /// Returns `true` unless the years are known to be more than one year apart: works appear online first and in print
+    /// later.
     pub(crate) fn about_the_same_year(&self) -> bool {
         self.years.is_none_or(|years| years <= 1)
     }
 }
 
-/// The share of letters that two texts have in common, in order: 1 for the same ones.
+/// The proportion of letters that two texts share, in order: 1 for equal texts.
 fn similarity(a: &str, b: &str) -> f64 {
-    // Each letter of one is compared with 64 of the other at a time.
+    // Each letter of one text is compared with 64 letters of the other at a time.
     spend(a.len() * (1 + b.len() / 64));
     if a.is_ascii() && b.is_ascii() {
         indel::normalized_similarity(a.bytes(), b.bytes())
@@ -130,32 +131,33 @@ fn similarity(a: &str, b: &str) -> f64 {
     }
 }
 
-fn titles(a: &Fields, b: &Fields) -> Titles {
+fn titles(a: &Fields, b: &Fields) -> TitleMatch {
     let (one, other) = (a.letters(), b.letters());
     if one.is_empty() || other.is_empty() {
-        return Titles::Missing;
+        return TitleMatch::Missing;
     }
     if one == other {
-        return Titles::Same;
+        return TitleMatch::Same;
     }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let (words, letters) = (a.title().len().min(b.title().len()), short.chars().count());
     if words >= 4 && letters >= 25 && long.starts_with(short) {
-        return Titles::Begins;
+        return TitleMatch::Begins;
     }
     if words >= 5 && letters >= 35 && long.ends_with(short) {
-        return Titles::Ends;
+        return TitleMatch::Ends;
     }
-    Titles::Alike(similarity(one, other))
+    TitleMatch::Similar(similarity(one, other))
 }
 
-/// Whether each title has a word that nothing in the other one is like: men and women, vivo and vitro.
+/// Returns `true` if each title has a word that resembles no word of the other, such as men and women, or vivo and
+/// vitro.
 fn have_words_of_their_own(a: &Fields, b: &Fields) -> bool {
     fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
         spend(words.len());
         let others: HashSet<&str> = others.iter().map(String::as_str).collect();
         let own = words.iter().filter(|word| word.chars().count() > 2 && !others.contains(word.as_str()));
-        own.map(String::as_str).take(MOST_OWN_WORDS).collect()
+        own.map(String::as_str).take(MAX_OWN_WORDS).collect()
     }
     fn begins_as(word: &str, other: &str) -> bool {
         word.starts_with(start(other, 5))
@@ -178,7 +180,7 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     let letters = short.chars().count();
     let is_part = letters >= 4 && (long.starts_with(short) || long.ends_with(short));
     let is_alike = letters >= 5 && similarity(one, other) >= 0.8;
-    Match::of(
+    Match::from_equality(
         one == other || is_part || is_alike || {
             let (few, many) = (a.families(), b.families());
             let (few, many) = if few.len() <= many.len() { (few, many) } else { (many, few) };
@@ -188,9 +190,9 @@ fn authors(a: &Fields, b: &Fields) -> Match {
     )
 }
 
-/// The number of names of one list that are in another one.
+/// The number of names that occur in both lists.
 fn shared(few: &[String], many: &[String]) -> usize {
-    /// For so many names, comparing all with all is faster than a set.
+    /// Up to this number, comparing all pairs is faster than a set.
     const FEW: usize = 16;
     if many.len() <= FEW {
         spend(few.len() * many.len());
@@ -201,7 +203,7 @@ fn shared(few: &[String], many: &[String]) -> usize {
     few.iter().filter(|name| many.contains(name)).count()
 }
 
-/// Databases abbreviate the names of journals, each in its own way.
+/// Compares names of journals, which databases abbreviate in different ways.
 pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
     if a.issns().iter().any(|issn| b.issns().contains(issn)) {
         return Match::Agree;
@@ -211,17 +213,17 @@ pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
         return Match::Unknown;
     }
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    Match::of(
+    Match::from_equality(
         one == other
             || abbreviates(short, long)
-            // Of the same length, either may be the abbreviation.
+            // If both have the same length, either may be the abbreviation.
             || short.len() == long.len() && abbreviates(long, short)
             || are_initials(short, long)
             || similarity(&short.join(" "), &long.join(" ")) >= 0.8,
     )
 }
 
-/// Whether each word of the shorter name stands for one of the longer, in order.
+/// Returns `true` if each word of the shorter name abbreviates a word of the longer name, in order.
 fn abbreviates(short: &[String], long: &[String]) -> bool {
     let mut left = short.iter().peekable();
     for word in long {
@@ -232,7 +234,7 @@ fn abbreviates(short: &[String], long: &[String]) -> bool {
     left.peek().is_none()
 }
 
-/// Whether a word is an abbreviation of another one: its beginning, its first and last letter, or some of its letters in
+/// Returns `true` if a word abbreviates another: by its beginning, its first and last letter, or some of its letters in
 /// order.
 fn stands_for(short: &str, word: &str) -> bool {
     let mut letters = word.chars();
@@ -251,8 +253,8 @@ fn are_initials(short: &[String], long: &[String]) -> bool {
     count >= 3 && *initials == of_long
 }
 
-/// Whether two first pages are a slip of the pen apart: plain numbers of three digits and more, at most five apart or with
-/// two digits exchanged.
+/// Returns `true` if two first pages may differ by a typing error: plain numbers of at least three digits that differ
+/// by at most five, or in two exchanged digits.
 pub(crate) fn are_nearby(a: &str, b: &str) -> bool {
     let plain = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit()) && page.len() >= 3;
     let (Ok(one), Ok(other)) = (a.parse::<u64>(), b.parse::<u64>()) else { return false };
@@ -261,17 +263,17 @@ pub(crate) fn are_nearby(a: &str, b: &str) -> bool {
     plain(a) && plain(b) && (one.abs_diff(other) <= 5 || exchanged)
 }
 
-/// Whether two titles have numbers that tell them apart.
-pub(crate) fn numbers_differ(a: &Fields, b: &Fields, titles: Titles, page: Match) -> bool {
+/// Returns `true` if numbers in the titles distinguish two records.
+pub(crate) fn numbers_differ(a: &Fields, b: &Fields, titles: TitleMatch, page: Match) -> bool {
     match titles {
-        Titles::Missing | Titles::Same => false,
-        // A subtitle that is left out may have had a number, unless the place says otherwise.
-        Titles::Begins | Titles::Ends => {
+        TitleMatch::Missing | TitleMatch::Same => false,
+        // An omitted subtitle may have contained a number, unless the first page agrees.
+        TitleMatch::Begins | TitleMatch::Ends => {
             let lacks = |one: &Fields, other: &Fields| {
                 one.numbers().iter().any(|number| !other.numbers().contains(number))
             };
             !page.agrees() && (lacks(a, b) || lacks(b, a))
         }
-        Titles::Alike(_) => a.numbers() != b.numbers(),
+        TitleMatch::Similar(_) => a.numbers() != b.numbers(),
     }
 }

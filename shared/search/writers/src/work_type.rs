@@ -1,10 +1,10 @@
-//! Kinds of work, as each format calls them.
+//! Types of work and their names in each output format.
 
 use references::{RIS_KINDS, Reference};
 
-/// What sort of work a study is, as far as formats tell them apart.
+/// The type of a work, as far as the formats distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WorkType {
     Article,
     Chapter,
     Conference,
@@ -18,25 +18,25 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// The kinds by words that name them, the first that fits. `"Case Reports"` and `"Book Review"` are articles.
-const WORDS: [(Kind, &[&str]); 10] = [
-    (Kind::Thesis, &["thesis", "dissertation"]),
-    (Kind::Chapter, &["chapter", "book section", "incollection", "inbook"]),
-    (Kind::Conference, &["conference", "proceeding", "congress", "meeting abstract"]),
+/// Words that identify a type; the first match counts. `"Case Reports"` and `"Book Review"` are articles.
+const WORDS: [(WorkType, &[&str]); 10] = [
+    (WorkType::Thesis, &["thesis", "dissertation"]),
+    (WorkType::Chapter, &["chapter", "book section", "incollection", "inbook"]),
+    (WorkType::Conference, &["conference", "proceeding", "congress", "meeting abstract"]),
     (
-        Kind::Article,
+        WorkType::Article,
         &["journal", "article", "review", "trial", "case report", "letter", "editorial", "comment"],
     ),
-    (Kind::Book, &["book", "monograph"]),
-    (Kind::Report, &["report"]),
-    (Kind::Patent, &["patent"]),
-    (Kind::Dataset, &["data"]),
-    (Kind::Web, &["web", "electronic", "online"]),
-    (Kind::News, &["news"]),
+    (WorkType::Book, &["book", "monograph"]),
+    (WorkType::Report, &["report"]),
+    (WorkType::Patent, &["patent"]),
+    (WorkType::Dataset, &["data"]),
+    (WorkType::Web, &["web", "electronic", "online"]),
+    (WorkType::News, &["news"]),
 ];
 
-impl Kind {
-    pub(crate) fn of(reference: &Reference) -> Self {
+impl WorkType {
+    pub(crate) fn from_reference(reference: &Reference) -> Self {
         let words = reference.r#type.as_deref().unwrap_or_default().to_lowercase();
         let named = WORDS.iter().find(|(_, names)| names.iter().any(|name| words.contains(name)));
         match named {
@@ -46,13 +46,13 @@ impl Kind {
         }
     }
 
-    /// RIS's code of a work. Where its kind is called as RIS calls one, that is it.
+    /// The RIS code of a work. A type name that RIS itself defines keeps its code.
     pub(crate) fn ris(reference: &Reference) -> &'static str {
         let name = reference.r#type.as_deref().unwrap_or_default();
         if let Some((code, _)) = RIS_KINDS.iter().find(|(_, kind)| kind.eq_ignore_ascii_case(name)) {
             return code;
         }
-        match Self::of(reference) {
+        match Self::from_reference(reference) {
             Self::Article => "JOUR",
             Self::Chapter => "CHAP",
             Self::Conference => "CONF",
@@ -101,24 +101,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_many_databases_are_known() {
+    fn work_types_of_databases_are_recognized() {
         for (name, code, kind) in [
-            (Some("Journal Article"), "JOUR", Kind::Article),
-            (Some("Abstract"), "ABST", Kind::Other),
-            (Some("Case Reports; Journal Article"), "JOUR", Kind::Article),
-            (Some("Conference Abstract"), "CONF", Kind::Conference),
-            (Some("article"), "JOUR", Kind::Article),
-            (Some("inproceedings"), "CONF", Kind::Conference),
-            (Some("Book Review"), "JOUR", Kind::Article),
-            (Some("Book Chapter"), "CHAP", Kind::Chapter),
-            (Some("phdthesis"), "THES", Kind::Thesis),
-            (Some("Ephemera"), "GEN", Kind::Other),
-            (None, "GEN", Kind::Other),
+            (Some("Journal Article"), "JOUR", WorkType::Article),
+            (Some("Abstract"), "ABST", WorkType::Other),
+            (Some("Case Reports; Journal Article"), "JOUR", WorkType::Article),
+            (Some("Conference Abstract"), "CONF", WorkType::Conference),
+            (Some("article"), "JOUR", WorkType::Article),
+            (Some("inproceedings"), "CONF", WorkType::Conference),
+            (Some("Book Review"), "JOUR", WorkType::Article),
+            (Some("Book Chapter"), "CHAP", WorkType::Chapter),
+            (Some("phdthesis"), "THES", WorkType::Thesis),
+            (Some("Ephemera"), "GEN", WorkType::Other),
+            (None, "GEN", WorkType::Other),
         ] {
             let reference = Reference { r#type: name.map(str::to_owned), ..Reference::default() };
-            assert_eq!((Kind::ris(&reference), Kind::of(&reference)), (code, kind), "{name:?}");
+            assert_eq!(
+                (WorkType::ris(&reference), WorkType::from_reference(&reference)),
+                (code, kind),
+                "{name:?}"
+            );
         }
         let reference = Reference { journal: Some("J".into()), ..Reference::default() };
-        assert_eq!(Kind::of(&reference), Kind::Article);
+        assert_eq!(WorkType::from_reference(&reference), WorkType::Article);
     }
 }
