@@ -27,12 +27,12 @@ const FORMATS: [(&str, &[Rule]); 15] = [
 fn becomes(field: Field) -> &'static str {
     match field {
         Field::Title => "`title`",
-        Field::Book => "`title` where there is none, else `journal`",
-        Field::Series => "`journal` where there is none",
+        Field::Book => "`title` if there is none, else `journal`",
+        Field::Series => "`journal` if there is none",
         Field::Author => "`authors`",
-        Field::ShortAuthor => "`authors` where there are none of the above",
+        Field::ShortAuthor => "`authors` if there are none of the above",
         Field::Group => "`authors`, as given",
-        Field::Editor => "`authors` where there are none",
+        Field::Editor => "`authors` if there are none",
         Field::Date => "`year` and `date`",
         Field::MonthDay => "month and day of `date`",
         Field::Journal => "`journal`",
@@ -44,15 +44,15 @@ fn becomes(field: Field) -> &'static str {
         Field::LastPage => "last page of `pages`",
         Field::Doi => "`doi`",
         Field::Pmid => "`pmid`",
-        Field::Accession => "`pmid` where the database is PubMed, else `extra`",
-        Field::Database => "`extra`; tells whether the database is PubMed",
+        Field::Accession => "`pmid` if the database is PubMed, else `extra`",
+        Field::Database => "`extra`; indicates if the database is PubMed",
         Field::Abstract => "`abstract`",
         Field::Keyword => "`keywords`",
-        Field::Url => "`url`; a DOI in it is `doi` where there is no other",
+        Field::Url => "`url`; a DOI in it is `doi` if there is no other",
         Field::Type => "`type`",
         Field::FamilyName => "family name in `authors`",
         Field::GivenName => "given name in `authors`",
-        Field::Initials => "given name in `authors` where there is none",
+        Field::Initials => "given name in `authors` if there is none",
         Field::NameSuffix => "suffix in `authors`",
         Field::Extra => "`extra`",
         Field::LeftOut => "left out",
@@ -64,7 +64,7 @@ fn table(rules: &[Rule]) -> String {
         let names: Vec<String> = rule.names.iter().map(|name| format!("`{name}`")).collect();
         format!("| {} | {} |\n", names.join(", "), becomes(rule.field))
     });
-    format!("| from, the preferred first | becomes |\n| --- | --- |\n{}", rows.collect::<String>())
+    format!("| from, in order of preference | becomes |\n| --- | --- |\n{}", rows.collect::<String>())
 }
 
 #[test]
