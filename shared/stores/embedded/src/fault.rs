@@ -1,5 +1,6 @@
 //! What goes wrong inside a piece of work, and what the caller hears of it.
 
+#[cfg(feature = "search")]
 use imports::Damaged;
 use messages::StoreError;
 use messages::store::DiskRefused;
@@ -18,12 +19,15 @@ pub(crate) enum Fault {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// What is to be stored cannot be packed.
+    #[cfg(feature = "search")]
     #[error("packing it failed")]
     Pack(#[source] std::io::Error),
     /// What is stored cannot be unpacked.
+    #[cfg(feature = "search")]
     #[error("what is packed is damaged")]
     Packed(#[source] std::io::Error),
     /// One study of a file is not what it should be.
+    #[cfg(feature = "search")]
     #[error("study {record} cannot be read; the others can")]
     Study {
         /// Its place among the file's records.
@@ -76,6 +80,7 @@ impl Fault {
             return StoreError::unavailable(doing, DiskRefused(self.to_string()));
         }
         let may_pass = self.may_pass();
+        #[cfg(feature = "search")]
         if let Self::Study { record, before, source } = self {
             let damaged = Damaged { record, before, source };
             let error = if may_pass { StoreError::unavailable } else { StoreError::unusable };
@@ -86,23 +91,20 @@ impl Fault {
 
     /// Returns `true` if the disk took no more data.
     pub(crate) fn is_of_disk(&self) -> bool {
-        match self {
-            Self::Sqlite(error) => is_of_disk(error),
-            Self::Damaged(_)
-            | Self::Json(_)
-            | Self::Pack(_)
-            | Self::Packed(_)
-            | Self::Study { .. }
-            | Self::Malformed { .. } => false,
-        }
+        matches!(self, Self::Sqlite(error) if is_of_disk(error))
     }
 
     /// Whether what is stored is to blame, and not the database: then it costs only what it stands for.
     pub(crate) fn is_of_value(&self) -> bool {
         match self {
-            Self::Json(_) | Self::Malformed { .. } | Self::Packed(_) => true,
+            Self::Json(_) | Self::Malformed { .. } => true,
+            #[cfg(feature = "search")]
+            Self::Packed(_) => true,
+            #[cfg(feature = "search")]
             Self::Study { source, .. } => source.is_of_value(),
-            Self::Damaged(_) | Self::Pack(_) => false,
+            #[cfg(feature = "search")]
+            Self::Pack(_) => false,
+            Self::Damaged(_) => false,
             Self::Sqlite(error) => matches!(
                 error,
                 rusqlite::Error::FromSqlConversionFailure(..)
@@ -125,11 +127,13 @@ impl Fault {
                     | ErrorCode::ApiMisuse
             ),
             // The memory for it was lacking.
+            #[cfg(feature = "search")]
             Self::Pack(_) => true,
+            #[cfg(feature = "search")]
+            Self::Packed(_) => false,
+            #[cfg(feature = "search")]
             Self::Study { source, .. } => source.may_pass(),
-            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Packed(_) | Self::Malformed { .. } => {
-                false
-            }
+            Self::Sqlite(_) | Self::Damaged(_) | Self::Json(_) | Self::Malformed { .. } => false,
         }
     }
 }

@@ -157,6 +157,7 @@ impl Folder {
 pub(crate) struct ObjectName(Uuid);
 
 impl ObjectName {
+    #[cfg(feature = "search")]
     pub(crate) fn new(id: Uuid) -> Self {
         Self(id)
     }
@@ -253,6 +254,7 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// Opens a regular file to read it.
+#[cfg(feature = "search")]
 pub(crate) async fn open(path: &Path) -> Result<tokio::fs::File> {
     let mut options = OpenOptions::new();
     private(options.read(true));
@@ -269,6 +271,7 @@ pub(crate) async fn open(path: &Path) -> Result<tokio::fs::File> {
 }
 
 /// Makes a file that was not there.
+#[cfg(feature = "search")]
 pub(crate) async fn create_file(path: &Path) -> Result<tokio::fs::File> {
     let mut options = OpenOptions::new();
     private(options.write(true).create_new(true));
@@ -296,6 +299,14 @@ fn keep_private(path: &Path) -> Result<()> {
 #[cfg(not(unix))]
 fn keep_private(_path: &Path) -> Result<()> {
     Ok(())
+}
+
+/// Removes a file. A file that cannot be removed stays; if it belongs to an unfinished upload, the next
+/// [`Store::recover`](crate::Store::recover) removes it.
+pub(crate) async fn remove(path: &Path) {
+    if let Err(error) = tokio::fs::remove_file(path).await {
+        tracing::debug!(path = %path.display(), %error, "an unlisted file could not be removed");
+    }
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use imports::InspectMachine;
 use jiff::Timestamp;
 use messages::{Depth, InspectQueues, MessageId, PartitionKey, Presence, Queue, QueueSpec, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
 use crate::fault::Fault;
-use crate::lock::Lock;
 use crate::queues::copy_to;
 use crate::turns::remove;
 use crate::value::{nanos, parse, timestamp, uint};
@@ -57,16 +55,6 @@ impl InspectQueues for Store {
         let (doing, queue) = (format!("looking for message {message} in queue {queue}"), queue.clone());
         let work = move |db: &Connection| presence(db, &queue, message);
         self.engine().read(doing, work).await.map(Some)
-    }
-}
-
-impl InspectMachine for Store {
-    fn free_bytes(&self) -> Option<u64> {
-        self.folder().free_bytes()
-    }
-
-    fn has_worker(&self) -> Option<bool> {
-        Lock::is_held(self.folder()).ok()
     }
 }
 

@@ -28,53 +28,39 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `folder`: what is on the disk, who may read it, and which files are touched;
-//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `beside`: the threads that pack; `fault`, `value`:
-//!   errors and columns;
-//! - `saga`, `outbox`, `sessions`, `records`, `views`, `studies` (`rows`, `packed`, `keys`), `progress`, `reading`: what MongoDB holds in the cloud;
+//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `fault`, `value`: errors and columns;
+//! - `saga`, `outbox`, `sessions`, `records`, `views`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
-//! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and a look inside;
-//! - `objects` (`frames`), `upload`, `exports`, `notification`: what S3 does;
-//! - `log`, `pending`: the decision log, and files that are still to be uploaded from this machine;
-//! - `failures`: what was given up, and what somebody did about it;
+//! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and the queues for operators;
+//! - `log`, `failures`: decisions, and failed messages and effects with the actions of operators;
 //! - `recover`, `lock`: after a crash, and against growth;
-//! - `intercept`: a look at every call of a port, for counting calls and for simulated crashes.
+//! - `intercept`: calls around every call of a port, to count them and to simulate crashes;
+//! - `search`, with the feature of that name: the ports of the search import.
 
-mod beside;
 mod disk;
 mod engine;
-mod exports;
 mod failures;
 mod fault;
 mod folder;
-mod frames;
 mod inspect;
 mod intercept;
-mod keys;
 mod ledger;
 mod lock;
 mod log;
-mod notification;
-mod objects;
 mod outbox;
-mod packed;
-mod pending;
 mod processed;
-mod progress;
 mod queues;
-mod reading;
 mod records;
 mod recover;
-mod repeated;
-mod rows;
 mod saga;
 mod schema;
+#[cfg(feature = "search")]
+mod search;
 mod sessions;
 mod settings;
 mod signal;
 mod store;
-mod studies;
 mod turns;
-mod upload;
 mod value;
 mod views;
 
@@ -83,11 +69,10 @@ pub use inspect::DeadLetter;
 pub use intercept::{Call, Intercept, Phase};
 pub use lock::{Lock, LockError};
 pub use log::MAX_DECISIONS;
-pub use objects::{BUCKET, UPLOAD_URL};
 pub use outbox::Outbox;
-pub use pending::{LocalUpload, PendingUpload};
 pub use recover::{Purged, Recovered};
+#[cfg(feature = "search")]
+pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
 pub use settings::Settings;
 pub use signal::MessageSignal;
 pub use store::{OpenError, Store};
-pub use upload::UploadError;

@@ -8,9 +8,8 @@ use rusqlite::{Connection, params};
 
 use crate::failures;
 use crate::fault::Fault;
-use crate::folder::{Folder, Found, ObjectName, is_file};
+use crate::folder::{Folder, Found, ObjectName, is_file, remove};
 use crate::turns;
-use crate::upload::remove;
 use crate::value::nanos;
 use crate::{Lock, Store};
 
@@ -170,7 +169,7 @@ fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Pur
         partitions: delete("DELETE FROM ledger WHERE expires_at <= ?1", now)?,
         processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,
         sessions: delete(PURGE_SESSIONS, old)?,
-        grants: Store::purge_grants(db, now)?,
+        grants: delete("DELETE FROM upload_grant WHERE expires_at <= ?1", now)?,
         failures: failures::purge(db, now)?,
     })
 }

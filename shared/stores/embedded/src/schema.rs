@@ -10,7 +10,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use crate::{OpenError, keys};
+use crate::OpenError;
 
 /// Marks a file as ours: "SIMP" in ASCII (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5349_4D50;
@@ -84,7 +84,8 @@ pub(crate) fn open_for_writing(
     if version < VERSION {
         migrate(&mut db, version).map_err(failed)?;
     }
-    keys::make_missing(&mut db).map_err(failed)?;
+    #[cfg(feature = "search")]
+    crate::search::keys::make_missing(&mut db).map_err(failed)?;
     // From now on the log is flushed beside the writing thread, before anything is answered (`disk`). SQLite still does it
     // around checkpoints.
     db.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
@@ -196,7 +197,8 @@ pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{failures, outbox, recover, repeated, rows, turns, views};
+    use crate::search::{keys, repeated, rows};
+    use crate::{failures, outbox, recover, turns, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {

@@ -13,9 +13,10 @@ use crate::fault::{Fault, is_of_disk, without_sql};
 use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
-use crate::repeated::LastPass;
 use crate::saga::Storing;
 use crate::schema;
+#[cfg(feature = "search")]
+use crate::search::repeated::LastPass;
 use crate::settings::Settings;
 use crate::signal::Sends;
 
@@ -33,6 +34,7 @@ struct Shared {
     folder: Folder,
     sends: Sends,
     storing: Arc<Storing>,
+    #[cfg(feature = "search")]
     last_pass: LastPass,
 }
 
@@ -181,8 +183,16 @@ impl Store {
         let reader = schema::open_for_reading(&folder.database())?;
         let engine = Engine::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
-        let (sends, storing, last_pass) = (Sends::new(), Arc::default(), LastPass::default());
-        let shared = Shared { engine, host, settings, folder, sends, storing, last_pass };
+        let shared = Shared {
+            engine,
+            host,
+            settings,
+            folder,
+            sends: Sends::new(),
+            storing: Arc::default(),
+            #[cfg(feature = "search")]
+            last_pass: LastPass::default(),
+        };
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
 
@@ -197,6 +207,16 @@ impl Store {
     /// Returns why the disk took no more data, the last time that it did not; none if it took all of it so far.
     pub fn disk_refusal(&self) -> Option<String> {
         self.engine().refused()
+    }
+
+    /// Returns the bytes that the disk of the data directory has left; none if the system does not report them.
+    pub fn free_bytes(&self) -> Option<u64> {
+        self.folder().free_bytes()
+    }
+
+    /// Returns `true` if a process holds the lock of the data directory; none if that cannot be determined.
+    pub fn has_worker(&self) -> Option<bool> {
+        Lock::is_held(self.folder()).ok()
     }
 
     /// The same store, with `intercept` called around every call of a port made through this handle.
@@ -231,6 +251,7 @@ impl Store {
         &self.shared.storing
     }
 
+    #[cfg(feature = "search")]
     pub(crate) fn last_pass(&self) -> &LastPass {
         &self.shared.last_pass
     }

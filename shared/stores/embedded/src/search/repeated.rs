@@ -239,7 +239,7 @@ pub(crate) fn project(db: &Connection, (search, file): FileKey) -> rusqlite::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::tests::with_a_file;
+    use crate::search::keys::tests::with_a_file;
 
     #[test]
     fn the_parts_are_all_keys_once_and_in_order() {

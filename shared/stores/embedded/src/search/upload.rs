@@ -15,14 +15,14 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use crate::Store;
-use crate::beside;
 use crate::fault::Fault;
-use crate::folder::{self, ObjectName};
-use crate::frames;
+use crate::folder::{self, ObjectName, remove};
 use crate::intercept::{Call, Phase};
-use crate::notification::notification;
-use crate::objects::{Grant, KEY_FIELD, PIECE_BYTES, find, load_grant};
 use crate::queues::{Sending, insert};
+use crate::search::beside;
+use crate::search::frames;
+use crate::search::notification::notification;
+use crate::search::objects::{Grant, KEY_FIELD, PIECE_BYTES, find, load_grant};
 use crate::value::int;
 
 /// Why an upload is refused.
@@ -237,13 +237,6 @@ where
 async fn flush_folder(folder: &Path) -> std::io::Result<()> {
     // Elsewhere a folder cannot be opened, and needs no flush.
     if cfg!(unix) { File::open(folder).await?.sync_all().await } else { Ok(()) }
-}
-
-/// What cannot be removed stays; if it is an unfinished upload's, until the next [`Store::recover`].
-pub(crate) async fn remove(path: &Path) {
-    if let Err(error) = tokio::fs::remove_file(path).await {
-        tracing::debug!(path = %path.display(), %error, "a file that nothing names is left");
-    }
 }
 
 /// Stores the object's row and the notification about it, unless the object is there already: `false` then.

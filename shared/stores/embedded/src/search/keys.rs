@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::rows;
+use crate::search::rows;
 use crate::value::{from_json, limit, parse, uint};
 
 #[async_trait]

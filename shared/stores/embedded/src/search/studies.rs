@@ -14,10 +14,10 @@ use rusqlite::{Connection, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::keys;
-use crate::reading;
-use crate::repeated::{self, Told};
-use crate::rows::{self, New, Page};
+use crate::search::keys;
+use crate::search::reading;
+use crate::search::repeated::{self, Told};
+use crate::search::rows::{self, New, Page};
 use crate::value::{from_json, json};
 
 #[async_trait]
@@ -207,7 +207,7 @@ mod tests {
     use testing::sample::search;
 
     use super::*;
-    use crate::keys::tests::with_a_file;
+    use crate::search::keys::tests::with_a_file;
 
     #[test]
     fn a_file_that_is_listed_is_not_taken_in_again() {

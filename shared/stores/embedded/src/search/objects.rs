@@ -21,11 +21,11 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::Store;
-use crate::beside;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
-use crate::frames::Frames;
 use crate::intercept::{Call, Phase};
+use crate::search::beside;
+use crate::search::frames::Frames;
 use crate::value::{from_json, int, json, nanos, timestamp, uint};
 
 /// The name of the one bucket.
@@ -180,7 +180,7 @@ impl FindObjects for Store {
         };
         self.change(Call::ObjectsRemove, doing, work).await?;
         if let Some(unfinished) = unfinished {
-            crate::upload::remove(&unfinished).await;
+            folder::remove(&unfinished).await;
         }
         Ok(())
     }
@@ -247,11 +247,6 @@ impl Store {
             }
         }
         found
-    }
-
-    /// Deletes the grants that ended before `now`, which nothing asks for any more.
-    pub(crate) fn purge_grants(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
-        Ok(db.prepare_cached("DELETE FROM upload_grant WHERE expires_at <= ?1")?.execute([nanos(now)])?)
     }
 }
 

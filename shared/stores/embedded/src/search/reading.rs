@@ -6,10 +6,11 @@ use imports::{FileId, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
+use crate::search::rows;
 use crate::value::{from_json, int, json, uint};
-use crate::{Store, rows};
 
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
     ON CONFLICT (search_id, file_id) DO UPDATE SET begun = begun + 1, reader = excluded.reader";

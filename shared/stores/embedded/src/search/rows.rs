@@ -15,8 +15,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::keys;
-use crate::packed::{Said, Unpacker, pack};
+use crate::search::keys;
+use crate::search::packed::{Said, Unpacker, pack};
 use crate::value::{from_json, int, json, limit, parse, uint};
 
 /// A study or an unreadable record on its way into its table.

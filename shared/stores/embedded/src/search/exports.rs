@@ -15,10 +15,10 @@ use rusqlite::Connection;
 use tokio::io::AsyncWriteExt;
 
 use crate::Store;
-use crate::folder;
+use crate::folder::{self, remove};
 use crate::intercept::{Call, Phase};
-use crate::objects::find;
-use crate::upload::{IsPacked, insert_row, remove};
+use crate::search::objects::find;
+use crate::search::upload::{IsPacked, insert_row};
 
 /// What stays as it is in the path of a URL.
 const IN_PATHS: &AsciiSet =

@@ -12,8 +12,8 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::compress_bound;
 
-use crate::objects::PIECE_BYTES;
-use crate::packed::{Ready, compress, compressor};
+use crate::search::objects::PIECE_BYTES;
+use crate::search::packed::{Ready, compress, compressor};
 
 /// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.
 const HEAD: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
