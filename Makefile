@@ -38,6 +38,9 @@ DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
 PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 # The first seed of the simulator's fresh schedules: other ones on every day.
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
+# The crates of the search import, and the adapters and runners that other applications use without them.
+SEARCH_CRATES := archives|duplicates|imports|references|service|writers
+FOR_ANY := embedded local aws
 # What the users' program must not need unless its feature `services` is asked for.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
 # What the functions must not need unless their feature `embedded` is asked for.
@@ -197,7 +200,7 @@ function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 
 # The checks that cost least come first.
-LINTS := lint-format lint-language lint-pure lint-walls lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
+LINTS := lint-format lint-language lint-pure lint-walls lint-package lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
 
 .PHONY: lint
 lint: ## Check formatting, lints, docs, all that is depended on, and the deployment's template
@@ -257,13 +260,22 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, 
 	done
 
 .PHONY: lint-walls
-lint-walls: ## Prove that search-import is built without AWS, MongoDB and TLS, and the functions without SQLite, unless asked to have them
+lint-walls: ## Prove which crates search-import, the functions and the adapters are built without
 	@tree=$$($(CARGO) tree --locked --package cli --edges normal --prefix none) || exit 1; \
 		if services=$$(printf '%s\n' "$$tree" | grep -E '^($(SERVICES_ONLY)) '); then \
 			echo "search-import needs, without its feature services:"; printf '%s\n' "$$services" | sort -u; exit 1; fi; \
 		if stores=$$($(CARGO) tree --locked --package functions --edges normal --prefix none | grep -E '^($(EMBEDDED_ONLY)) '); then \
 			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
+	@for crate in $(FOR_ANY); do \
+		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features --edges normal --prefix none) || exit 1; \
+		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
+			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \
+	done; echo "$(FOR_ANY): no crate of the search import"
+
+.PHONY: lint-package
+lint-package: ## Package the crates of the engine, as for a registry
+	$(CARGO) package $(PURE:%=--package %) --locked --allow-dirty --no-verify --quiet
 
 .PHONY: bench-parse
 bench-parse: ## Measure how fast reference files are read, and in how much memory

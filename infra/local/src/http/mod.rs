@@ -18,6 +18,7 @@ pub mod limits;
 pub mod page;
 mod refusal;
 mod stream;
+#[cfg(feature = "search")]
 pub mod uploads;
 
 use std::io;
@@ -34,6 +35,7 @@ use self::connections::Connections;
 pub use self::door::Door;
 pub use self::limits::Limits;
 pub use self::page::{PageFile, page};
+#[cfg(feature = "search")]
 pub use self::uploads::{UPLOADS, UploadsAt, uploads};
 
 /// How many connections may wait to be accepted; Linux takes `net.core.somaxconn` of them, 4,096 by default. Those that
