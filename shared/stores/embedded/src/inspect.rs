@@ -9,9 +9,9 @@ use messages::{Depth, InspectQueues, MessageId, PartitionKey, Presence, Queue, Q
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
+use crate::fair_queueing::remove;
 use crate::fault::Fault;
 use crate::queues::copy_to;
-use crate::turns::remove;
 use crate::value::{nanos, parse, timestamp, uint};
 
 /// A message that was given up.

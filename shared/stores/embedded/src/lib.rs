@@ -28,25 +28,28 @@
 //! # Modules, in reading order
 //! - `store`, `settings`: opening, and what all ports have in common;
 //! - `folder`: what is on the disk, who may read it, and which files are touched;
-//! - `engine`, `disk`, `schema`: the threads, group commit, and the tables; `fault`, `value`: errors and columns;
+//! - `db_threads`, `work`, `flusher`: the threads and group commit; `tables`, `schema`: the tables and their versions;
+//! - `fault`, `open_error`, `value`: errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
-//! - `queues`, `turns`, `inspect`, `signal`: what SQS does, and the queues for operators;
+//! - `queues`, `fair_queueing`, `inspect`, `signal`: what SQS does, and the queues for operators;
 //! - `log`, `failures`: decisions, and failed messages and effects with the actions of operators;
 //! - `recover`, `lock`: after a crash, and against growth;
 //! - `intercept`: calls around every call of a port, to count them and to simulate crashes;
 //! - `search`, with the feature of that name: the ports of the search import.
 
-mod disk;
-mod engine;
+mod db_threads;
 mod failures;
+mod fair_queueing;
 mod fault;
+mod flusher;
 mod folder;
 mod inspect;
 mod intercept;
 mod ledger;
 mod lock;
 mod log;
+mod open_error;
 mod outbox;
 mod processed;
 mod queues;
@@ -56,23 +59,27 @@ mod saga;
 mod schema;
 #[cfg(feature = "search")]
 mod search;
+mod sends;
 mod sessions;
 mod settings;
 mod signal;
 mod store;
-mod turns;
+mod storing;
+mod tables;
 mod value;
 mod views;
+mod work;
 
 pub use folder::DATABASE;
 pub use inspect::DeadLetter;
 pub use intercept::{Call, Intercept, Phase};
 pub use lock::{Lock, LockError};
 pub use log::MAX_DECISIONS;
+pub use open_error::OpenError;
 pub use outbox::Outbox;
 pub use recover::{Purged, Recovered};
 #[cfg(feature = "search")]
 pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
 pub use settings::Settings;
 pub use signal::MessageSignal;
-pub use store::{OpenError, Store};
+pub use store::Store;

@@ -22,7 +22,7 @@ impl Observe for Store {
         if !self.settings().history {
             return;
         }
-        self.engine().write_unheard("taking note of a decision", move |db| append(db, &observation));
+        self.engine().write_detached("taking note of a decision", move |db| append(db, &observation));
     }
 }
 

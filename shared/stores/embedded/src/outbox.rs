@@ -13,7 +13,7 @@ use rusqlite::{Connection, Row, named_params, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::schema::explain;
+use crate::tables::explain;
 use crate::value::{from_json, json, limit, nanos, parse, some_of, timestamp};
 
 /// The outboxes of all records of one kind.

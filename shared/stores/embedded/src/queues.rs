@@ -2,7 +2,7 @@
 //!
 //! A message is visible from `visible_at` on. Receiving it moves that moment into the future and counts; acknowledging
 //! deletes it. A receipt is the message's number and its count, so the receipt of an earlier delivery fits nothing any
-//! more. Partitions take turns ([`crate::turns`]); of one partition the longest visible message comes first.
+//! more. Partitions take turns ([`crate::fair_queueing`]); of one partition the longest visible message comes first.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use messages::{
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::Store;
+use crate::fair_queueing::{self, Group, PendingAck};
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::turns::{self, Group, Waiting};
 use crate::value::{later, nanos, some_of};
 
 /// A message on its way into a queue.
@@ -72,7 +72,7 @@ pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
     let (queue, visible_at) = (message.queue.name(), nanos(message.visible_at));
     let partition = message.partition.map(|id| id.to_string());
     let group = Group { queue, partition: partition.as_deref() };
-    let turn = turns::turn(db, group, visible_at, i64::MAX)?;
+    let turn = fair_queueing::turn(db, group, visible_at, i64::MAX)?;
     db.prepare_cached(
         "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, turn)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -142,9 +142,9 @@ struct Request {
 
 fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
     let queue = request.queue.queue.name();
-    turns::put_overdue_back(db, queue, request.now)?;
+    fair_queueing::put_overdue_back(db, queue, request.now)?;
     loop {
-        let groups = turns::next(db, queue, request.now, request.max)?;
+        let groups = fair_queueing::next(db, queue, request.now, request.max)?;
         let mut received = Vec::new();
         for partition in &groups {
             if received.len() < request.max {
@@ -167,7 +167,7 @@ fn serve(
     received: &mut Vec<Received>,
 ) -> Result<(), Fault> {
     let room = request.max - received.len();
-    let mut waiting = turns::waiting(db, group, room + 1)?;
+    let mut waiting = fair_queueing::waiting(db, group, room + 1)?;
     let visible = waiting.iter().take(room).take_while(|message| message.is_visible(request.now)).count();
     let left = waiting.split_off(visible);
     for message in waiting {
@@ -180,16 +180,16 @@ fn serve(
             None => received.push(take(db, request, message)?),
         }
     }
-    left.first().map_or(Ok(()), |first| turns::pass(db, first, request.now))
+    left.first().map_or(Ok(()), |first| fair_queueing::pass(db, first, request.now))
 }
 
 /// Where a message goes that was received too often.
-fn exhausted(request: &Request, message: &Waiting) -> Option<&'static Queue> {
+fn exhausted(request: &Request, message: &PendingAck) -> Option<&'static Queue> {
     let limit = request.queue.receive_limit?;
     request.queue.dead_letters.as_ref().filter(|_| message.receive_count >= limit)
 }
 
-fn take(db: &Connection, request: &Request, message: Waiting) -> Result<Received, Fault> {
+fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<Received, Fault> {
     let receive_count = message.receive_count.saturating_add(1);
     db.prepare_cached(
         "UPDATE message SET receive_count = ?2, held = 1, turn = NULL, visible_at = ?3 WHERE seq = ?1",
@@ -223,7 +223,7 @@ fn answer(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(),
         Disposition::Acknowledge => delete(db, held.seq),
         Disposition::Retry { after, reason } => {
             let group = Group { queue: held.queue.queue.name(), partition: partition.as_deref() };
-            turns::put_back(db, held.seq, group, nanos(later(held.now, *after)), Some(reason))
+            fair_queueing::put_back(db, held.seq, group, nanos(later(held.now, *after)), Some(reason))
         }
         Disposition::DeadLetter { reason } => match &held.queue.dead_letters {
             Some(dead) => move_to(db, held.seq, partition.as_deref(), dead, reason, held.now),
@@ -278,7 +278,7 @@ pub(crate) fn copy_to(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let turn = turns::turn(db, Group { queue: to.name(), partition }, nanos(now), i64::MAX)?;
+    let turn = fair_queueing::turn(db, Group { queue: to.name(), partition }, nanos(now), i64::MAX)?;
     db.prepare_cached(
         "INSERT INTO message (queue, message_id, search_id, body, sent_at, visible_at, moved_at, reason, turn)
          SELECT ?2, message_id, search_id, body, sent_at, ?3, ?3, ?4, ?5 FROM message WHERE seq = ?1",

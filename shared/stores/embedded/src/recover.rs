@@ -7,9 +7,9 @@ use messages::StoreError;
 use rusqlite::{Connection, params};
 
 use crate::failures;
+use crate::fair_queueing;
 use crate::fault::Fault;
 use crate::folder::{Folder, Found, ObjectName, is_file, remove};
-use crate::turns;
 use crate::value::nanos;
 use crate::{Lock, Store};
 
@@ -107,7 +107,7 @@ impl Store {
 }
 
 fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<ObjectName>), Fault> {
-    let messages = turns::put_all_back(db, now)?;
+    let messages = fair_queueing::put_all_back(db, now)?;
     let leases = db.execute(
         "UPDATE ledger SET item = json_set(item, '$.holder', NULL)
          WHERE json_extract(item, '$.holder') IS NOT NULL",

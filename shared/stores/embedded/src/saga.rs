@@ -4,9 +4,6 @@
 //! What is loaded is on the disk. A load does not wait for others' writes, though: only for one of the very documents that
 //! it loads, and whoever has claimed a partition does not meet any.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{MessageId, PartitionKey, StoreError};
@@ -15,10 +12,10 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::Store;
-use crate::engine::Wait;
 use crate::fault::Fault;
 use crate::intercept::{Call, Phase};
 use crate::value::{from_json, int, json, later, nanos, some_of, uint};
+use crate::work::Durability;
 
 #[async_trait]
 impl ReadDocuments for Store {
@@ -28,7 +25,7 @@ impl ReadDocuments for Store {
         let wanted = partitions.clone();
         let work = move |db: &Connection| wanted.iter().map(|partition| load(db, *partition, now)).collect();
         self.step(Call::SagaLoad, Phase::Before).await;
-        let mut loaded = self.engine().read_and(Wait::ForCommit, doing.clone(), work).await;
+        let mut loaded = self.engine().read_and(Durability::Committed, doing.clone(), work).await;
         if self.storing().any_of(&partitions)
             && let Err(error) = self.engine().read(doing, |_| Ok(())).await
         {
@@ -68,45 +65,6 @@ fn document(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<
     let Some((version, content)) = stored else { return Ok(None) };
     let outbox = crate::outbox::entries(db, Owner::Saga(partition))?;
     Ok(Some(Document { partition, version: uint(version), content: from_json(&content)?, outbox }))
-}
-
-/// Which documents are being written, and may be seen before they are on the disk.
-#[derive(Default)]
-pub(crate) struct Storing(Mutex<BTreeMap<PartitionKey, usize>>);
-
-impl Storing {
-    fn begin(self: &Arc<Self>, partitions: Vec<PartitionKey>) -> UnderWay {
-        let mut writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for partition in &partitions {
-            *writes.entry(*partition).or_default() += 1;
-        }
-        UnderWay { storing: Arc::clone(self), partitions }
-    }
-
-    fn any_of(&self, partitions: &[PartitionKey]) -> bool {
-        let writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        partitions.iter().any(|partition| writes.contains_key(partition))
-    }
-}
-
-/// One write, until it is dropped.
-struct UnderWay {
-    storing: Arc<Storing>,
-    partitions: Vec<PartitionKey>,
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let mut writes = self.storing.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for partition in &self.partitions {
-            if let Some(count) = writes.get_mut(partition) {
-                *count -= 1;
-                if *count == 0 {
-                    writes.remove(partition);
-                }
-            }
-        }
-    }
 }
 
 /// One write, encoded before the writing thread takes it.
@@ -199,11 +157,13 @@ fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<Persisted, Faul
 mod tests {
     use uuid::Uuid;
 
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn a_document_is_under_way_until_its_last_write_is_over() {
-        let storing = Arc::new(Storing::default());
+        let storing = Arc::new(crate::storing::Storing::default());
         let [one, other] = [1, 2].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
         let (first, second) = (storing.begin(vec![one, other]), storing.begin(vec![one]));
         assert!(storing.any_of(&[one]) && storing.any_of(&[other]));

@@ -10,7 +10,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use crate::OpenError;
+use crate::open_error::OpenError;
+use crate::tables::{VERSION, steps};
 
 /// Marks a file as ours: "SIMP" in ASCII (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5349_4D50;
@@ -35,32 +36,6 @@ const WRITER_CACHE_KIB: i64 = 4 * 1024;
 /// Each connection is one thread's. Symbolic links are not followed, neither to the database nor, as SQLite always
 /// does, to the files beside it.
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
-
-/// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 18] = [
-    include_str!("schema.sql"),
-    include_str!("by_project.sql"),
-    include_str!("duplicates.sql"),
-    include_str!("records.sql"),
-    include_str!("reading.sql"),
-    include_str!("turns.sql"),
-    include_str!("exact_uploads.sql"),
-    include_str!("fences.sql"),
-    include_str!("open_by_project.sql"),
-    include_str!("compact.sql"),
-    include_str!("bytes.sql"),
-    include_str!("failures.sql"),
-    include_str!("changes.sql"),
-    include_str!("tiers.sql"),
-    include_str!("keys.sql"),
-    include_str!("packed.sql"),
-    include_str!("dictionary.sql"),
-    include_str!("tables.sql"),
-];
-
-/// The version that this code reads and writes (`PRAGMA user_version`).
-#[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
-pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// A connection that writes; upgrades the tables, and creates them if `may_begin` does not object.
 pub(crate) fn open_for_writing(
@@ -173,11 +148,6 @@ fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<(String, String)>> {
     db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Takes the tables from one version to another.
-pub(crate) fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()> {
-    MIGRATIONS.iter().take(to as usize).skip(from as usize).try_for_each(|step| db.execute_batch(step))
-}
-
 /// All steps in one transaction: a crash leaves the old version or the new one.
 pub(crate) fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
     let transaction = db.transaction()?;
@@ -187,18 +157,12 @@ pub(crate) fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// How SQLite would run a query; whatever its parameters are, the plan is the same.
-pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> {
-    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}"))?;
-    let steps = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));
-    Ok(steps.collect::<Result<Vec<_>, _>>()?.join("; "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{keys, repeated, rows};
-    use crate::{failures, outbox, recover, turns, views};
+    use crate::search::{keys, shared_keys, study_rows};
+    use crate::tables::explain;
+    use crate::{failures, fair_queueing, outbox, recover, views};
 
     #[test]
     fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
@@ -207,11 +171,14 @@ mod tests {
         for (query, index) in [
             (outbox::DUE, "USING COVERING INDEX outbox_ready (owner=? AND ready_at<?)"),
             (outbox::CLAIM, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
-            (turns::IN_TURN, "USING INDEX message_turn (queue=? AND turn<?)"),
-            (turns::IN_TURN, "held USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
-            (turns::WAITING, "USING INDEX message_group (queue=? AND held=? AND search_id=?)"),
-            (turns::FIRST, "USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
-            (turns::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
+            (fair_queueing::IN_TURN, "USING INDEX message_turn (queue=? AND turn<?)"),
+            (
+                fair_queueing::IN_TURN,
+                "held USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)",
+            ),
+            (fair_queueing::WAITING, "USING INDEX message_group (queue=? AND held=? AND search_id=?)"),
+            (fair_queueing::FIRST, "USING COVERING INDEX message_group (queue=? AND held=? AND search_id=?)"),
+            (fair_queueing::OVERDUE, "USING COVERING INDEX message_group (queue=? AND held=?)"),
             (outbox::PENDING, "USING INDEX outbox_entry (owner=? AND owner_id=?)"),
             (outbox::POISONED, "USING COVERING INDEX outbox_poisoned (owner=? AND owner_id>?)"),
             (failures::SELECT, "USING INDEX failure_standing (standing=? AND"),
@@ -228,21 +195,24 @@ mod tests {
             (views::WRITTEN_IN_ORDER, "USING INDEX job_changed (changed_in=?"),
             (views::LAST_WRITTEN, "USING COVERING INDEX job_changed (changed_in=?)"),
             (views::WRITE, "USING COVERING INDEX job_changed (changed_in=?)"),
-            (rows::MARKS, "SEARCH mark USING PRIMARY KEY (source=?)"),
+            (study_rows::MARKS, "SEARCH mark USING PRIMARY KEY (source=?)"),
             (keys::SHARING, "SEARCH study_key USING PRIMARY KEY (project=? AND key=?)"),
-            (repeated::COUNT, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
-            (repeated::PASS, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
+            (shared_keys::COUNT, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
+            (shared_keys::PASS, "SEARCH study_key USING PRIMARY KEY (project=? AND key>? AND key<?)"),
             (
-                repeated::PROJECT,
+                shared_keys::PROJECT,
                 "SEARCH project USING COVERING INDEX sqlite_autoindex_project_1 (project_id=?)",
             ),
-            (repeated::LAST, "SEARCH study USING COVERING INDEX sqlite_autoindex_study_1 (source=?)"),
-            (rows::STUDIES, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
-            (rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
-            (rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),
-            (rows::KEYED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (shared_keys::LAST, "SEARCH study USING COVERING INDEX sqlite_autoindex_study_1 (source=?)"),
             (
-                rows::QUARANTINED,
+                study_rows::STUDIES,
+                "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)",
+            ),
+            (study_rows::MARKED, "SEARCH mark USING PRIMARY KEY (source=? AND record>?)"),
+            (study_rows::MARKED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)"),
+            (study_rows::KEYED, "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record>?)"),
+            (
+                study_rows::QUARANTINED,
                 "SEARCH quarantine USING INDEX sqlite_autoindex_quarantine_1 (source=? AND record>?)",
             ),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),

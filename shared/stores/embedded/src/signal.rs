@@ -8,19 +8,6 @@ use tokio::sync::watch;
 
 use crate::Store;
 
-/// Wakes those who wait in [`MessageSignal::wait`] after each send.
-pub(crate) struct Sends(watch::Sender<()>);
-
-impl Sends {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(()))
-    }
-
-    pub(crate) fn tell(&self) {
-        self.0.send_replace(());
-    }
-}
-
 /// Waits for messages. It remembers what was sent since it last waited, so that a message sent between an empty
 /// receive and the wait is not missed.
 pub struct MessageSignal {
@@ -51,11 +38,5 @@ impl Store {
     /// A way to wait for messages. To be made before the first receive.
     pub fn message_signal(&self) -> MessageSignal {
         MessageSignal { sends: self.sends().subscribe(), host: Arc::clone(self.host()) }
-    }
-}
-
-impl Sends {
-    fn subscribe(&self) -> watch::Receiver<()> {
-        self.0.subscribe()
     }
 }

@@ -1,24 +1,25 @@
 //! Opening a data directory, and what all ports have in common.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use messages::store::DiskRefused;
 use messages::{Host, QueueSpec, StoreError};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
-use crate::engine::{Engine, Wait};
-use crate::fault::{Fault, is_of_disk, without_sql};
+use crate::db_threads::DbThreads;
+use crate::fault::Fault;
 use crate::folder::Folder;
 use crate::intercept::{Call, Intercept, Phase};
 use crate::lock::{Lock, LockError};
-use crate::saga::Storing;
+use crate::open_error::OpenError;
 use crate::schema;
 #[cfg(feature = "search")]
-use crate::search::repeated::LastPass;
+use crate::search::shared_keys::SharedKeyCache;
+use crate::sends::Sends;
 use crate::settings::Settings;
-use crate::signal::Sends;
+use crate::storing::Storing;
+use crate::work::Durability;
 
 /// A data directory. Clones share it; the last one dropped closes it, after what was handed over is done.
 #[derive(Clone)]
@@ -28,115 +29,14 @@ pub struct Store {
 }
 
 struct Shared {
-    engine: Engine,
+    engine: DbThreads,
     host: Arc<dyn Host>,
     settings: Settings,
     folder: Folder,
     sends: Sends,
     storing: Arc<Storing>,
     #[cfg(feature = "search")]
-    last_pass: LastPass,
-}
-
-/// Why a data directory cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The folder, or a file in it, cannot be made or used.
-    #[error("preparing {} failed", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The database cannot be opened.
-    #[error("opening {} failed", path.display())]
-    Database {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// The file is something else.
-    #[error("{} is not a database of search import, and is not touched; name another data directory", path.display())]
-    NotOurs {
-        /// Which.
-        path: PathBuf,
-    },
-    /// It is one of ours no longer: cut off, overwritten, or changed by hand.
-    #[error("{} is damaged; put the folder back from a backup, or move it away to begin anew", path.display())]
-    Damaged {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// It has code in it, which SQLite would run at each statement on its tables, for any length of time.
-    #[error(
-        "{} has the {kind} \"{name}\", which could run code of another program: put the folder back from a backup, or \
-         remove the {kind} with sqlite3",
-        path.display()
-    )]
-    Programmed {
-        /// Which.
-        path: PathBuf,
-        /// `trigger`, `view` or `virtual table`.
-        kind: String,
-        /// What it is called.
-        name: String,
-    },
-    /// The database is not there, and what it listed is.
-    #[error(
-        "{} is missing or empty, and {left}; nothing is touched: put the database back from a backup, or move the folder \
-         away to begin anew",
-        path.display()
-    )]
-    Lost {
-        /// The database.
-        path: PathBuf,
-        /// What is left of it, in words.
-        left: String,
-    },
-    /// A later release wrote it.
-    #[error("{} has schema version {found}, and this release knows up to {}: use a newer one", path.display(), schema::VERSION)]
-    Newer {
-        /// Which.
-        path: PathBuf,
-        /// Its version.
-        found: i64,
-    },
-    /// An earlier release wrote it, and reading alone cannot upgrade it.
-    #[error("{} has schema version {found}, and reading needs {}; a command that works in it, such as `resume`, upgrades it", path.display(), schema::VERSION)]
-    Older {
-        /// Which.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-    },
-}
-
-impl OpenError {
-    pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
-        let (path, source) = (path.to_owned(), without_sql(source));
-        if is_of_disk(&source) {
-            let refused = DiskRefused(format!("its disk is full, or takes no more data: {source}"));
-            let source = std::io::Error::new(std::io::ErrorKind::StorageFull, refused);
-            return Self::Folder { path, source };
-        }
-        match source.sqlite_error_code() {
-            // The operating system says why, and SQLite says twice that.
-            Some(ErrorCode::CannotOpen) => match std::fs::File::open(&path) {
-                Err(source) => Self::Folder { path, source },
-                Ok(_) => Self::Database { path, source },
-            },
-            Some(ErrorCode::NotADatabase) => Self::NotOurs { path },
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
-            _ => Self::Database { path, source },
-        }
-    }
+    shared_keys: SharedKeyCache,
 }
 
 impl Store {
@@ -181,7 +81,7 @@ impl Store {
         settings: Settings,
     ) -> Result<Self, OpenError> {
         let reader = schema::open_for_reading(&folder.database())?;
-        let engine = Engine::start(writer, reader, folder.flush_log())
+        let engine = DbThreads::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
         let shared = Shared {
             engine,
@@ -191,7 +91,7 @@ impl Store {
             sends: Sends::new(),
             storing: Arc::default(),
             #[cfg(feature = "search")]
-            last_pass: LastPass::default(),
+            shared_keys: SharedKeyCache::default(),
         };
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
@@ -252,11 +152,11 @@ impl Store {
     }
 
     #[cfg(feature = "search")]
-    pub(crate) fn last_pass(&self) -> &LastPass {
-        &self.shared.last_pass
+    pub(crate) fn shared_keys(&self) -> &SharedKeyCache {
+        &self.shared.shared_keys
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &DbThreads {
         &self.shared.engine
     }
 
@@ -288,7 +188,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         self.step(call, Phase::Before).await;
-        let result = self.engine().write_and(Wait::ForCommit, doing, work).await;
+        let result = self.engine().write_and(Durability::Committed, doing, work).await;
         self.step(call, Phase::After).await;
         result
     }

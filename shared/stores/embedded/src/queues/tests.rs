@@ -3,8 +3,9 @@
 use rusqlite::StatementStatus;
 
 use super::*;
+use crate::fair_queueing::{FIRST, IN_TURN, OVERDUE, WAITING, put_all_back, remove};
 use crate::schema;
-use crate::turns::{FIRST, IN_TURN, OVERDUE, WAITING, put_all_back, remove};
+use crate::tables;
 
 const BUSY: Queue = Queue::named("busy");
 const DEAD: Queue = Queue::named("dead");
@@ -124,7 +125,7 @@ fn receiving_costs_the_same_whatever_waits() {
 #[test]
 fn messages_that_were_sent_before_queues_were_fair_have_their_turns() {
     let mut db = Connection::open_in_memory().unwrap();
-    schema::steps(&db, 0, 5).unwrap();
+    tables::steps(&db, 0, 5).unwrap();
     let sent = "INSERT INTO message (queue, search_id, body, sent_at, visible_at, held) VALUES
             ('busy', 'a', 'second', 0, 2, 0), ('busy', 'a', 'first', 0, 1, 0), ('busy', 'a', 'held', 0, 0, 1),
             ('busy', NULL, 'third', 0, 3, 0), ('dead', 'a', 'dead', 0, 4, 0);";

@@ -17,8 +17,7 @@ use tokio::io::AsyncWriteExt;
 use crate::Store;
 use crate::folder::{self, remove};
 use crate::intercept::{Call, Phase};
-use crate::search::objects::find;
-use crate::search::upload::{IsPacked, insert_row};
+use crate::search::object_rows::{NewObject, find, insert_row};
 
 /// What stays as it is in the path of a URL.
 const IN_PATHS: &AsciiSet =
@@ -72,7 +71,8 @@ impl Store {
             let is_free = find(db, &key)?.is_none();
             if is_free {
                 // Whoever has the link opens the file.
-                insert_row(db, &key, (name, IsPacked(false)), size_bytes, &BTreeMap::new())?;
+                let metadata = &BTreeMap::new();
+                insert_row(db, &NewObject { key: &key, file: name, size_bytes, is_packed: false, metadata })?;
             }
             Ok(is_free)
         };

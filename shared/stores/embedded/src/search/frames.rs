@@ -12,7 +12,7 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::compress_bound;
 
-use crate::search::objects::PIECE_BYTES;
+use crate::search::object_rows::PIECE_BYTES;
 use crate::search::packed::{Ready, compress, compressor};
 
 /// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.

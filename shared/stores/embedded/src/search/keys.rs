@@ -1,59 +1,24 @@
-//! By what studies of a project are found that may be the same work.
+//! The keys by which studies of a project are found that may be the same work.
 
-use async_trait::async_trait;
 use imports::duplicates::Fields;
-use imports::{CompareStudies, FileId, Mark, ProjectId, Relative, Revision, SearchId, StudyAt};
-use messages::StoreError;
+use imports::{FileId, ProjectId, Relative, SearchId, StudyAt};
 use references::Reference;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
 
-use crate::Store;
 use crate::fault::Fault;
-use crate::intercept::Call;
-use crate::search::rows;
 use crate::value::{from_json, limit, parse, uint};
-
-#[async_trait]
-impl CompareStudies for Store {
-    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
-        let doing = format!("counting a change of project {project}");
-        let work = move |db: &Connection| {
-            let sql = "INSERT INTO project (project_id, revision) VALUES (?1, 1)
-                ON CONFLICT (project_id) DO UPDATE SET revision = revision + 1 RETURNING revision";
-            let revision = db.prepare_cached(sql)?.query_row([project.to_string()], |row| row.get(0))?;
-            Ok(uint(revision))
-        };
-        self.change(Call::StudiesRevise, doing, work).await
-    }
-
-    async fn sharing(
-        &self,
-        project: ProjectId,
-        keys: &[u64],
-        most: usize,
-    ) -> Result<Vec<Relative>, StoreError> {
-        let doing = format!("finding studies of project {project} by {} keys", keys.len());
-        let keys = keys.to_vec();
-        self.look(Call::StudiesSharing, doing, move |db| sharing(db, project, &keys, most)).await
-    }
-
-    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
-        if marks.is_empty() {
-            return Ok(());
-        }
-        let doing = format!("marking {} studies", marks.len());
-        let marks = marks.to_vec();
-        let work = move |db: &Connection| rows::mark(db, revision, &marks);
-        self.change(Call::StudiesMark, doing, work).await
-    }
-}
 
 /// In the order in which their files got numbers: the first to be stored are the first.
 pub(crate) const SHARING: &str = "SELECT study_key.source, study_key.record FROM study_key
     WHERE study_key.project = ?1 AND study_key.key = ?2 ORDER BY study_key.source, study_key.record LIMIT ?3";
 
-fn sharing(db: &Connection, project: ProjectId, keys: &[u64], most: usize) -> Result<Vec<Relative>, Fault> {
+pub(crate) fn sharing(
+    db: &Connection,
+    project: ProjectId,
+    keys: &[u64],
+    most: usize,
+) -> Result<Vec<Relative>, Fault> {
     let known = "SELECT seq FROM project WHERE project_id = ?1";
     let known = db.prepare_cached(known)?.query_row([project.to_string()], |row| row.get(0)).optional()?;
     let Some(project): Option<i64> = known else { return Ok(Vec::new()) };

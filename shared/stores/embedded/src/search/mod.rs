@@ -1,27 +1,30 @@
 //! The ports of the search import: studies, files, exports and progress.
 //!
-//! - `studies` (`rows`, `keys`, `repeated`, `packed`): the records of files, their keys and marks;
-//! - `objects` (`frames`), `upload`, `exports`, `notification`: what S3 does; `beside`: the threads that compress;
+//! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `shared_keys`): the records of files, their keys and marks;
+//! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads that
+//!   compress;
 //! - `progress`, `reading`: how far a file has been read;
-//! - `pending`: files that this machine has yet to upload;
+//! - `local_uploads`: files that this machine has yet to upload;
 //! - `machine`: the disk and the worker of a data directory.
 
-mod beside;
+mod compare;
+mod cpu_pool;
 mod exports;
 mod frames;
 pub(crate) mod keys;
+mod local_uploads;
 mod machine;
 mod notification;
+mod object_rows;
 mod objects;
 mod packed;
-mod pending;
 mod progress;
 mod reading;
-pub(crate) mod repeated;
-pub(crate) mod rows;
+pub(crate) mod shared_keys;
 mod studies;
+pub(crate) mod study_rows;
 mod upload;
 
-pub use objects::{BUCKET, UPLOAD_URL};
-pub use pending::{LocalUpload, PendingUpload};
+pub use local_uploads::{LocalUpload, PendingUpload};
+pub use object_rows::{BUCKET, UPLOAD_URL};
 pub use upload::UploadError;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
-use crate::search::objects::BUCKET;
+use crate::search::object_rows::BUCKET;
 
 /// What stays as it is in a notification's key; a space becomes `+`.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, SeekFrom};
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -14,9 +13,8 @@ use imports::objects::MAX_FOUND;
 use imports::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
-use jiff::Timestamp;
 use messages::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
@@ -24,20 +22,10 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
 use crate::intercept::{Call, Phase};
-use crate::search::beside;
+use crate::search::cpu_pool;
 use crate::search::frames::Frames;
-use crate::value::{from_json, int, json, nanos, timestamp, uint};
-
-/// The name of the one bucket.
-pub const BUCKET: &str = "uploads";
-/// Where forms point; [`Store::upload`] takes them.
-pub const UPLOAD_URL: &str = "embedded:objects";
-/// The form field with the object's key.
-pub(crate) const KEY_FIELD: &str = "key";
-/// How much of an object is read at once: large enough that switching threads costs nothing beside it, and small
-/// enough that many objects may be read at the same time.
-/// Packed objects have pieces of it, so it stays.
-pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+use crate::search::object_rows::{BUCKET, KEY_FIELD, PIECE_BYTES, StoredObject, UPLOAD_URL, find};
+use crate::value::{from_json, int, json, nanos, uint};
 
 /// The grant is a row, not a signature: nobody but this process reads it, and whoever can name its key can ask for the
 /// form too.
@@ -68,47 +56,6 @@ fn save_grant(db: &Connection, grant: &UploadGrant) -> Result<(), Fault> {
         nanos(grant.expires_at)
     ])?;
     Ok(())
-}
-
-/// A grant as it is stored.
-pub(crate) struct Grant {
-    /// The least and the most bytes; the same, unless an earlier release granted a range.
-    pub(crate) bytes: RangeInclusive<u64>,
-    pub(crate) metadata: BTreeMap<String, String>,
-    pub(crate) expires_at: Timestamp,
-}
-
-/// The grant for a key, whether or not it has expired.
-pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<Grant>, Fault> {
-    let stored = db
-        .prepare_cached("SELECT min_bytes, max_bytes, metadata, expires_at FROM upload_grant WHERE key = ?1")?
-        .query_row([key], |row| {
-            let bytes = uint(row.get(0)?)..=uint(row.get(1)?);
-            Ok((bytes, row.get::<_, String>(2)?, row.get::<_, i64>(3)?))
-        })
-        .optional()?;
-    let Some((bytes, metadata, expires_at)) = stored else { return Ok(None) };
-    Ok(Some(Grant { bytes, metadata: from_json(&metadata)?, expires_at: timestamp(expires_at) }))
-}
-
-/// An object's row.
-pub(crate) struct Stored {
-    pub(crate) file: ObjectName,
-    pub(crate) size_bytes: u64,
-    /// Whether its file is a series of packed pieces.
-    is_packed: bool,
-    metadata: String,
-}
-
-pub(crate) fn find(db: &Connection, key: &str) -> Result<Option<Stored>, Fault> {
-    let stored = db
-        .prepare_cached("SELECT file, size_bytes, metadata, packed FROM object WHERE key = ?1")?
-        .query_row([key], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-        .optional()?;
-    let Some((file, size_bytes, metadata, is_packed)) = stored else { return Ok(None) };
-    let file =
-        ObjectName::parse(&file).ok_or(Fault::Malformed { what: "name of an object's file", text: file })?;
-    Ok(Some(Stored { file, size_bytes: uint(size_bytes), is_packed, metadata }))
 }
 
 /// Versions are not kept, so nothing is found under one.
@@ -203,7 +150,8 @@ impl Store {
     async fn open_object(&self, key: &str, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let doing = format!("opening {}", nickname(key));
         loop {
-            let Some(Stored { file: name, is_packed, .. }) = self.stored_object(key, &doing).await? else {
+            let Some(StoredObject { file: name, is_packed, .. }) = self.stored_object(key, &doing).await?
+            else {
                 return Ok(None);
             };
             let reading = format!("reading {}", nickname(key));
@@ -230,7 +178,7 @@ impl Store {
         }
     }
 
-    async fn stored_object(&self, key: &str, doing: &str) -> Result<Option<Stored>, StoreError> {
+    async fn stored_object(&self, key: &str, doing: &str) -> Result<Option<StoredObject>, StoreError> {
         let wanted = key.to_owned();
         self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await
     }
@@ -280,7 +228,7 @@ type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
 
 /// Begins to unpack them.
 fn next(work: impl FnOnce() -> Next + Send + 'static) -> BoxFuture<'static, Next> {
-    beside::begin(work).map(Result::flatten).boxed()
+    cpu_pool::begin(work).map(Result::flatten).boxed()
 }
 
 /// The next piece is read while somebody works on the one before.

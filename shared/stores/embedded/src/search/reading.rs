@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::search::rows;
+use crate::search::study_rows;
 use crate::value::{from_json, int, json, uint};
 
 const BEGIN: &str = "INSERT INTO reading (search_id, file_id, begun, reader) VALUES (?1, ?2, 1, ?3)
@@ -145,7 +145,7 @@ fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
         // Somebody else did it.
         return Ok(false);
     }
-    if rows::discard_some(db, search_id, file_id)? {
+    if study_rows::discard_some(db, search_id, file_id)? {
         return Ok(true);
     }
     let key = params![search_id.to_string(), file_id.to_string(), int(fence)];

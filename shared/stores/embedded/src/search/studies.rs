@@ -16,8 +16,8 @@ use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::search::keys;
 use crate::search::reading;
-use crate::search::repeated::{self, Told};
-use crate::search::rows::{self, New, Page};
+use crate::search::shared_keys::{self, Told};
+use crate::search::study_rows::{self, New, Page};
 use crate::value::{from_json, json};
 
 #[async_trait]
@@ -48,8 +48,8 @@ impl WriteStudies for Store {
             if !reading::holds(db, &file)? {
                 return Ok(false);
             }
-            rows::insert_studies(db, &studies)?;
-            rows::insert_quarantined(db, &quarantined)?;
+            study_rows::insert_studies(db, &studies)?;
+            study_rows::insert_quarantined(db, &quarantined)?;
             Ok(true)
         };
         // A power cut undoes it with the place that is reached next, or with the end; then the file is read again from before.
@@ -85,12 +85,12 @@ impl WriteStudies for Store {
             let file = Arc::clone(&file);
             let work = move |db: &Connection| {
                 let next = finish_some(db, &file, from)?;
-                Ok((next, repeated::project(db, (file.search_id, file.file_id))?))
+                Ok((next, shared_keys::project(db, (file.search_id, file.file_id))?))
             };
             (after, project) = self.change(Call::StudiesFinish, doing.clone(), work).await?;
         }
         if let Some(project) = project {
-            self.last_pass().listed(project, (file.search_id, file.file_id));
+            self.shared_keys().listed(project, (file.search_id, file.file_id));
         }
         Ok(())
     }
@@ -140,11 +140,11 @@ impl ReadStudies for Store {
         let work = move |db: &Connection| {
             let studies = page.keyed(db)?;
             let more = studies.len() == limit;
-            let project = repeated::project(db, (search, file))?;
+            let project = shared_keys::project(db, (search, file))?;
             Ok(Told { file: (search, file), project, studies, more })
         };
         let told = self.look(Call::StudiesKeyed, doing, work).await?;
-        self.last_pass().leave_out(self.engine(), told).await
+        self.shared_keys().leave_out(self.engine(), told).await
     }
 
     async fn identities_of(
@@ -155,7 +155,7 @@ impl ReadStudies for Store {
     ) -> Result<Vec<Identity>, StoreError> {
         let doing = format!("reading what some studies of file {file} of search {search} are recognised by");
         let records = records.to_vec();
-        let work = move |db: &Connection| rows::identities_of(db, search, file, &records);
+        let work = move |db: &Connection| study_rows::identities_of(db, search, file, &records);
         self.look(Call::StudiesIdentities, doing, work).await
     }
 
@@ -172,7 +172,7 @@ impl ReadStudies for Store {
 
     async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError> {
         let doing = format!("counting the marks of file {file} of search {search}");
-        self.look(Call::StudiesMarked, doing, move |db| rows::marked(db, search, file)).await
+        self.look(Call::StudiesMarked, doing, move |db| study_rows::marked(db, search, file)).await
     }
 }
 

@@ -1,6 +1,5 @@
 //! Taking an upload: what S3 does with a presigned POST, notification included.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use imports::key::nickname;
 use imports::queues::UPLOADS;
 use jiff::Timestamp;
 use messages::StoreError;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
@@ -19,11 +18,10 @@ use crate::fault::Fault;
 use crate::folder::{self, ObjectName, remove};
 use crate::intercept::{Call, Phase};
 use crate::queues::{Sending, insert};
-use crate::search::beside;
+use crate::search::cpu_pool;
 use crate::search::frames;
 use crate::search::notification::notification;
-use crate::search::objects::{Grant, KEY_FIELD, PIECE_BYTES, find, load_grant};
-use crate::value::int;
+use crate::search::object_rows::{Grant, KEY_FIELD, NewObject, PIECE_BYTES, find, insert_row, load_grant};
 
 /// Why an upload is refused.
 #[derive(Debug, thiserror::Error)]
@@ -213,7 +211,7 @@ where
         }
         let is_last = piece.len() < PIECE_BYTES;
         if !piece.is_empty() {
-            packing.push_back(beside::begin(move || frames::pack(&piece)));
+            packing.push_back(cpu_pool::begin(move || frames::pack(&piece)));
         }
         while packing.len() > if is_last { 0 } else { PACKED_AT_ONCE }
             && let Some(packed) = packing.next().await
@@ -251,34 +249,10 @@ fn insert_object(
     if find(db, key)?.is_some() {
         return Ok(false);
     }
-    insert_row(db, key, (file, IsPacked(true)), size_bytes, &grant.metadata)?;
+    insert_row(db, &NewObject { key, file, size_bytes, is_packed: true, metadata: &grant.metadata })?;
     let sequencer = db.last_insert_rowid();
     let body = notification(key, size_bytes, sequencer, now);
     let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
     Ok(true)
-}
-
-/// Whether an object's file is a series of packed pieces, or its own bytes.
-pub(crate) struct IsPacked(pub(crate) bool);
-
-/// What is known of an object.
-pub(crate) fn insert_row(
-    db: &Connection,
-    key: &str,
-    (file, IsPacked(is_packed)): (ObjectName, IsPacked),
-    size_bytes: u64,
-    metadata: &BTreeMap<String, String>,
-) -> Result<(), Fault> {
-    db.prepare_cached(
-        "INSERT INTO object (key, file, size_bytes, metadata, packed) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![
-        key,
-        file.to_string(),
-        int(size_bytes),
-        crate::value::json(metadata)?,
-        is_packed
-    ])?;
-    Ok(())
 }

@@ -76,8 +76,10 @@ fn said(mut rows: Value, had: &[String]) -> Value {
 
 /// What packed studies refer to.
 fn dictionary() -> Vec<u8> {
-    let (tables, words) =
-        (include_bytes!("../../src/search/dictionary.tables"), include_bytes!("../../src/search/dictionary.txt"));
+    let (tables, words) = (
+        include_bytes!("../../src/search/dictionary.tables"),
+        include_bytes!("../../src/search/dictionary.txt"),
+    );
     [&tables[..], words].concat()
 }
 

@@ -11,7 +11,7 @@ use imports::{FileId, Keyed, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::engine::Engine;
+use crate::db_threads::DbThreads;
 use crate::fault::Fault;
 use crate::value::uint;
 
@@ -44,10 +44,10 @@ pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_fil
 /// The keys that several studies of a project have, and some more.
 ///
 /// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Whoever
-/// lists one says so ([`LastPass::listed`]), and counts a revision only then, under which it compares that file's studies. So whoever
+/// lists one says so ([`SharedKeyCache::listed`]), and counts a revision only then, under which it compares that file's studies. So whoever
 /// still used the pass did so under an earlier revision, whose marks give way.
 #[derive(Debug)]
-struct Repeated {
+struct SharedKeyFilter {
     project: i64,
     /// How many files of the project this process had listed when the pass began.
     listings: u64,
@@ -56,7 +56,7 @@ struct Repeated {
     bits: Vec<u64>,
 }
 
-impl Repeated {
+impl SharedKeyFilter {
     fn new(project: i64, listings: u64, made_for: FileKey) -> Self {
         Self { project, listings, made_for, bits: vec![0; WORDS] }
     }
@@ -92,7 +92,7 @@ impl Repeated {
 
 /// The last pass of this process.
 #[derive(Debug, Default)]
-pub(crate) struct LastPass(Mutex<State>);
+pub(crate) struct SharedKeyCache(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -100,7 +100,7 @@ struct State {
     listings: HashMap<i64, u64>,
     /// Those of them that are still marked. Whoever goes on with one lists it once more.
     marked: HashSet<FileKey>,
-    last: Option<Arc<Repeated>>,
+    last: Option<Arc<SharedKeyFilter>>,
     /// How many keys were told without it, because it was good no longer or of another project.
     missed: u64,
 }
@@ -122,7 +122,7 @@ pub(crate) struct Told {
     pub(crate) more: bool,
 }
 
-impl LastPass {
+impl SharedKeyCache {
     /// Takes note that a file of a project is listed, and about to be marked.
     pub(crate) fn listed(&self, project: i64, file: FileKey) {
         let mut state = self.locked();
@@ -132,7 +132,7 @@ impl LastPass {
     }
 
     /// Leaves out keys of which it is known that no other study has them; makes a pass first if that is worth the time.
-    pub(crate) async fn leave_out(&self, engine: &Engine, told: Told) -> Result<Vec<Keyed>, StoreError> {
+    pub(crate) async fn leave_out(&self, engine: &DbThreads, told: Told) -> Result<Vec<Keyed>, StoreError> {
         let Told { file, project, mut studies, more } = told;
         // The keys of one that is not listed may change, and others do not wait for it.
         let Some(project) = project else { return Ok(studies) };
@@ -154,10 +154,10 @@ impl LastPass {
     }
 
     /// The last pass, if it is good for a project. Otherwise so many keys more are told without one.
-    fn known(&self, project: i64, keys: u64) -> Option<Arc<Repeated>> {
+    fn known(&self, project: i64, keys: u64) -> Option<Arc<SharedKeyFilter>> {
         let mut state = self.locked();
         let listings = state.listings_of(project);
-        let is_good = |last: &&Arc<Repeated>| last.project == project && last.listings == listings;
+        let is_good = |last: &&Arc<SharedKeyFilter>| last.project == project && last.listings == listings;
         let known = state.last.as_ref().filter(is_good).cloned();
         if known.is_none() {
             state.missed = state.missed.saturating_add(keys);
@@ -169,16 +169,16 @@ impl LastPass {
     /// come all the time a pass is soon good for nothing; so none is made before as much time was spent since the last one.
     async fn pass(
         &self,
-        engine: &Engine,
+        engine: &DbThreads,
         project: i64,
         file: FileKey,
         studies: &[Keyed],
-    ) -> Result<Option<Arc<Repeated>>, StoreError> {
+    ) -> Result<Option<Arc<SharedKeyFilter>>, StoreError> {
         let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
         let (mut repeated, most) = {
             let state = self.locked();
             let most = if state.last.is_some() { state.missed } else { u64::MAX };
-            (Repeated::new(project, state.listings_of(project), file), most)
+            (SharedKeyFilter::new(project, state.listings_of(project), file), most)
         };
         let (entries, last) = engine.read(doing(), move |db| survey(db, project, file)).await?;
         let first = studies.first().map_or(0, |study| study.record);
@@ -264,7 +264,7 @@ mod tests {
             }
         }
         for count in [1, 2, 5, 64] {
-            let mut repeated = Repeated::new(1, 0, (search, file));
+            let mut repeated = SharedKeyFilter::new(1, 0, (search, file));
             parts(count).for_each(|part| repeated.pass(&db, &part).unwrap());
             let found = keys.map(|key| repeated.may_have(key.cast_unsigned()));
             assert_eq!(found, [false, true, false, true, false], "{count} parts");

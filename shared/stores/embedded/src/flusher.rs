@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use crate::engine::{Failed, Queued};
+use crate::work::{Failed, Queued};
 
 /// How far the writing thread is, and the disk.
 #[derive(Default)]
-pub(crate) struct Marks {
+pub(crate) struct CommitMarks {
     begun: AtomicU64,
     ended: AtomicU64,
     flushed: AtomicU64,
     failed: AtomicBool,
 }
 
-impl Marks {
+impl CommitMarks {
     /// The mark of a commit that is about to be made, before anybody can see it.
     pub(crate) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::SeqCst) + 1
@@ -50,29 +50,29 @@ impl Marks {
 }
 
 /// What is to be answered once the disk has a mark.
-pub(crate) struct Waiting {
+pub(crate) struct PendingAck {
     pub(crate) mark: u64,
     pub(crate) jobs: Vec<Queued>,
 }
 
 /// The thread. It ends when nobody can hand it anything any more.
-pub(crate) struct Disk {
+pub(crate) struct Flusher {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Disk {
-    pub(crate) fn start<S>(marks: Arc<Marks>, flush: S) -> io::Result<(Self, mpsc::Sender<Waiting>)>
+impl Flusher {
+    pub(crate) fn start<S>(marks: Arc<CommitMarks>, flush: S) -> io::Result<(Self, mpsc::Sender<PendingAck>)>
     where
         S: FnMut() -> io::Result<()> + Send + 'static,
     {
         let (sender, waiting) = mpsc::channel();
-        let work = move || keep(&marks, &waiting, flush);
+        let work = move || flush_loop(&marks, &waiting, flush);
         let thread = thread::Builder::new().name("embedded-disk".to_owned()).spawn(work)?;
         Ok((Self { thread: Some(thread) }, sender))
     }
 }
 
-impl Drop for Disk {
+impl Drop for Flusher {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -82,8 +82,12 @@ impl Drop for Disk {
     }
 }
 
-fn keep(marks: &Marks, waiting: &mpsc::Receiver<Waiting>, mut flush: impl FnMut() -> io::Result<()>) {
-    let mut pending: Vec<Waiting> = Vec::new();
+fn flush_loop(
+    marks: &CommitMarks,
+    waiting: &mpsc::Receiver<PendingAck>,
+    mut flush: impl FnMut() -> io::Result<()>,
+) {
+    let mut pending: Vec<PendingAck> = Vec::new();
     while let Ok(first) = waiting.recv() {
         pending.push(first);
         pending.extend(waiting.try_iter());
@@ -114,7 +118,7 @@ fn keep(marks: &Marks, waiting: &mpsc::Receiver<Waiting>, mut flush: impl FnMut(
 }
 
 /// Answers what waits for no later mark than this one.
-fn answer(pending: &mut Vec<Waiting>, upto: u64, failed: Option<&Failed>) {
+fn answer(pending: &mut Vec<PendingAck>, upto: u64, failed: Option<&Failed>) {
     for waiting in pending.extract_if(.., |waiting| waiting.mark <= upto) {
         for job in waiting.jobs {
             job.answer(failed);
@@ -127,22 +131,22 @@ mod tests {
     use super::*;
 
     /// How often the disk is asked when this mark is waited for.
-    fn flushes(marks: &Marks, mark: u64) -> u32 {
+    fn flushes(marks: &CommitMarks, mark: u64) -> u32 {
         let (sender, waiting) = mpsc::channel();
-        sender.send(Waiting { mark, jobs: Vec::new() }).unwrap();
+        sender.send(PendingAck { mark, jobs: Vec::new() }).unwrap();
         drop(sender);
         let mut flushes = 0;
         let flush = || {
             flushes += 1;
             Ok(())
         };
-        keep(marks, &waiting, flush);
+        flush_loop(marks, &waiting, flush);
         flushes
     }
 
     #[test]
     fn the_disk_is_asked_once_for_each_commit_and_not_before_it_is_through() {
-        let marks = Marks::default();
+        let marks = CommitMarks::default();
         let mark = marks.begin();
         assert_eq!((flushes(&marks, mark), marks.unflushed()), (0, Some(mark)));
         marks.end(mark);

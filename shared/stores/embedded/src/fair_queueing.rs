@@ -25,7 +25,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// A message that may be received, or will be.
-pub(crate) struct Waiting {
+pub(crate) struct PendingAck {
     pub(crate) seq: i64,
     pub(crate) body: String,
     pub(crate) receive_count: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Waiting {
     visible_at: i64,
 }
 
-impl Waiting {
+impl PendingAck {
     pub(crate) fn is_visible(&self, now: Timestamp) -> bool {
         self.visible_at <= nanos(now)
     }
@@ -82,10 +82,10 @@ pub(crate) fn next(
 }
 
 /// The first `max` messages of a group that wait, visible or not.
-pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<Vec<Waiting>, Fault> {
+pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<Vec<PendingAck>, Fault> {
     let mut statement = db.prepare_cached(WAITING)?;
     let found = statement.query_map(params![group.queue, group.partition, limit(max)], |row| {
-        Ok(Waiting {
+        Ok(PendingAck {
             seq: row.get(0)?,
             body: row.get(1)?,
             receive_count: row.get(2)?,
@@ -97,7 +97,7 @@ pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<V
 }
 
 /// Ends a group's turn: it waits again, with this message as its first.
-pub(crate) fn pass(db: &Connection, first: &Waiting, now: Timestamp) -> Result<(), Fault> {
+pub(crate) fn pass(db: &Connection, first: &PendingAck, now: Timestamp) -> Result<(), Fault> {
     set_turn(db, first.seq, Some(first.visible_at.max(nanos(now))))
 }
 

@@ -6,7 +6,7 @@
 //! fails has failed for all. It does not wait for the disk: [`crate::disk`] does, for all commits since it last did, and
 //! only then are they answered. Meanwhile the next transaction is made.
 //!
-//! What need not survive a power cut is answered with its commit ([`Wait::ForCommit`]).
+//! What need not survive a power cut is answered with its commit ([`Durability::Committed`]).
 //!
 //! Dropping the future of a write does not take the write back: nobody then knows its outcome, just as when a
 //! network is cut.
@@ -15,74 +15,19 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use messages::StoreError;
-use messages::store::DiskRefused;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use crate::disk::{Disk, Marks, Waiting};
-use crate::fault::{self, Fault};
-
-/// What an answer waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// A write is on the disk, and so is all that a read has seen.
-    ForDisk,
-    /// A write is committed: it outlives this process, and a power cut may undo it with all that came after it. For
-    /// what nobody outside is told, or what is simply done again.
-    ForCommit,
-}
+use crate::fault::Fault;
+use crate::flusher::{CommitMarks, Flusher, PendingAck};
+use crate::work::{Durability, Failed, Queued, Work};
 
 /// The most pieces of work that share one commit. It bounds how long the first of them waits.
 const MAX_GROUP: usize = 256;
 
-/// A piece of work with its type erased.
-pub(crate) trait Work: Send {
-    /// What its answer waits for.
-    fn wait(&self) -> Wait;
-    /// Does it; an error says why what it did is to be undone.
-    fn run(&mut self, db: &Connection) -> Result<(), Failed>;
-    /// Answers whoever waits, now that the fate of the transaction is known.
-    fn answer(self: Box<Self>, failed: Option<&Failed>);
-}
-
-pub(crate) type Queued = Box<dyn Work>;
-
-/// Why a piece of work, or the transaction that it shared, came to nothing.
-pub(crate) struct Failed {
-    why: String,
-    is_of_disk: bool,
-}
-
-impl Failed {
-    /// A failure that more space does not end.
-    pub(crate) fn because(why: String) -> Self {
-        Self { why, is_of_disk: false }
-    }
-
-    fn while_doing(&self, doing: String) -> StoreError {
-        if self.is_of_disk {
-            StoreError::unavailable(doing, DiskRefused(self.why.clone()))
-        } else {
-            StoreError::unavailable(doing, self.why.clone())
-        }
-    }
-}
-
-impl From<rusqlite::Error> for Failed {
-    fn from(error: rusqlite::Error) -> Self {
-        Self { why: error.to_string(), is_of_disk: fault::is_of_disk(&error) }
-    }
-}
-
-impl From<&Fault> for Failed {
-    fn from(fault: &Fault) -> Self {
-        Self { why: fault.to_string(), is_of_disk: fault.is_of_disk() }
-    }
-}
-
 struct Task<T, F> {
     doing: String,
-    wait: Wait,
+    wait: Durability,
     work: Option<F>,
     result: Option<Result<T, Fault>>,
     waiter: oneshot::Sender<Result<T, StoreError>>,
@@ -93,7 +38,7 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, Fault> + Send,
 {
-    fn wait(&self) -> Wait {
+    fn wait(&self) -> Durability {
         self.wait
     }
 
@@ -121,17 +66,17 @@ where
 }
 
 /// The threads. They end, and are waited for, when the engine is dropped; what was handed over before is done first.
-pub(crate) struct Engine {
+pub(crate) struct DbThreads {
     // Ends first: the last connection that closes puts the log into the database, and this one may not write.
     reader: Worker,
     writer: Option<Worker>,
     /// Why the disk took no more data, the last time that it did not.
     refused: Mutex<Option<String>>,
     // Ends last, when nobody has anything for it any more.
-    _disk: Option<Disk>,
+    _disk: Option<Flusher>,
 }
 
-impl Engine {
+impl DbThreads {
     /// Starts the threads; without a connection to write with, every write is refused. `flush` brings all that was
     /// committed to the disk.
     pub(crate) fn start<S>(writer: Option<Connection>, reader: Connection, flush: S) -> std::io::Result<Self>
@@ -143,8 +88,8 @@ impl Engine {
             let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs, None))?;
             return Ok(Self { reader, writer: None, refused: Mutex::default(), _disk: None });
         };
-        let marks = Arc::new(Marks::default());
-        let (disk, waiting) = Disk::start(Arc::clone(&marks), flush)?;
+        let marks = Arc::new(CommitMarks::default());
+        let (disk, waiting) = Flusher::start(Arc::clone(&marks), flush)?;
         let (marks_of_reader, disk_of_reader) = (Arc::clone(&marks), waiting.clone());
         let reader = Worker::start("embedded-reader", move |jobs| {
             read(&reader, &jobs, Some((&marks_of_reader, &disk_of_reader)));
@@ -159,11 +104,16 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        self.write_and(Wait::ForDisk, doing, work).await
+        self.write_and(Durability::Flushed, doing, work).await
     }
 
     /// The same, returning when `wait` is over.
-    pub(crate) async fn write_and<T, F>(&self, wait: Wait, doing: String, work: F) -> Result<T, StoreError>
+    pub(crate) async fn write_and<T, F>(
+        &self,
+        wait: Durability,
+        doing: String,
+        work: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -187,13 +137,13 @@ impl Engine {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As [`Engine::write`], without waiting for it or hearing what became of it.
-    pub(crate) fn write_unheard<F>(&self, doing: &str, work: F)
+    /// As [`DbThreads::write`], without waiting for it or hearing what became of it.
+    pub(crate) fn write_detached<F>(&self, doing: &str, work: F)
     where
         F: FnOnce(&Connection) -> Result<(), Fault> + Send + 'static,
     {
         if let Some(writer) = &self.writer {
-            writer.submit(doing.to_owned(), Wait::ForCommit, work);
+            writer.submit(doing.to_owned(), Durability::Committed, work);
         }
     }
 
@@ -204,11 +154,16 @@ impl Engine {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        self.read_and(Wait::ForDisk, doing, work).await
+        self.read_and(Durability::Flushed, doing, work).await
     }
 
     /// The same, returning when `wait` is over.
-    pub(crate) async fn read_and<T, F>(&self, wait: Wait, doing: String, work: F) -> Result<T, StoreError>
+    pub(crate) async fn read_and<T, F>(
+        &self,
+        wait: Durability,
+        doing: String,
+        work: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -234,7 +189,12 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    fn submit<T, F>(&self, doing: String, wait: Wait, work: F) -> oneshot::Receiver<Result<T, StoreError>>
+    fn submit<T, F>(
+        &self,
+        doing: String,
+        wait: Durability,
+        work: F,
+    ) -> oneshot::Receiver<Result<T, StoreError>>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -248,7 +208,7 @@ impl Worker {
         answer
     }
 
-    async fn run<T, F>(&self, doing: String, wait: Wait, work: F) -> Result<T, StoreError>
+    async fn run<T, F>(&self, doing: String, wait: Durability, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -269,16 +229,21 @@ impl Drop for Worker {
     }
 }
 
-fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>, marks: &Marks, disk: &mpsc::Sender<Waiting>) {
+fn write(
+    mut db: Connection,
+    jobs: &mpsc::Receiver<Queued>,
+    marks: &CommitMarks,
+    disk: &mpsc::Sender<PendingAck>,
+) {
     while let Ok(first) = jobs.recv() {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(MAX_GROUP - 1));
-        let for_disk = group.iter().any(|job| job.wait() == Wait::ForDisk);
+        let for_disk = group.iter().any(|job| job.wait() == Durability::Flushed);
         let mark = if for_disk { marks.begin() } else { 0 };
         let failed = marks.refusal().map_or_else(|| commit_together(&mut db, &mut group).err(), Some);
         let mut waiting = Vec::new();
         for job in group {
-            if failed.is_none() && job.wait() == Wait::ForDisk {
+            if failed.is_none() && job.wait() == Durability::Flushed {
                 waiting.push(job);
             } else {
                 job.answer(failed.as_ref());
@@ -287,7 +252,7 @@ fn write(mut db: Connection, jobs: &mpsc::Receiver<Queued>, marks: &Marks, disk:
         if for_disk {
             marks.end(mark);
             // Also when nothing is left to be answered: readers may wait for this mark.
-            let _ = disk.send(Waiting { mark, jobs: waiting });
+            let _ = disk.send(PendingAck { mark, jobs: waiting });
         }
     }
 }
@@ -312,16 +277,20 @@ fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), 
 }
 
 /// Answers at once where nothing is written, or all that was seen is on the disk.
-fn read(db: &Connection, jobs: &mpsc::Receiver<Queued>, disk: Option<(&Marks, &mpsc::Sender<Waiting>)>) {
+fn read(
+    db: &Connection,
+    jobs: &mpsc::Receiver<Queued>,
+    disk: Option<(&CommitMarks, &mpsc::Sender<PendingAck>)>,
+) {
     while let Ok(mut job) = jobs.recv() {
         let failed = read_consistently(db, &mut job).err();
         if let Some((marks, disk)) = disk
             && failed.is_none()
-            && job.wait() == Wait::ForDisk
+            && job.wait() == Durability::Flushed
             && let Some(mark) = marks.unflushed()
         {
             // When that thread is gone the task is dropped, and the waiter hears of it by its closed channel.
-            let _ = disk.send(Waiting { mark, jobs: vec![job] });
+            let _ = disk.send(PendingAck { mark, jobs: vec![job] });
         } else {
             job.answer(failed.as_ref());
         }
@@ -343,21 +312,21 @@ mod tests {
     use super::*;
 
     /// An engine whose writing connection has this setting.
-    fn engine(folder: &std::path::Path, setting: &str) -> Engine {
+    fn engine(folder: &std::path::Path, setting: &str) -> DbThreads {
         let path = folder.join("any.sqlite");
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE kept (bytes BLOB)").unwrap();
         writer.execute_batch(setting).unwrap();
-        Engine::start(Some(writer), Connection::open(path).unwrap(), || Ok(())).unwrap()
+        DbThreads::start(Some(writer), Connection::open(path).unwrap(), || Ok(())).unwrap()
     }
 
-    async fn keep(engine: &Engine) -> Result<(), StoreError> {
+    async fn keep(engine: &DbThreads) -> Result<(), StoreError> {
         let work =
             |db: &Connection| Ok(db.execute("INSERT INTO kept VALUES (zeroblob(10000))", []).map(drop)?);
         engine.write("keeping it".to_owned(), work).await
     }
 
-    async fn kept(engine: &Engine) -> u32 {
+    async fn kept(engine: &DbThreads) -> u32 {
         let work = |db: &Connection| Ok(db.query_row("SELECT count(*) FROM kept", [], |row| row.get(0))?);
         engine.read("counting".to_owned(), work).await.unwrap()
     }
@@ -387,16 +356,16 @@ mod tests {
         let path = folder.path().join("any.sqlite");
         drop(engine(folder.path(), ""));
         let open = || Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
-        let refusing = Engine::start(Some(open()), open(), || Ok(())).unwrap();
+        let refusing = DbThreads::start(Some(open()), open(), || Ok(())).unwrap();
         let error = keep(&refusing).await.unwrap_err();
         assert!(error.is_retryable() && error.chain().contains("readonly database"), "{}", error.chain());
-        let writing = Engine::start(Some(Connection::open(&path).unwrap()), open(), || Ok(())).unwrap();
+        let writing = DbThreads::start(Some(Connection::open(&path).unwrap()), open(), || Ok(())).unwrap();
         keep(&writing).await.unwrap();
         assert_eq!(kept(&writing).await, 1);
     }
 
     /// An engine whose disk answers when the test says so: with `true` it has kept everything.
-    fn on_a_disk(folder: &std::path::Path) -> (Engine, mpsc::Sender<bool>) {
+    fn on_a_disk(folder: &std::path::Path) -> (DbThreads, mpsc::Sender<bool>) {
         let path = folder.join("any.sqlite");
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE kept (bytes BLOB)").unwrap();
@@ -405,16 +374,16 @@ mod tests {
             Ok(true) => Ok(()),
             Ok(false) | Err(_) => Err(std::io::Error::other("it is unplugged")),
         };
-        (Engine::start(Some(writer), Connection::open(path).unwrap(), flush).unwrap(), disk)
+        (DbThreads::start(Some(writer), Connection::open(path).unwrap(), flush).unwrap(), disk)
     }
 
     /// Whether it is answered by what was done so far. The thread that could has taken everything that was handed to it
     /// before, which an answered call behind it shows.
-    async fn is_answered<T>(engine: &Engine, call: &mut (impl Future<Output = T> + Unpin)) -> bool {
+    async fn is_answered<T>(engine: &DbThreads, call: &mut (impl Future<Output = T> + Unpin)) -> bool {
         let nothing = |_: &Connection| Ok(());
         let early = futures::poll!(&mut *call).is_ready();
-        engine.write_and(Wait::ForCommit, "nothing".to_owned(), nothing).await.unwrap();
-        engine.read_and(Wait::ForCommit, "nothing".to_owned(), nothing).await.unwrap();
+        engine.write_and(Durability::Committed, "nothing".to_owned(), nothing).await.unwrap();
+        engine.read_and(Durability::Committed, "nothing".to_owned(), nothing).await.unwrap();
         early || futures::poll!(&mut *call).is_ready()
     }
 
@@ -425,7 +394,7 @@ mod tests {
         let mut durable = Box::pin(keep(&engine));
         assert!(!is_answered(&engine, &mut durable).await, "the disk does not have it yet");
         let passing = |db: &Connection| Ok(db.execute("INSERT INTO kept VALUES (x'00')", []).map(drop)?);
-        engine.write_and(Wait::ForCommit, "in passing".to_owned(), passing).await.unwrap();
+        engine.write_and(Durability::Committed, "in passing".to_owned(), passing).await.unwrap();
         disk.send(true).unwrap();
         durable.await.unwrap();
     }
@@ -437,7 +406,7 @@ mod tests {
         let mut durable = Box::pin(keep(&engine));
         assert!(!is_answered(&engine, &mut durable).await);
         let count = |db: &Connection| Ok(db.query_row("SELECT count(*) FROM kept", [], |row| row.get(0))?);
-        let seen: u32 = engine.read_and(Wait::ForCommit, "counting".to_owned(), count).await.unwrap();
+        let seen: u32 = engine.read_and(Durability::Committed, "counting".to_owned(), count).await.unwrap();
         assert_eq!(seen, 1, "it is committed");
         let mut told = Box::pin(kept(&engine));
         assert!(!is_answered(&engine, &mut told).await, "nobody is told of what may be undone");

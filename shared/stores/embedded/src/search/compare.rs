@@ -1,0 +1,47 @@
+//! Finding and marking the studies of a project that may be the same work.
+
+use async_trait::async_trait;
+use imports::{CompareStudies, Mark, ProjectId, Relative, Revision};
+use messages::StoreError;
+use rusqlite::Connection;
+
+use crate::Store;
+use crate::intercept::Call;
+use crate::search::keys::sharing;
+use crate::search::study_rows;
+use crate::value::uint;
+
+#[async_trait]
+impl CompareStudies for Store {
+    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
+        let doing = format!("counting a change of project {project}");
+        let work = move |db: &Connection| {
+            let sql = "INSERT INTO project (project_id, revision) VALUES (?1, 1)
+                ON CONFLICT (project_id) DO UPDATE SET revision = revision + 1 RETURNING revision";
+            let revision = db.prepare_cached(sql)?.query_row([project.to_string()], |row| row.get(0))?;
+            Ok(uint(revision))
+        };
+        self.change(Call::StudiesRevise, doing, work).await
+    }
+
+    async fn sharing(
+        &self,
+        project: ProjectId,
+        keys: &[u64],
+        most: usize,
+    ) -> Result<Vec<Relative>, StoreError> {
+        let doing = format!("finding studies of project {project} by {} keys", keys.len());
+        let keys = keys.to_vec();
+        self.look(Call::StudiesSharing, doing, move |db| sharing(db, project, &keys, most)).await
+    }
+
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let doing = format!("marking {} studies", marks.len());
+        let marks = marks.to_vec();
+        let work = move |db: &Connection| study_rows::mark(db, revision, &marks);
+        self.change(Call::StudiesMark, doing, work).await
+    }
+}
