@@ -1,15 +1,14 @@
-//! A thread that writes, one that reads, each with a connection of its own, and one that waits for the disk.
+//! The threads of the database: a writer and a reader, each with its own connection, and one that flushes to the disk.
 //!
 //! # Group commit
-//! SQLite has one writer at a time. So the writing thread takes everything that waits, runs each piece of work in a
-//! savepoint of its own inside one transaction and commits once. A piece that fails is rolled back alone; a commit that
-//! fails has failed for all. It does not wait for the disk: [`crate::disk`] does, for all commits since it last did, and
-//! only then are they answered. Meanwhile the next transaction is made.
+//! SQLite has one writer at a time. The writing thread therefore takes all pending work, runs each piece in its own
+//! savepoint inside one transaction, and commits once. A piece that fails is rolled back alone; if the commit fails,
+//! all pieces fail. The thread does not wait for the disk. [`crate::flusher`] flushes all commits since its last flush,
+//! and only then are the callers answered, while the next transaction is already running.
 //!
-//! What need not survive a power cut is answered with its commit ([`Durability::Committed`]).
+//! A write that need not survive a power failure is answered after its commit ([`Durability::Committed`]).
 //!
-//! Dropping the future of a write does not take the write back: nobody then knows its outcome, just as when a
-//! network is cut.
+//! Dropping the future of a write does not cancel the write: its outcome is then unknown, as after a broken connection.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -22,7 +21,7 @@ use crate::fault::Fault;
 use crate::flusher::{CommitMarks, Flusher, PendingAck};
 use crate::work::{Durability, Failed, Queued, Work};
 
-/// The most pieces of work that share one commit. It bounds how long the first of them waits.
+/// The maximum number of pieces of work in one commit. It bounds the wait of the first of them.
 const MAX_GROUP: usize = 256;
 
 struct Task<T, F> {
@@ -58,33 +57,32 @@ where
             (Some(Ok(_)) | None, Some(failed)) => Err(failed.while_doing(doing)),
             (None, None) => Err(StoreError::unavailable(doing, "it was never run")),
         };
-        // Whoever asked may have stopped waiting; the work is done all the same.
+        // The caller may have stopped waiting; the work is done nevertheless.
         if let Err(Err(error)) = waiter.send(answer) {
             tracing::warn!(error = error.chain(), "a call that nobody waits for has failed");
         }
     }
 }
 
-/// The threads. They end, and are waited for, when the engine is dropped; what was handed over before is done first.
+/// The threads. Dropping this completes the submitted work and waits for the threads to end.
 pub(crate) struct DbThreads {
-    // Ends first: the last connection that closes puts the log into the database, and this one may not write.
+    // Ends first: the last connection that closes writes the log into the database, and this one cannot write.
     reader: Worker,
     writer: Option<Worker>,
-    /// Why the disk took no more data, the last time that it did not.
+    /// The reason of the last write that the disk refused.
     refused: Mutex<Option<String>>,
-    // Ends last, when nobody has anything for it any more.
+    // Ends last, when no thread can send it work.
     _disk: Option<Flusher>,
 }
 
 impl DbThreads {
-    /// Starts the threads; without a connection to write with, every write is refused. `flush` brings all that was
-    /// committed to the disk.
+    /// Starts the threads. Without a writing connection, every write is refused. `flush` makes all commits durable.
     pub(crate) fn start<S>(writer: Option<Connection>, reader: Connection, flush: S) -> std::io::Result<Self>
     where
         S: FnMut() -> std::io::Result<()> + Send + 'static,
     {
         let Some(writer) = writer else {
-            // What another process writes is its own to wait for.
+            // Writes of another process are flushed by that process.
             let reader = Worker::start("embedded-reader", move |jobs| read(&reader, &jobs, None))?;
             return Ok(Self { reader, writer: None, refused: Mutex::default(), _disk: None });
         };
@@ -107,7 +105,7 @@ impl DbThreads {
         self.write_and(Durability::Flushed, doing, work).await
     }
 
-    /// The same, returning when `wait` is over.
+    /// Like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
     pub(crate) async fn write_and<T, F>(
         &self,
         wait: Durability,
@@ -132,12 +130,12 @@ impl DbThreads {
         }
     }
 
-    /// Returns why the disk took no more data; none if it took all of it so far.
+    /// Returns the reason of the last write that the disk refused; none if it refused none.
     pub(crate) fn refused(&self) -> Option<String> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As [`DbThreads::write`], without waiting for it or hearing what became of it.
+    /// Submits a write without waiting for it or returning its result.
     pub(crate) fn write_detached<F>(&self, doing: &str, work: F)
     where
         F: FnOnce(&Connection) -> Result<(), Fault> + Send + 'static,
@@ -147,8 +145,8 @@ impl DbThreads {
         }
     }
 
-    /// Runs `work` on one consistent state, which has everything whose write was answered before, and returns once all of
-    /// that is durable.
+    /// Runs `work` on one consistent snapshot, which contains every write that was answered before, and returns once
+    /// all that it contains is durable.
     pub(crate) async fn read<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -157,7 +155,7 @@ impl DbThreads {
         self.read_and(Durability::Flushed, doing, work).await
     }
 
-    /// The same, returning when `wait` is over.
+    /// Like [`DbThreads::write`] or [`DbThreads::read`], but returns after `wait`.
     pub(crate) async fn read_and<T, F>(
         &self,
         wait: Durability,
@@ -172,8 +170,8 @@ impl DbThreads {
     }
 }
 
-/// A thread and the way to hand it work. The queue has no limit of its own: callers wait for their answers, so
-/// it holds at most one piece for each of them.
+/// A thread and the channel to it. The channel is unbounded: callers wait for their answers, so it holds at most one
+/// piece of work per caller.
 struct Worker {
     jobs: Option<mpsc::Sender<Queued>>,
     thread: Option<JoinHandle<()>>,
@@ -202,7 +200,7 @@ impl Worker {
         let (waiter, answer) = oneshot::channel();
         let task = Task { doing, wait, work: Some(work), result: None, waiter };
         if let Some(jobs) = &self.jobs {
-            // When the thread is gone the task is dropped, and the waiter hears of it by its closed channel.
+            // If the thread has ended, the task is dropped and its caller sees a closed channel.
             let _ = jobs.send(Box::new(task));
         }
         answer
@@ -251,13 +249,13 @@ fn write(
         }
         if for_disk {
             marks.end(mark);
-            // Also when nothing is left to be answered: readers may wait for this mark.
+            // Also if no caller waits: readers may wait for this mark.
             let _ = disk.send(PendingAck { mark, jobs: waiting });
         }
     }
 }
 
-/// An error is one of the transaction as a whole: then nothing of the group is stored.
+/// Returns an error if the transaction as a whole fails: nothing of the group is stored then.
 fn commit_together(db: &mut Connection, group: &mut [Queued]) -> Result<(), Failed> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in group {
@@ -266,8 +264,8 @@ fn commit_together(db: &mut Connection, group: &mut [Queued]) -> Result<(), Fail
     Ok(transaction.commit()?)
 }
 
-/// Some failures, such as a full disk, make SQLite roll back everything; ending the savepoint then fails too,
-/// which is how the rest of the group learns of it. What went wrong is what the work itself met.
+/// Some failures, such as a full disk, make SQLite roll back everything. Ending the savepoint then fails as well, and
+/// the group fails with the error of the work itself.
 fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), Failed> {
     let savepoint = transaction.savepoint()?;
     match job.run(&savepoint) {
@@ -276,7 +274,7 @@ fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), 
     }
 }
 
-/// Answers at once where nothing is written, or all that was seen is on the disk.
+/// Answers at once if nothing is being written, or if everything that was read is on the disk.
 fn read(
     db: &Connection,
     jobs: &mpsc::Receiver<Queued>,
@@ -289,7 +287,7 @@ fn read(
             && job.wait() == Durability::Flushed
             && let Some(mark) = marks.unflushed()
         {
-            // When that thread is gone the task is dropped, and the waiter hears of it by its closed channel.
+            // If the thread has ended, the task is dropped and its caller sees a closed channel.
             let _ = disk.send(PendingAck { mark, jobs: vec![job] });
         } else {
             job.answer(failed.as_ref());
@@ -297,7 +295,7 @@ fn read(
     }
 }
 
-/// What the work itself met is answered to whoever asked for it.
+/// The error of the work itself is returned to its caller.
 fn read_consistently(db: &Connection, job: &mut Queued) -> Result<(), Failed> {
     let transaction = db.unchecked_transaction()?;
     let _ = job.run(&transaction);
@@ -311,7 +309,7 @@ mod tests {
 
     use super::*;
 
-    /// An engine whose writing connection has this setting.
+    /// Returns threads whose writing connection has this setting.
     fn engine(folder: &std::path::Path, setting: &str) -> DbThreads {
         let path = folder.join("any.sqlite");
         let writer = Connection::open(&path).unwrap();
@@ -364,7 +362,7 @@ mod tests {
         assert_eq!(kept(&writing).await, 1);
     }
 
-    /// An engine whose disk answers when the test says so: with `true` it has kept everything.
+    /// Returns threads whose disk answers when the test sends a value: `true` if everything is stored.
     fn on_a_disk(folder: &std::path::Path) -> (DbThreads, mpsc::Sender<bool>) {
         let path = folder.join("any.sqlite");
         let writer = Connection::open(&path).unwrap();
@@ -377,8 +375,8 @@ mod tests {
         (DbThreads::start(Some(writer), Connection::open(path).unwrap(), flush).unwrap(), disk)
     }
 
-    /// Whether it is answered by what was done so far. The thread that could has taken everything that was handed to it
-    /// before, which an answered call behind it shows.
+    /// Returns `true` if a call is answered by now. A later call that is answered proves that the thread has taken all
+    /// earlier work.
     async fn is_answered<T>(engine: &DbThreads, call: &mut (impl Future<Output = T> + Unpin)) -> bool {
         let nothing = |_: &Connection| Ok(());
         let early = futures::poll!(&mut *call).is_ready();
@@ -424,7 +422,7 @@ mod tests {
         let error = keep(&engine).await.unwrap_err();
         assert!(error.is_retryable() && error.chain().contains("unplugged"), "{}", error.chain());
         for _ in 0..2 {
-            // What the disk says from now on makes no difference: nobody knows what it has kept.
+            // Later answers of the disk make no difference: which writes it stored is unknown.
             let _ = disk.send(true);
             let error = keep(&engine).await.unwrap_err();
             assert!(error.chain().contains("start again"), "{}", error.chain());

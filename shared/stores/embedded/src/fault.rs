@@ -1,4 +1,4 @@
-//! What goes wrong inside a piece of work, and what the caller hears of it.
+//! Failures inside a piece of work, and the errors that callers get.
 
 #[cfg(feature = "search")]
 use imports::Damaged;
@@ -13,36 +13,36 @@ pub(crate) enum Fault {
     #[error(transparent)]
     Sqlite(rusqlite::Error),
     /// SQLite cannot read its own pages.
-    #[error("the database is damaged; put the folder back from a backup")]
+    #[error("the database is damaged; restore the folder from a backup")]
     Damaged(#[source] rusqlite::Error),
-    /// A stored or given value is not what it should be.
+    /// A stored or given value cannot be parsed.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// What is to be stored cannot be packed.
+    /// The value to store cannot be compressed.
     #[cfg(feature = "search")]
-    #[error("packing it failed")]
+    #[error("compressing it failed")]
     Pack(#[source] std::io::Error),
-    /// What is stored cannot be unpacked.
+    /// The stored value cannot be decompressed.
     #[cfg(feature = "search")]
-    #[error("what is packed is damaged")]
+    #[error("the compressed data is damaged")]
     Packed(#[source] std::io::Error),
-    /// One study of a file is not what it should be.
+    /// A stored study of a file cannot be read.
     #[cfg(feature = "search")]
     #[error("study {record} cannot be read; the others can")]
     Study {
-        /// Its place among the file's records.
+        /// The number of its record in the file.
         record: u64,
         /// The number of records of the page that come before it.
         before: usize,
-        /// Why.
+        /// /// The cause.
         source: Box<Fault>,
     },
-    /// A stored text is not what it should be.
+    /// A stored text has another form than expected.
     #[error("\"{text}\" is not a {what}")]
     Malformed {
-        /// What it should be.
+        /// The expected form.
         what: &'static str,
-        /// What it is.
+        /// /// The text.
         text: String,
     },
 }
@@ -56,8 +56,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// What SQLite says of a statement, without the statement: an operator learns nothing from it, and a log may not hold
-/// what is in it.
+/// Removes the statement from an error of SQLite: it does not help an operator, and a log must not contain its values.
 pub(crate) fn without_sql(error: rusqlite::Error) -> rusqlite::Error {
     match error {
         rusqlite::Error::SqlInputError { error, msg, .. } => rusqlite::Error::SqliteFailure(error, Some(msg)),
@@ -74,7 +73,7 @@ pub(crate) fn is_of_disk(error: &rusqlite::Error) -> bool {
 }
 
 impl Fault {
-    /// As the error of a port; `doing` says what failed.
+    /// Returns the error of a port; `doing` names the operation.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         if self.is_of_disk() {
             return StoreError::unavailable(doing, DiskRefused(self.to_string()));
@@ -89,12 +88,12 @@ impl Fault {
         if may_pass { StoreError::unavailable(doing, self) } else { StoreError::unusable(doing, self) }
     }
 
-    /// Returns `true` if the disk took no more data.
+    /// Returns `true` if the disk refused a write.
     pub(crate) fn is_of_disk(&self) -> bool {
         matches!(self, Self::Sqlite(error) if is_of_disk(error))
     }
 
-    /// Whether what is stored is to blame, and not the database: then it costs only what it stands for.
+    /// Returns `true` if the cause is a stored value, and not the database: only that value is affected then.
     pub(crate) fn is_of_value(&self) -> bool {
         match self {
             Self::Json(_) | Self::Malformed { .. } => true,
@@ -115,8 +114,8 @@ impl Fault {
         }
     }
 
-    /// A disk that is full, busy, unplugged or write-protected may be so no longer at the next attempt. A value that
-    /// cannot be understood stays as it is.
+    /// Returns `true` if a retry may succeed. A disk may be full, busy, unplugged or write-protected only temporarily;
+    /// a value that cannot be parsed does not change.
     fn may_pass(&self) -> bool {
         match self {
             Self::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => !matches!(
@@ -126,7 +125,7 @@ impl Fault {
                     | ErrorCode::TooBig
                     | ErrorCode::ApiMisuse
             ),
-            // The memory for it was lacking.
+            // There was not enough memory.
             #[cfg(feature = "search")]
             Self::Pack(_) => true,
             #[cfg(feature = "search")]

@@ -1,12 +1,12 @@
-//! The thread that waits for the disk, while others write and read on.
+//! The thread that flushes commits to the disk, while the others write and read.
 //!
-//! Commits go into SQLite's write-ahead log one behind the other, and after a power cut SQLite takes from it what is whole,
-//! up to the first commit that is not. So flushing the log keeps all that was committed before, and whatever a power cut
-//! undoes is a last part of it: a commit is never kept without those before it. SQLite itself flushes the log before a
-//! checkpoint, and the database after it (`synchronous = NORMAL`), so a commit that has left the log is kept, too.
+//! Commits are appended to SQLite's write-ahead log. After a power failure SQLite recovers the complete commits up to
+//! the first incomplete one. A flush of the log therefore makes all earlier commits durable, and a power failure only
+//! loses the newest ones: no commit survives without those before it. SQLite itself flushes the log before a checkpoint
+//! and the database after it (`synchronous = NORMAL`), so commits that have left the log are durable, too.
 //!
-//! Each commit that somebody wants to have on the disk has a mark, a number that grows. A flush keeps all marks whose
-//! commit had ended when it began.
+//! Each commit that a caller wants on the disk has a mark, an increasing number. A flush covers all marks whose commit
+//! had ended when the flush began.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::work::{Failed, Queued};
 
-/// How far the writing thread is, and the disk.
+/// The progress of the writing thread and of the disk.
 #[derive(Default)]
 pub(crate) struct CommitMarks {
     begun: AtomicU64,
@@ -25,37 +25,37 @@ pub(crate) struct CommitMarks {
 }
 
 impl CommitMarks {
-    /// The mark of a commit that is about to be made, before anybody can see it.
+    /// Returns the mark of a commit that is about to begin, before any reader can see it.
     pub(crate) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// That commit was made, or failed.
+    /// Records that the commit has ended, successfully or not.
     pub(crate) fn end(&self, mark: u64) {
         self.ended.store(mark, Ordering::SeqCst);
     }
 
-    /// The mark of the last commit that a reader may have seen, unless the disk has it.
+    /// Returns the mark of the last commit that a reader may have seen, unless it is flushed.
     pub(crate) fn unflushed(&self) -> Option<u64> {
         let seen = self.begun.load(Ordering::SeqCst);
         (seen > self.flushed.load(Ordering::SeqCst)).then_some(seen)
     }
 
-    /// Why nothing is written any more. When a flush has failed, nobody knows what the disk has, and the next one may
-    /// succeed without it.
+    /// Returns why writes are refused. After a failed flush it is unknown which commits are on the disk, and a later
+    /// flush may succeed without them.
     pub(crate) fn refusal(&self) -> Option<Failed> {
         let why = "the disk has failed before; start again when it is well";
         self.failed.load(Ordering::SeqCst).then(|| Failed::because(why.to_owned()))
     }
 }
 
-/// What is to be answered once the disk has a mark.
+/// The callers to answer once a mark is flushed.
 pub(crate) struct PendingAck {
     pub(crate) mark: u64,
     pub(crate) jobs: Vec<Queued>,
 }
 
-/// The thread. It ends when nobody can hand it anything any more.
+/// The thread. It ends when no other thread can send it work.
 pub(crate) struct Flusher {
     thread: Option<JoinHandle<()>>,
 }
@@ -93,7 +93,7 @@ fn flush_loop(
         pending.extend(waiting.try_iter());
         let flushed = marks.flushed.load(Ordering::SeqCst);
         let ended = marks.ended.load(Ordering::SeqCst);
-        // Readers may wait for a commit that is not through yet: of that a flush would keep nothing.
+        // Readers may wait for a commit that has not ended: a flush would not cover it.
         let is_new = ended > flushed && pending.iter().any(|each| each.mark > flushed);
         if is_new && !marks.failed.load(Ordering::SeqCst) {
             match flush() {
@@ -110,14 +110,14 @@ fn flush_loop(
             }
         }
         match marks.refusal() {
-            // A reader whose commit is not through yet is answered when that has ended, which brings another message.
+            // A reader whose commit has not ended is answered later: the end of the commit sends another message.
             None => answer(&mut pending, marks.flushed.load(Ordering::SeqCst), None),
             Some(refused) => answer(&mut pending, u64::MAX, Some(&refused)),
         }
     }
 }
 
-/// Answers what waits for no later mark than this one.
+/// Answers all callers that wait for this mark or an earlier one.
 fn answer(pending: &mut Vec<PendingAck>, upto: u64, failed: Option<&Failed>) {
     for waiting in pending.extract_if(.., |waiting| waiting.mark <= upto) {
         for job in waiting.jobs {
@@ -130,7 +130,7 @@ fn answer(pending: &mut Vec<PendingAck>, upto: u64, failed: Option<&Failed>) {
 mod tests {
     use super::*;
 
-    /// How often the disk is asked when this mark is waited for.
+    /// Returns the number of flushes while a caller waits for this mark.
     fn flushes(marks: &CommitMarks, mark: u64) -> u32 {
         let (sender, waiting) = mpsc::channel();
         sender.send(PendingAck { mark, jobs: Vec::new() }).unwrap();

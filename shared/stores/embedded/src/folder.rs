@@ -1,9 +1,9 @@
-//! The data directory on the disk: what belongs in it, who may read it, and which files are opened.
+//! The data directory on the disk: its files, their permissions, and how they are opened.
 //!
-//! A directory may come out of an archive that somebody else has packed, and its database too. So whatever has the
-//! place of one of our files and is something else, above all a symbolic link, is refused; a file is opened without
-//! following links; and a name from the database is one that [`Folder`] itself could have given. Only the directory
-//! itself may be reached by a link: whoever starts the program has named it.
+//! A directory, and its database, may come from an untrusted archive. Anything in the place of one of these files that
+//! is of another type, such as a symbolic link, is refused. Files are opened without following links, and names in the
+//! database must be names that [`Folder`] could have generated. Only the directory itself may be reached through a
+//! link, because the user who starts the program has named it.
 
 use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
@@ -13,33 +13,33 @@ use uuid::Uuid;
 
 /// The database's name in the data directory.
 pub const DATABASE: &str = "search-import.sqlite";
-/// What SQLite puts beside it.
+/// The suffixes of SQLite's additional files.
 const BESIDE_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The objects' folder in the data directory.
 const OBJECTS: &str = "objects";
 /// The file that names the process which works in the data directory.
 const LOCK: &str = "lock";
-/// An upload's file begins like this until its object is stored.
+/// The prefix of the file of an upload until its object is stored.
 const UNFINISHED: &str = "partial-";
 
-/// What has the place of something of ours.
+/// The error of a path that has another type of file than expected.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is {found} where {expected} belongs, so nothing is touched", path.display())]
+#[error("{} is {found} where {expected} is expected, so nothing is changed", path.display())]
 struct Misplaced {
     path: PathBuf,
     found: &'static str,
     expected: &'static str,
 }
 
-/// A data directory whose parts are what they should be, as far as they are there.
+/// A data directory whose existing parts have the expected types.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
-    /// Without symbolic links.
+    /// The path without symbolic links.
     dir: PathBuf,
 }
 
 impl Folder {
-    /// One that is there.
+    /// Opens an existing data directory.
     pub(crate) fn open(dir: &Path) -> Result<Self> {
         let folder = Self { dir: dir.canonicalize()? };
         is_folder(&folder.dir)?;
@@ -48,7 +48,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// One to work in: what is missing is made, and nobody else may read what is in it.
+    /// Opens a data directory to work in. Creates missing parts, readable only by their owner.
     pub(crate) fn prepare(dir: &Path) -> Result<Self> {
         create(dir)?;
         let folder = Self::open(dir)?;
@@ -59,7 +59,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The directory, without symbolic links.
+    /// Returns the path of the directory, without symbolic links.
     pub(crate) fn path(&self) -> &Path {
         &self.dir
     }
@@ -68,8 +68,8 @@ impl Folder {
         self.dir.join(DATABASE)
     }
 
-    /// What brings the database's log to the disk. It is opened when it is first flushed, which is after a commit, and
-    /// stays the same file as long as the database is open.
+    /// Returns a function that flushes the database's log to the disk. The log is opened at the first flush, which
+    /// follows a commit, and stays the same file while the database is open.
     pub(crate) fn flush_log(&self) -> impl FnMut() -> Result<()> + Send + use<> {
         let path = self.dir.join(format!("{DATABASE}-wal"));
         let mut log: Option<File> = None;
@@ -92,7 +92,7 @@ impl Folder {
         self.dir.join(LOCK)
     }
 
-    /// Where the bytes of an object are, once it is stored and while it is not.
+    /// Returns the paths of the bytes of an object: once it is stored, and before.
     pub(crate) fn object(&self, name: ObjectName) -> (PathBuf, PathBuf) {
         let objects = self.objects();
         (objects.join(name.to_string()), objects.join(format!("{UNFINISHED}{name}")))
@@ -103,8 +103,7 @@ impl Folder {
         [self.lock(), self.database()].into_iter().chain(beside).collect()
     }
 
-    /// What would be lost if the directory were begun anew, in words; none when its database is missing because there
-    /// never was one.
+    /// Describes the data that a new database would hide; none if the directory never had a database.
     pub(crate) fn orphaned(&self) -> Result<Option<String>> {
         let objects = self.objects();
         if !is_folder(&objects)? {
@@ -116,8 +115,8 @@ impl Folder {
         Ok((files > 0).then(|| format!("{} holds {files} uploaded files", objects.display())))
     }
 
-    /// As [`Folder::orphaned`], when there is no database yet or an empty file: a log without its database is what
-    /// SQLite would delete.
+    /// Like [`Folder::orphaned`], if there is no database or an empty file: SQLite would delete a log without its
+    /// database.
     pub(crate) fn left_without_database(&self) -> Result<Option<String>> {
         if size(&self.database())? > 0 {
             return Ok(None);
@@ -129,7 +128,7 @@ impl Folder {
         }
     }
 
-    /// Returns the space that is left for a user without special rights; none where the file system cannot tell.
+    /// Returns the space that is left for a user without special rights; none if the file system does not report it.
     #[cfg(unix)]
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let facts = rustix::fs::statvfs(&self.dir).ok()?;
@@ -141,8 +140,8 @@ impl Folder {
         None
     }
 
-    /// Makes the database's file, so that nobody else can read it from the beginning. SQLite gives those beside it the
-    /// same permissions.
+    /// Creates the file of the database so that only its owner can read it from the start. SQLite creates its
+    /// additional files with the same permissions.
     pub(crate) fn create_database(&self) -> Result<()> {
         match private(OpenOptions::new().write(true).create_new(true)).open(self.database()) {
             Ok(_) => Ok(()),
@@ -152,7 +151,7 @@ impl Folder {
     }
 }
 
-/// The name of an object's file, as the database holds it.
+/// The name of an object's file, as stored in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectName(Uuid);
 
@@ -162,7 +161,7 @@ impl ObjectName {
         Self(id)
     }
 
-    /// Reads a name; nothing else than a UUID as it is usually written is one, so it leads to no other folder.
+    /// Parses a name. Only a UUID in its usual form is one, so it cannot lead to another folder.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let name = Self(Uuid::try_parse(text).ok()?);
         (name.to_string() == text).then_some(name)
@@ -175,17 +174,18 @@ impl std::fmt::Display for ObjectName {
     }
 }
 
-/// A file in the folder of objects that this program could have made.
+/// A file in the folder of objects that this program could have created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// All bytes of an object.
     Object(ObjectName),
-    /// An upload's, until its object is stored.
+    /// An upload whose object is not stored yet.
     Unfinished(ObjectName),
 }
 
 impl Found {
-    /// By its name. None for what this program does not make, and so does not touch.
+    /// Classifies a file by its name. Returns none for files that this program does not create, and therefore does not
+    /// touch.
     pub(crate) fn of(name: &str) -> Option<Self> {
         match name.strip_prefix(UNFINISHED) {
             Some(rest) => ObjectName::parse(rest).map(Self::Unfinished),
@@ -194,7 +194,7 @@ impl Found {
     }
 }
 
-/// What of a path is there, itself and not what a link leads to.
+/// Returns the metadata of a path, or none if it does not exist. A link is not followed.
 fn look(path: &Path) -> Result<Option<Metadata>> {
     match path.symlink_metadata() {
         Ok(facts) => Ok(Some(facts)),
@@ -207,12 +207,12 @@ fn size(path: &Path) -> Result<u64> {
     Ok(look(path)?.map_or(0, |facts| facts.len()))
 }
 
-/// Whether a folder is there; fails when something else is.
+/// Returns `true` if a folder exists; fails if the path is something else.
 fn is_folder(path: &Path) -> Result<bool> {
     is(path, FileType::is_dir, "a folder")
 }
 
-/// Whether a regular file is there; fails when something else is.
+/// Returns `true` if a regular file exists; fails if the path is something else.
 pub(crate) fn is_file(path: &Path) -> Result<bool> {
     is(path, FileType::is_file, "a file")
 }
@@ -232,7 +232,7 @@ fn is(path: &Path, kind: fn(&FileType) -> bool, expected: &'static str) -> Resul
     Err(Error::new(ErrorKind::InvalidInput, Misplaced { path: path.to_owned(), found, expected }))
 }
 
-/// Makes a folder that nobody else may enter, and those above it. One that is there stays as it is.
+/// Creates a folder that only its owner may enter, and its parents. An existing folder is left unchanged.
 pub(crate) fn create(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -241,7 +241,7 @@ pub(crate) fn create(path: &Path) -> Result<()> {
     builder.create(path)
 }
 
-/// A file that is made this way is nobody else's to read; a link is not followed, and a pipe not waited for.
+/// Makes new files readable only by their owner. Links are not followed, and opening a pipe does not block.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -260,7 +260,7 @@ pub(crate) async fn open(path: &Path) -> Result<tokio::fs::File> {
     private(options.read(true));
     let file = match tokio::fs::OpenOptions::from(options).open(path).await {
         Ok(file) => file,
-        // In plain words, if it is because of what is there.
+        // Prefers the plain description if the path has the wrong type.
         Err(error) => return Err(is_file(path).err().unwrap_or(error)),
     };
     if file.metadata().await?.is_file() {
@@ -270,7 +270,7 @@ pub(crate) async fn open(path: &Path) -> Result<tokio::fs::File> {
     Err(Error::new(ErrorKind::InvalidInput, "it was not a file when it was opened"))
 }
 
-/// Makes a file that was not there.
+/// Creates a file that must not exist yet.
 #[cfg(feature = "search")]
 pub(crate) async fn create_file(path: &Path) -> Result<tokio::fs::File> {
     let mut options = OpenOptions::new();
@@ -278,7 +278,7 @@ pub(crate) async fn create_file(path: &Path) -> Result<tokio::fs::File> {
     tokio::fs::OpenOptions::from(options).open(path).await
 }
 
-/// Takes the rights that others have on what earlier releases made. What belongs to another user stays as it is.
+/// Removes the permissions of other users from files of earlier versions. Files of another user are left unchanged.
 #[cfg(unix)]
 fn keep_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -288,8 +288,8 @@ fn keep_private(path: &Path) -> Result<()> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    // By its path, although that follows links: a file of SQLite's that is opened and closed here would lose the locks
-    // that this process has on it.
+    // Uses the path, although that follows links: opening and closing a file of SQLite here would release the locks
+    // that this process holds on it.
     match std::fs::set_permissions(path, PermissionsExt::from_mode(mode & 0o700)) {
         Err(error) if error.kind() != ErrorKind::PermissionDenied => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! The queues as an operator sees them.
+//! The queues and dead letters, for operators.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::fault::Fault;
 use crate::queues::copy_to;
 use crate::value::{nanos, parse, timestamp, uint};
 
-/// A message that was given up.
+/// A dead-lettered message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// What the queue calls it.
+    /// The id of the record in its queue.
     pub record_id: String,
-    /// The message's id, unless it came from outside.
+    /// The message's id; none if it came from outside the system.
     pub message_id: Option<MessageId>,
-    /// The partition it belongs to, unless it came from outside.
+    /// The partition of the message; none if it came from outside the system.
     pub partition: Option<PartitionKey>,
     /// The body as it was sent.
     pub body: String,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent_at: Timestamp,
-    /// When it was given up.
+    /// The time at which it was dead-lettered.
     pub moved_at: Option<Timestamp>,
-    /// Why.
+    /// /// The reason.
     pub reason: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl InspectQueues for Store {
         match self.count_messages().await {
             Ok(depths) => depths.into_iter().map(|(queue, depth)| (queue, Ok(depth))).collect(),
             Err(error) => {
-                // All of them are one file, and there is one reason.
+                // All queues are in one file, so one error applies to all.
                 let (why, retry) = (error.chain(), error.is_retryable());
                 let failed = |spec: &QueueSpec| {
                     let doing = format!("counting the messages of queue {}", spec.queue);
@@ -58,7 +58,7 @@ impl InspectQueues for Store {
     }
 }
 
-/// A queue may hold several copies of a message: one that no worker has received counts first.
+/// A queue may hold duplicates of a message: a duplicate that no worker has received takes precedence.
 fn presence(db: &Connection, queue: &Queue, message: MessageId) -> Result<Presence, Fault> {
     let sql = "SELECT min(receive_count) FROM message WHERE queue = ?1 AND message_id = ?2";
     let found = db
@@ -72,29 +72,28 @@ fn presence(db: &Connection, queue: &Queue, message: MessageId) -> Result<Presen
 }
 
 impl Store {
-    /// How much is in each queue, the empty ones included, or why none can be counted.
+    /// Returns the depth of each queue, including empty queues.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store is unavailable.
     pub async fn count_messages(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
         let (queues, now) = (self.settings().queues, self.now());
         self.engine().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
     }
 
-    /// The messages of a queue, the oldest first; meant for dead-letter queues, since it reads all of them.
+    /// Returns the messages of a queue, oldest first. Meant for dead-letter queues, since it reads all messages.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store is unavailable.
     pub async fn dead_letters(&self, queue: &Queue) -> Result<Vec<DeadLetter>, StoreError> {
         let (doing, queue) = (format!("listing queue {queue}"), queue.clone());
         self.engine().read(doing, move |db| dead_letters(db, &queue)).await
     }
 
-    /// Sends a dead letter back to the queue that gave it up, with its count starting anew; `false` when it is
-    /// not there.
+    /// Redrives a dead letter to its source queue with a new receive count. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store is unavailable.
     pub async fn redrive(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
         let mut specs = self.settings().queues.iter();
         let Some(source) = specs.find(|spec| spec.dead_letters.as_ref() == Some(queue)) else {
@@ -114,10 +113,10 @@ impl Store {
         Ok(found)
     }
 
-    /// Deletes a dead letter for good; `false` when it is not there.
+    /// Deletes a dead letter permanently. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store is unavailable.
     pub async fn delete_dead_letter(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
         let (queue, record) = (queue.clone(), record_id.to_owned());
         let doing = format!("deleting message {record} of queue {queue}");
@@ -173,7 +172,7 @@ fn dead_letter(row: &Row<'_>) -> Result<DeadLetter, Fault> {
     })
 }
 
-/// A message's number and its partition.
+/// Returns the row number and the partition of a message.
 fn find(db: &Connection, queue: &Queue, record_id: &str) -> Result<Option<(i64, Option<String>)>, Fault> {
     let Ok(seq) = record_id.parse::<i64>() else { return Ok(None) };
     Ok(db

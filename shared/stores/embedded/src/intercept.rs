@@ -1,13 +1,13 @@
-//! A look at every call of a port, before and after it.
+//! A hook before and after every port call.
 
 use async_trait::async_trait;
 
-/// Where in a call a step is.
+/// The phase of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Nothing has been done yet.
+    /// The call has not begun.
     Before,
-    /// It is done and durable, but the caller does not know yet.
+    /// The call is done and durable, but the caller does not know yet.
     After,
 }
 
@@ -40,11 +40,11 @@ pub enum Call {
     ViewsRead,
     /// [`outbox::ReadViews::by_age`].
     ViewsByAge,
-    /// [`outbox::ReadViews::unfinished_of`], and how many they are.
+    /// [`outbox::ReadViews::unfinished_of`], and their count.
     ViewsUnfinishedOf,
     /// [`outbox::ReadViews::list`].
     ViewsList,
-    /// [`outbox::ReadViews::changed`], and when the last of it was.
+    /// [`outbox::ReadViews::changed`], and the time of the last change.
     ViewsChanged,
     /// [`outbox::CommitSession::commit`].
     SessionCommit,
@@ -152,9 +152,9 @@ pub enum Call {
     ExportsLink,
 }
 
-/// Called around every call of a port. One that never returns stops the caller at that point for good, like a crash.
+/// A hook around every port call. If it never returns, the caller stops at that point for good, as in a crash.
 #[async_trait]
 pub trait Intercept: Send + Sync {
-    /// Called and awaited before and after each call of a port.
+    /// Awaited before and after each port call.
     async fn step(&self, call: Call, phase: Phase);
 }

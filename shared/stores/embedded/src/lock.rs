@@ -1,4 +1,4 @@
-//! One process at a time works in a data directory.
+//! The lock that lets one process at a time work in a data directory.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use crate::folder::{self, Folder};
 
-/// The most that is read of a process id.
+/// The maximum number of bytes read of a process id.
 const MAX_PID: u64 = 20;
 
-/// The exclusive right to work in a data directory. It ends when this is dropped, or with the process, however
-/// that ends: the operating system keeps it, not the file's content.
+/// The exclusive lock of a data directory. It ends when this is dropped or when the process ends, however that happens:
+/// the operating system holds it, not the content of the file.
 ///
-/// Two things are locked. The directory itself, because it cannot be taken away from under a process and replaced as a
-/// file in it can; and a file in it, which says who the holder is, which releases before this one lock alone, and which
-/// has to do where a directory cannot be locked (Windows, NFS).
+/// Both the directory and a file in it are locked. The directory cannot be removed and replaced under a process as a
+/// file can. The file names the holder, is the only lock of earlier versions, and has to suffice where a directory
+/// cannot be locked (Windows, NFS).
 #[derive(Debug)]
 pub struct Lock {
     dir: PathBuf,
-    /// The locks are the open files'.
+    /// The open files that hold the locks.
     _locked: [Option<File>; 2],
 }
 
-/// Why a data directory cannot be had.
+/// Why a data directory cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error("{} is in use by {}; wait for its end, or stop it", dir.display(), holder(*pid))]
     Held {
         /// The data directory.
         dir: PathBuf,
-        /// The other process, as far as it has said so.
+        /// The id of the other process, if the file names it.
         pid: Option<u32>,
     },
     /// The lock file cannot be used.
@@ -38,7 +38,7 @@ pub enum LockError {
     Io {
         /// The data directory.
         dir: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -59,7 +59,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(held()),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         };
-        // Not truncated when opened: until the lock is ours, the content is somebody else's.
+        // Not truncated when opened: until this process holds the lock, the content belongs to the holder.
         let mut file =
             folder::private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
                 .open(folder.lock())
@@ -75,9 +75,9 @@ impl Lock {
         Ok(Self { dir: folder.path().to_owned(), _locked: [directory, Some(file)] })
     }
 
-    /// Returns `true` if a process holds the lock, this one included.
+    /// Returns `true` if this or another process holds the lock.
     ///
-    /// It takes a shared lock for a moment, so a process that starts at this very moment may be refused.
+    /// It takes a shared lock briefly, so a process that starts at that moment may be refused.
     pub(crate) fn is_held(folder: &Folder) -> std::io::Result<bool> {
         let is_held = |file: &File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
         #[cfg(unix)]

@@ -11,77 +11,77 @@ use crate::tables::VERSION;
 /// Why a data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The folder, or a file in it, cannot be made or used.
+    /// The folder, or a file in it, cannot be created or used.
     #[error("preparing {} failed", path.display())]
     Folder {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// The database cannot be opened.
     #[error("opening {} failed", path.display())]
     Database {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: rusqlite::Error,
     },
-    /// The file is something else.
+    /// The file is not a database of this system.
     #[error("{} is not a database of search import, and is not touched; name another data directory", path.display())]
     NotOurs {
-        /// Which.
+        /// Its path.
         path: PathBuf,
     },
-    /// It is one of ours no longer: cut off, overwritten, or changed by hand.
-    #[error("{} is damaged; put the folder back from a backup, or move it away to begin anew", path.display())]
+    /// The database is damaged: truncated, overwritten, or edited.
+    #[error("{} is damaged; restore the folder from a backup, or move it away to start with an empty one", path.display())]
     Damaged {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: rusqlite::Error,
     },
-    /// It has code in it, which SQLite would run at each statement on its tables, for any length of time.
+    /// The database contains code, which SQLite would run with every statement on its tables, for any length of time.
     #[error(
-        "{} has the {kind} \"{name}\", which could run code of another program: put the folder back from a backup, or \
+        "{} has the {kind} \"{name}\", which could run code of another program: restore the folder from a backup, or \
          remove the {kind} with sqlite3",
         path.display()
     )]
     Programmed {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// `trigger`, `view` or `virtual table`.
         kind: String,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
-    /// The database is not there, and what it listed is.
+    /// The database is missing, although files that it listed exist.
     #[error(
-        "{} is missing or empty, and {left}; nothing is touched: put the database back from a backup, or move the folder \
-         away to begin anew",
+        "{} is missing or empty, and {left}; nothing is changed: restore the database from a backup, or move the folder \
+         away to start with an empty one",
         path.display()
     )]
     Lost {
         /// The database.
         path: PathBuf,
-        /// What is left of it, in words.
+        /// The files that are left, in words.
         left: String,
     },
-    /// A later release wrote it.
-    #[error("{} has schema version {found}, and this release knows up to {}: use a newer one", path.display(), VERSION)]
+    /// A newer version wrote it.
+    #[error("{} has schema version {found}, and this version supports up to {}: use a newer one", path.display(), VERSION)]
     Newer {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// Its version.
         found: i64,
     },
-    /// An earlier release wrote it, and reading alone cannot upgrade it.
+    /// An earlier version wrote it, and a reader cannot upgrade it.
     #[error("{} has schema version {found}, and reading needs {}; a command that works in it, such as `resume`, upgrades it", path.display(), VERSION)]
     Older {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// Its version.
         found: u32,
@@ -97,7 +97,7 @@ impl OpenError {
             return Self::Folder { path, source };
         }
         match source.sqlite_error_code() {
-            // The operating system says why, and SQLite says twice that.
+            // The operating system's error states the reason; SQLite's error repeats only that opening failed.
             Some(ErrorCode::CannotOpen) => match std::fs::File::open(&path) {
                 Err(source) => Self::Folder { path, source },
                 Ok(_) => Self::Database { path, source },

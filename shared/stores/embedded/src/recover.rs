@@ -1,4 +1,4 @@
-//! After a crash, and against growth.
+//! Recovery after a crash, and the deletion of expired data.
 
 use std::collections::BTreeSet;
 
@@ -13,23 +13,23 @@ use crate::folder::{Folder, Found, ObjectName, is_file, remove};
 use crate::value::nanos;
 use crate::{Lock, Store};
 
-/// What a recovery found.
+/// The result of a recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Messages in flight, visible again.
+    /// Messages in flight that became visible again.
     pub messages: usize,
     /// Partitions whose lease was ended.
     pub leases: usize,
     /// Outbox entries whose claim was ended.
     pub claims: usize,
-    /// Files of uploads that were not finished, removed.
+    /// Removed files of unfinished uploads.
     pub files: usize,
-    /// Files of objects that the database does not list. They are left alone: the database may have been put back from
-    /// an earlier backup.
+    /// Files of objects that the database does not list. They are left unchanged: the database may have been restored
+    /// from an earlier backup.
     pub unlisted: usize,
 }
 
-/// What was deleted because its time was over.
+/// The numbers of deleted expired rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
     /// Documents of partitions that ended long ago.
@@ -42,13 +42,13 @@ pub struct Purged {
     pub sessions: usize,
     /// Permissions to upload.
     pub grants: usize,
-    /// Failures that nobody has to look at any more.
+    /// Closed failures.
     pub failures: usize,
 }
 
 impl Store {
-    /// As [`Store::recover`], for a worker of this process that was torn down: uploads that this process is just
-    /// taking are left alone.
+    /// Like [`Store::recover`], for a worker of this process that was stopped: uploads that this process is receiving
+    /// are left unchanged.
     ///
     /// # Errors
     /// As [`Store::recover`].
@@ -56,20 +56,20 @@ impl Store {
         Ok(self.release_all(lock).await?.0)
     }
 
-    /// Ends what a dead worker held, so that nobody waits for timeouts that serve no purpose any more: messages
-    /// in flight become visible, leases and outbox claims end, uploads that were stored are brought to their places, and
-    /// files of uploads that were not are removed. Nothing else in the folder is touched.
+    /// Releases everything that a dead worker held, so that its timeouts delay no one: messages in flight become
+    /// visible, leases and outbox claims end, stored uploads are moved to their paths, and files of unfinished uploads
+    /// are removed. Nothing else in the folder is changed.
     ///
-    /// The lock is the proof that the worker is dead: only its holder works in the directory. Even if that were
-    /// wrong, nothing would break, because no lease, claim or visibility timeout keeps anything safe; they only
-    /// save work. What keeps a worker that lives on harmless is untouched: the version of the document, the fence
-    /// of the partition, the tokens, and the receipts, which still match no later delivery. A message's count of
-    /// deliveries stays too, so one that kills its worker each time still ends in the dead-letter queue.
+    /// The lock proves that the worker is dead: only its holder works in the directory. Correctness does not depend on
+    /// that, because leases, claims and visibility timeouts only save work. The guards against a worker that is still
+    /// alive stay in place: the version of the document, the fence of the partition, the tokens, and the receipts,
+    /// which match no later delivery. The receive count of a message stays too, so a message that crashes its worker
+    /// every time is still dead-lettered.
     ///
-    /// To be called before this process takes uploads: a file that is just being written has no name yet.
+    /// Call this before the process accepts uploads: a file that is being written is not listed yet.
     ///
     /// # Errors
-    /// When the store does not answer, or the lock is that of another directory.
+    /// If the store is unavailable, or the lock belongs to another directory.
     pub async fn recover(&self, lock: &Lock) -> Result<Recovered, StoreError> {
         let doing = "recovering the data directory";
         let (mut recovered, named) = self.release_all(lock).await?;
@@ -95,11 +95,11 @@ impl Store {
         Ok(released)
     }
 
-    /// Deletes what has expired at `now`. Reads check the expiry themselves, so this only saves room; whoever
-    /// sweeps the outboxes calls it now and then. A document with anything left in its outbox stays.
+    /// Deletes all data that has expired at `now`. Reads check the expiry themselves, so this only saves space; the
+    /// worker that sweeps the outboxes calls it periodically. A document with pending outbox entries stays.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store is unavailable.
     pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
         let settled = self.settings().outbox_retention;
         self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
@@ -122,14 +122,14 @@ fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<Objec
     let named = db
         .prepare_cached("SELECT file FROM object")?
         .query_map([], |row| row.get::<_, String>(0))?
-        // What is no name of ours names no file of ours.
+        // Other names belong to no file of this program.
         .filter_map(|name| name.map(|name| ObjectName::parse(&name)).transpose())
         .collect::<Result<_, _>>()?;
     Ok((Recovered { messages, leases, claims, ..Recovered::default() }, named))
 }
 
-/// Only unfinished uploads are ever deleted: nobody was told that they are stored. Returns how many those were, and how
-/// many objects the database does not list.
+/// Deletes only unfinished uploads, which were never confirmed to a client. Returns their number and the number of
+/// objects that the database does not list.
 async fn tidy(folder: &Folder, named: &BTreeSet<ObjectName>) -> std::io::Result<(usize, usize)> {
     let (mut removed, mut unlisted) = (0, 0);
     let mut files = tokio::fs::read_dir(folder.objects()).await?;

@@ -1,8 +1,8 @@
 //! Saga documents: the content as JSON, the outbox in rows of its own. The partition's column is `search_id`, as in
 //! every table.
 //!
-//! What is loaded is on the disk. A load does not wait for others' writes, though: only for one of the very documents that
-//! it loads, and whoever has claimed a partition does not meet any.
+//! Loaded documents are on the disk. A load waits only for writes of the documents that it loads, and a worker that has
+//! claimed a partition never meets one.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -35,13 +35,13 @@ impl ReadDocuments for Store {
         loaded
     }
 
-    /// There is one database file, and whoever reads it sees what was last committed.
+    /// There is one database file, and every reader sees the last commit.
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
         self.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
     }
 }
 
-/// What the database refuses is a failure of the call; what is stored and cannot be read is one of its partition.
+/// An error of the database fails the call; a stored document that cannot be read fails only its partition.
 fn load(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<Loaded, Fault> {
     match document(db, partition, now) {
         Ok(document) => Ok(Ok(document)),
@@ -67,7 +67,7 @@ fn document(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<
     Ok(Some(Document { partition, version: uint(version), content: from_json(&content)?, outbox }))
 }
 
-/// One write, encoded before the writing thread takes it.
+/// A write, encoded before the writing thread takes it.
 struct Row {
     partition: PartitionKey,
     loaded: Option<u64>,
@@ -103,7 +103,7 @@ impl WriteDocuments for Store {
         let under_way = self.storing().begin(writes.iter().map(|write| write.partition).collect());
         let work = move |db: &Connection| {
             let stored: Result<Vec<_>, _> = rows.iter().map(|row| persist(db, row, now)).collect();
-            // Whoever waits for this may be gone; until it is on the disk it is under way all the same.
+            // The caller may have stopped waiting; the write is in progress until it is on the disk.
             Ok((stored?, under_way))
         };
         self.change(Call::SagaPersist, doing, work).await.map(|(stored, _)| stored)
@@ -120,8 +120,8 @@ impl WriteDocuments for Store {
     }
 }
 
-/// A document whose retention has passed counts as absent, so a first write takes its place. What is left in its
-/// outbox stays: an effect that was not performed, or is poisoned, is never dropped.
+/// A document whose retention has passed counts as absent, so a first write replaces it. The entries of its outbox
+/// stay: an effect that is pending or exhausted is never dropped.
 const INSERT: &str = "INSERT INTO saga (search_id, version, content, completed_at, expires_at)
     VALUES (:partition, 1, :content, :completed_at, :expires_at)
     ON CONFLICT (search_id) DO UPDATE SET version = 1, content = excluded.content,

@@ -1,7 +1,7 @@
-//! The tables, and how a file becomes one of ours.
+//! Opening a database file: checking, creating and upgrading its tables.
 //!
-//! Times are nanoseconds since 1970, ids are text, and whatever nobody searches by is JSON: a person with the
-//! `sqlite3` shell can read all of it, but for what studies say, which is packed.
+//! Times are nanoseconds since 1970, ids are text, and columns that no query uses are JSON. All of it is readable in
+//! the `sqlite3` shell, except for the texts of studies, which are compressed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,31 +13,31 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::open_error::OpenError;
 use crate::tables::{VERSION, steps};
 
-/// Marks a file as ours: "SIMP" in ASCII (`PRAGMA application_id`).
+/// The application id of these databases: "SIMP" in ASCII (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x5349_4D50;
 
-/// How long a connection waits for another process that holds the database. Only a checkpoint or a backup tool
-/// can be in the way, and neither takes longer.
+/// The time that a connection waits for another process that holds the database. Only a checkpoint or a backup tool
+/// holds it, and neither takes longer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Statements kept prepared per connection; there are fewer.
+/// The number of cached prepared statements per connection; there are fewer statements.
 const PREPARED: usize = 100;
 
-/// The most that the write-ahead log keeps of the disk once it has been written back: 64 MiB.
+/// The maximum size of the write-ahead log after a checkpoint: 64 MiB.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// How much is read and written at once. A study takes about a thousand bytes, and SQLite's default of 4 KiB, which holds three
-/// or four of them, leaves more of itself empty (decision 48). A file keeps the size that it was made with.
+/// The page size of new files. A study takes about 1,000 bytes, and the unused part of a page is larger with SQLite's
+/// default of 4 KiB, which holds three or four studies (decision 48). A file keeps its page size.
 const PAGE_BYTES: i64 = 8 * 1024;
 
-/// What the writing connection keeps of the database in memory, in KiB: the pages that imports under way touch.
+/// The page cache of the writing connection, in KiB: the pages that running imports touch.
 const WRITER_CACHE_KIB: i64 = 4 * 1024;
 
-/// Each connection is one thread's. Symbolic links are not followed, neither to the database nor, as SQLite always
-/// does, to the files beside it.
+/// Each connection belongs to one thread. Symbolic links to the database are not followed; SQLite never follows links
+/// to its additional files.
 const CAREFUL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-/// A connection that writes; upgrades the tables, and creates them if `may_begin` does not object.
+/// Opens a connection that writes. Upgrades the tables, and creates them if `may_begin` permits it.
 pub(crate) fn open_for_writing(
     path: &Path,
     may_begin: impl FnOnce() -> Result<(), OpenError>,
@@ -54,20 +54,20 @@ pub(crate) fn open_for_writing(
     db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     db.pragma_update(None, "cache_size", -WRITER_CACHE_KIB).map_err(failed)?;
-    // What a burst has left is given back to the file system.
+    // Returns the space of a burst to the file system.
     db.pragma_update(None, "journal_size_limit", LOG_BYTES).map_err(failed)?;
     if version < VERSION {
         migrate(&mut db, version).map_err(failed)?;
     }
     #[cfg(feature = "search")]
     crate::search::keys::make_missing(&mut db).map_err(failed)?;
-    // From now on the log is flushed beside the writing thread, before anything is answered (`disk`). SQLite still does it
+    // From here on the flusher thread flushes the log before a call is answered (`flusher`). SQLite still flushes
     // around checkpoints.
     db.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
     Ok(db)
 }
 
-/// A connection that reads; the tables must be there in this very version.
+/// Opens a connection that reads. The tables must have exactly this version.
 pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::sqlite(path, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | CAREFUL;
@@ -82,17 +82,16 @@ pub(crate) fn open_for_reading(path: &Path) -> Result<Connection, OpenError> {
 fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(PREPARED);
-    // A plan stays what it was when its statement was prepared. Otherwise SQLite, as it is compiled here, prepares a
-    // statement anew for each value bound to a column of an index; that took a tenth of all time, for no better plan.
+    // Keeps the plan that a statement was prepared with. Otherwise SQLite, as it is compiled here, prepares a statement
+    // again for each value bound to an indexed column, which took a tenth of the total time for no better plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // The schema may be somebody else's: what it says is done with nothing but the database's own tables
-    // (<https://www.sqlite.org/security.html>).
+    // The schema may be untrusted: it may only use the database's own tables (<https://www.sqlite.org/security.html>).
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     Ok(())
 }
 
-/// The version of a file that is ours or still empty.
+/// Returns the version of a database of this system; 0 for an empty file.
 fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
     let failed = |source| OpenError::sqlite(path, source);
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed);
@@ -119,16 +118,16 @@ fn check(db: &Connection, path: &Path) -> Result<u32, OpenError> {
     }
 }
 
-/// The kind and name of the first trigger or view: code of another program, which would run at any later statement.
-/// Reading the list of what a database has runs none of it.
+/// Returns the type and name of the first trigger, view or virtual table: code of another program, which later
+/// statements would run. Reading the schema does not run it.
 fn code(db: &Connection) -> rusqlite::Result<Option<(String, String)>> {
     let sql = "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') \
                UNION ALL SELECT 'virtual table', name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0 LIMIT 1";
     db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// What keeps a file from being one of ours of this version: a column that is missing, or tables of no version. Whatever
-/// it has beside that is not looked at.
+/// Describes why a file is not a database of this version: a missing column, or tables without a version. Additional
+/// tables and columns are ignored.
 fn missing(db: &Connection, version: u32, is_empty: bool) -> rusqlite::Result<Option<String>> {
     if version == 0 {
         return Ok((!is_empty).then(|| "it has tables all the same".to_owned()));
@@ -141,14 +140,14 @@ fn missing(db: &Connection, version: u32, is_empty: bool) -> rusqlite::Result<Op
     Ok(missing.map(|(table, column)| format!("table {table} has no column {column}")))
 }
 
-/// Every column of every table.
+/// Returns every column of every table.
 fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<(String, String)>> {
     let sql =
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'";
     db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// All steps in one transaction: a crash leaves the old version or the new one.
+/// Runs all steps in one transaction: a crash leaves either the old or the new version.
 pub(crate) fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
     let transaction = db.transaction()?;
     steps(&transaction, from, VERSION)?;
@@ -242,8 +241,8 @@ mod tests {
         assert_eq!(page_of("old"), 4096);
     }
 
-    /// A power cut cannot be tried here. That the log is flushed around checkpoints is read from the connection instead;
-    /// that answers wait for the disk is tested with the engine.
+    /// A test cannot cut the power. It reads from the connection that the log is flushed around checkpoints; the tests
+    /// of `db_threads` check that answers wait for the disk.
     #[test]
     fn the_writing_connection_flushes_around_checkpoints() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Waking a receiver of this process when a message was sent, so that it need not ask all the time.
+//! Wakes a receiver of this process when a message is sent, so that it need not poll continuously.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use tokio::sync::watch;
 
 use crate::Store;
 
-/// Waits for messages. It remembers what was sent since it last waited, so that a message sent between an empty
-/// receive and the wait is not missed.
+/// Waits for messages. It remembers sends since its last wait, so that a message sent between an empty receive and the
+/// wait is not missed.
 pub struct MessageSignal {
     sends: watch::Receiver<()>,
     host: Arc<dyn Host>,
 }
 
 impl MessageSignal {
-    /// Returns once a message has become visible in any queue through this process since the last wait, or
-    /// after `timeout`: one that was held back or hidden becomes visible without a signal.
+    /// Waits until this process makes a message visible in any queue, or until `timeout`: delayed and hidden messages
+    /// become visible without a signal.
     pub async fn wait(&mut self, timeout: Duration) {
         let signal = async {
-            // Once the store is closed nothing will be sent any more.
+            // Once the store is closed, nothing more is sent.
             if self.sends.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
         tokio::select! {
-            // The signal first, so that it is used up even when the host's sleep returns at once.
+            // Checks the signal first, so that it is consumed even if the host's sleep returns immediately.
             biased;
             () = signal => {}
             () = self.host.sleep(timeout) => {}
@@ -35,7 +35,7 @@ impl MessageSignal {
 }
 
 impl Store {
-    /// A way to wait for messages. To be made before the first receive.
+    /// Returns a signal to wait for messages. Create it before the first receive.
     pub fn message_signal(&self) -> MessageSignal {
         MessageSignal { sends: self.sends().subscribe(), host: Arc::clone(self.host()) }
     }

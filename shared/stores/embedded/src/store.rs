@@ -1,4 +1,4 @@
-//! Opening a data directory, and what all ports have in common.
+//! Opening a data directory, and the parts that all ports share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::storing::Storing;
 use crate::work::Durability;
 
-/// A data directory. Clones share it; the last one dropped closes it, after what was handed over is done.
+/// A data directory. Clones share it; the last clone that is dropped completes the submitted work and closes it.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -40,12 +40,12 @@ struct Shared {
 }
 
 impl Store {
-    /// Opens a data directory for work, and creates what is missing. Whoever works in it holds its
-    /// [`Store::lock`] first and calls [`Store::recover`] next.
+    /// Opens a data directory for work, and creates missing files. A worker takes the [`Store::lock`] first and calls
+    /// [`Store::recover`] next.
     ///
     /// # Errors
-    /// When it cannot be created or read, was made by another program, is damaged or has lost its database, or has the
-    /// form of a later release. What is there is left as it is then.
+    /// If it cannot be created or read, belongs to another program, is damaged, has lost its database, or was written
+    /// by a newer version. Its contents are left unchanged.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
         let folder = Folder::prepare(dir).map_err(failed)?;
@@ -60,11 +60,10 @@ impl Store {
         Self::start(folder, Some(writer), host, settings)
     }
 
-    /// Opens a data directory with these queues for inspection, beside a process that works in it. Whatever would
-    /// write fails.
+    /// Opens a data directory with these queues for inspection, while another process may work in it. Writes fail.
     ///
     /// # Errors
-    /// When there is no data directory, it was made by another program, or it has the form of another release.
+    /// If there is no data directory, it belongs to another program, or another version wrote it.
     pub fn open_read_only(
         dir: &Path,
         host: Arc<dyn Host>,
@@ -96,15 +95,15 @@ impl Store {
         Ok(Self { shared: Arc::new(shared), intercept: None })
     }
 
-    /// Takes the exclusive right to work in a data directory, which is created if need be.
+    /// Takes the exclusive lock of a data directory, which is created if it does not exist.
     ///
     /// # Errors
-    /// When another process has it; the error names that process.
+    /// If another process holds it; the error names that process.
     pub fn lock(dir: &Path) -> Result<Lock, LockError> {
         Lock::take(dir)
     }
 
-    /// Returns why the disk took no more data, the last time that it did not; none if it took all of it so far.
+    /// Returns the reason of the last write that the disk refused; none if it refused none.
     pub fn disk_refusal(&self) -> Option<String> {
         self.engine().refused()
     }
@@ -119,18 +118,18 @@ impl Store {
         Lock::is_held(self.folder()).ok()
     }
 
-    /// The same store, with `intercept` called around every call of a port made through this handle.
+    /// Returns the same store with `intercept` called before and after every port call made through this handle.
     #[must_use]
     pub fn with_intercept(&self, intercept: Arc<dyn Intercept>) -> Self {
         Self { shared: Arc::clone(&self.shared), intercept: Some(intercept) }
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub fn dir(&self) -> &Path {
         self.shared.folder.path()
     }
 
-    /// The settings it was opened with.
+    /// Returns the settings that the store was opened with.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
@@ -164,7 +163,7 @@ impl Store {
         &self.shared.folder
     }
 
-    /// A port's call that writes, durably.
+    /// Runs a port call that writes durably.
     pub(crate) async fn change<T, F>(&self, call: Call, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -176,7 +175,7 @@ impl Store {
         result
     }
 
-    /// A port's call that writes what a power cut may undo, together with all that came after it.
+    /// Runs a port call whose write may be lost in a power failure, together with all later writes.
     pub(crate) async fn change_in_passing<T, F>(
         &self,
         call: Call,
@@ -193,7 +192,7 @@ impl Store {
         result
     }
 
-    /// A port's call that reads.
+    /// Runs a port call that reads.
     pub(crate) async fn look<T, F>(&self, call: Call, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

@@ -28,12 +28,12 @@ const MIGRATIONS: [&str; 18] = [
 #[expect(clippy::cast_possible_truncation, reason = "there are a handful")]
 pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Takes the tables from one version to another.
+/// Upgrades the tables from one version to another.
 pub(crate) fn steps(db: &Connection, from: u32, to: u32) -> rusqlite::Result<()> {
     MIGRATIONS.iter().take(to as usize).skip(from as usize).try_for_each(|step| db.execute_batch(step))
 }
 
-/// How SQLite would run a query; whatever its parameters are, the plan is the same.
+/// Returns SQLite's plan of a query. It does not depend on the query's parameters.
 pub(crate) fn explain(db: &Connection, query: &str) -> rusqlite::Result<String> {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {query}"))?;
     let steps = statement.raw_query().mapped(|row| row.get::<_, String>("detail"));

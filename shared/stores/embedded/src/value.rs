@@ -1,4 +1,4 @@
-//! How values look in a column.
+//! The representation of values in columns.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use crate::fault::Fault;
 
-/// Nanoseconds since 1970: exact, so that what is read equals what was written. Times after the year 2262 count
-/// as the last moment that fits.
+/// Returns nanoseconds since 1970: exact, so that a value is read as it was written. Times after the year 2262 are
+/// clamped.
 pub(crate) fn nanos(at: Timestamp) -> i64 {
     let nanos = at.as_nanosecond();
     i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
@@ -23,42 +23,42 @@ pub(crate) fn timestamp(nanos: i64) -> Timestamp {
     Timestamp::from_nanosecond(nanos.into()).unwrap_or(Timestamp::MAX)
 }
 
-/// A later time, or the last there is.
+/// Returns a later time, clamped to the maximum.
 pub(crate) fn later(at: Timestamp, by: Duration) -> Timestamp {
     SignedDuration::try_from(by).ok().and_then(|by| at.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// A count on its way into a column; none of ours comes near the limit.
+/// Converts a count to a column value; no count of this system approaches the limit.
 pub(crate) fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A limit on the number of rows.
+/// Converts a maximum number of rows.
 pub(crate) fn limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A count on its way out of a column.
+/// Converts a column value to a count.
 pub(crate) fn uint(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-/// As JSON.
+/// /// Serializes a value as JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     Ok(serde_json::to_string(value)?)
 }
 
-/// From JSON.
+/// /// Deserializes a value from JSON.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// From a text column: an id, say.
+/// Parses a text column, such as an id.
 pub(crate) fn parse<T: FromStr>(what: &'static str, text: &str) -> Result<T, Fault> {
     text.parse().map_err(|_| Fault::Malformed { what, text: text.to_owned() })
 }
 
-/// Names joined for an error's text, the first few of them.
+/// Joins the first few names for the text of an error.
 pub(crate) fn some_of<T: Display>(items: impl ExactSizeIterator<Item = T>) -> String {
     const SHOWN: usize = 3;
     let count = items.len();

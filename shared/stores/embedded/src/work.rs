@@ -6,36 +6,36 @@ use rusqlite::Connection;
 
 use crate::fault::{self, Fault};
 
-/// What an answer waits for.
+/// The durability that a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// A write is on the disk, and so is all that a read has seen.
+    /// The write is on the disk, and so is everything that the read returned.
     Flushed,
-    /// A write is committed: it outlives this process, and a power cut may undo it with all that came after it. For
-    /// what nobody outside is told, or what is simply done again.
+    /// The write is committed: it survives the end of this process, but a power failure may undo it together with all
+    /// later writes. For writes that no client is told about, or that are repeated anyway.
     Committed,
 }
 
 /// A piece of work with its type erased.
 pub(crate) trait Work: Send {
-    /// What its answer waits for.
+    /// Returns the durability that its caller waits for.
     fn wait(&self) -> Durability;
-    /// Does it; an error says why what it did is to be undone.
+    /// Runs it. An error means that its changes must be rolled back.
     fn run(&mut self, db: &Connection) -> Result<(), Failed>;
-    /// Answers whoever waits, now that the fate of the transaction is known.
+    /// Returns the result to the caller, once the outcome of the transaction is known.
     fn answer(self: Box<Self>, failed: Option<&Failed>);
 }
 
 pub(crate) type Queued = Box<dyn Work>;
 
-/// Why a piece of work, or the transaction that it shared, came to nothing.
+/// Why a piece of work, or the transaction that contained it, failed.
 pub(crate) struct Failed {
     why: String,
     is_of_disk: bool,
 }
 
 impl Failed {
-    /// A failure that more space does not end.
+    /// Returns a failure that is not caused by a full disk.
     pub(crate) fn because(why: String) -> Self {
         Self { why, is_of_disk: false }
     }
