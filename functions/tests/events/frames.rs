@@ -52,7 +52,7 @@ async fn few_frames_lie_between_main_and_the_conditional_write() {
     lambda::answer(&backend, &SAGA, consumer.as_ref(), batch, None).await;
     let trace = trace.lock().unwrap().take().expect("nothing was written");
     let is_ours = |place: &&str| {
-        OURS.iter().any(|name| place.contains(&format!("shared/{name}/src/"))) && !place.contains("panics.rs")
+        OURS.iter().any(|name| place.contains(&format!("/{name}/src/"))) && !place.contains("panics.rs")
     };
     let places = trace.lines().filter_map(|line| line.trim().strip_prefix("at "));
     let ours: Vec<&str> = places.filter(is_ours).collect();
