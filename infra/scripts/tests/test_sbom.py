@@ -115,7 +115,7 @@ class Functions(unittest.TestCase):
                 inside = [each for each in components if each["scope"] == "required"]
                 self.assertEqual(names(inside), listed(target, "normal,no-proc-macro"))
 
-    def test_have_a_licence_and_the_locks_checksum_for_each_crate_that_is_not_ours(self) -> None:
+    def test_each_crate_has_a_licence_and_each_published_one_a_checksum(self) -> None:
         packages = tomllib.loads((ROOT / "Cargo.lock").read_text("utf-8"))["package"]
         locked = {(each["name"], each["version"]): each.get("checksum") for each in packages}
         for components in self.bills.values():
@@ -125,4 +125,4 @@ class Functions(unittest.TestCase):
                     found = each.get("hashes", [{"content": None}])[0]["content"]
                     self.assertEqual(found, checksum)
                     self.assertEqual(each["purl"].startswith("pkg:cargo/"), checksum is not None)
-                    self.assertEqual("licenses" in each, checksum is not None)
+                    self.assertIn("licenses", each)
