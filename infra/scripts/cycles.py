@@ -19,7 +19,9 @@ DEFINITION = re.compile(
     re.MULTILINE,
 )
 USE = re.compile(r"^(pub(?:\([a-z: ]+\))? )?use ([^;]+);", re.MULTILINE)
-TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\([a-z]+\) )?mod \w+ \{.*", re.MULTILINE | re.DOTALL)
+TESTS = re.compile(
+    r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\([a-z]+\) )?mod \w+ \{.*", re.MULTILINE | re.DOTALL
+)
 COMMENT = re.compile(r"//.*")
 # A path inside a function, such as `super::page::read(…)`.
 INLINE = re.compile(r"\b((?:crate|super|self)(?:::\w+)+)")
