@@ -26,11 +26,11 @@ use saga::{Engine, Function};
 
 pub use trigger::{Trigger, UnknownEvent};
 
-/// How much of its time a function keeps for finishing what it has begun. What takes longer is broken off by Lambda
-/// and comes again, which does no harm.
+/// The part of a function's time that is reserved for finishing its work. Lambda aborts work that takes longer; its
+/// messages are redelivered, which is safe.
 const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 
-/// On whose behalf a panic is noted that the function itself has not contained.
+/// The name under which a panic is recorded that the function itself did not contain.
 const HOST: &str = "lambda";
 
 /// Runs a function behind its queue until Lambda stops the process.

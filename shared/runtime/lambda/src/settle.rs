@@ -1,4 +1,4 @@
-//! What a partial batch response cannot say.
+//! The answers that a partial batch response cannot express.
 
 use aws::queues::Receipt;
 use aws_lambda_events::sqs::SqsMessage;
@@ -9,11 +9,11 @@ use messages::store::chain;
 use messages::{Disposition, Queue, ReceiveMessages};
 use saga::Engine;
 
-/// Says it to the queue itself: when a record is to come again, by its visibility, and that one is given up, by
-/// moving it to the dead-letter queue with the reason. Returns what is left for the response to say.
+/// Applies them to the queue: delays a retry through the visibility timeout, and dead-letters a message by moving it
+/// with its reason. Returns the dispositions that are left for the response.
 ///
-/// Where that fails, the record comes again when its visibility timeout is over. In a development environment there
-/// is no queue behind the event; whoever sent it gets the response, and there it ends.
+/// If that fails, the record is redelivered after its visibility timeout. In a development environment the event has no
+/// queue; its sender only gets the response.
 pub(crate) async fn settle<P: AsRef<Engine>>(
     backend: &Backend<P>,
     queue: &Queue,

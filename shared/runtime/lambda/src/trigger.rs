@@ -1,9 +1,9 @@
-//! What a function was invoked by, when that can be a queue or a schedule.
+//! The trigger of a function that queues and a schedule can invoke.
 
 use aws_lambda_events::sqs::SqsEvent;
 use serde_json::Value;
 
-/// What a function was invoked by.
+/// /// The trigger of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
     /// A queue, with a batch of messages.
@@ -24,11 +24,11 @@ pub enum UnknownEvent {
 }
 
 impl Trigger {
-    /// Tells the two by their shape. Other services send `Records` too, so each record has to name SQS as its
-    /// source: what is taken for a batch by mistake would be acknowledged without a trace.
+    /// Distinguishes the two by their shape. Other services send `Records` too, so each record has to name SQS as its
+    /// source: an event mistaken for a batch would be acknowledged silently.
     ///
     /// # Errors
-    /// When it is neither.
+    /// If the event is neither.
     pub fn read(event: Value) -> Result<Self, UnknownEvent> {
         // The same for a rule and for EventBridge Scheduler without an input of its own.
         if event.get("detail-type").and_then(Value::as_str) == Some("Scheduled Event") {

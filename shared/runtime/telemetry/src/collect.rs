@@ -1,4 +1,4 @@
-//! What one invocation leaves behind beside its log.
+//! The metrics and spans of one invocation.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -7,9 +7,9 @@
 //!
 //! Names and reasons of others are escaped, so that no line does anything to a terminal ([`messages::shown`]).
 //!
-//! What never gets into any of them: the text of references, object keys with their tokens, URIs with credentials.
-//! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings
-//! are for people. Libraries that log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG`
+//! None of them ever contains the text of references, object keys with their tokens, or URIs with credentials.
+//! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings are
+//! for people. Libraries that log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG`
 //! names one of their modules.
 
 mod collect;
@@ -50,10 +50,10 @@ const LOG_REQUESTS: [&str; 12] = [
     "reqwest",
 ];
 
-/// Of a machine that is not at AWS nobody expects that it knows its region; whoever needs one and finds none says so.
+/// A machine outside AWS does not know its region; a client that needs one reports that it is missing.
 const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 
-/// Who reads the log.
+/// /// The reader of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// A log store: one JSON object a line, on standard output.
@@ -75,17 +75,17 @@ pub fn start(audience: Audience) {
             .boxed(),
         Audience::Person => fmt::layer()
             .with_target(false)
-            // What sets colours would be shown, like whatever else a terminal acts on.
+            // Colour codes would be escaped like all other control sequences.
             .with_ansi(false)
             .with_writer(|| Lines::of_text(std::io::stderr()))
             .boxed(),
     };
-    // An error means that logging was started before, and then all is well.
+    // An error means that logging has already been started.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
 
-/// What is logged: what somebody asked for if that can be read, without what says too much. A name stands for all targets
-/// that begin with it, and a longer one comes before a shorter one.
+/// Returns the filter of the log: the requested one if it can be parsed, without the request logs of libraries. A name
+/// applies to all targets that begin with it, and a longer name takes precedence.
 fn filter(asked: Option<&str>, audience: Audience) -> Targets {
     let unasked = || match audience {
         Audience::Machine => Targets::new().with_default(LevelFilter::INFO),
@@ -97,11 +97,11 @@ fn filter(asked: Option<&str>, audience: Audience) -> Targets {
     asked.unwrap_or_else(unasked).with_targets(LOG_REQUESTS.map(|library| (library, LevelFilter::INFO)))
 }
 
-/// Starts logging for a function. What it gives logs each decision, counts, and traces when
+/// Starts logging for a function. The returned observer logs each decision, counts, and sends traces if
 /// `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
 ///
 /// # Errors
-/// When that variable does not name a collector that spans can be sent to.
+/// If that variable does not name a collector that accepts spans.
 pub fn for_function() -> Result<Arc<dyn Observe>, WrongEndpoint> {
     start(Audience::Machine);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use messages::{Measure, Verdict};
 use serde_json::{Map, Value, json};
 
-/// Where CloudWatch shows them.
+/// The CloudWatch namespace.
 pub const NAMESPACE: &str = "SearchImport";
-/// By what it tells functions apart: the same name and value as in Lambda's own metrics.
+/// The dimension that distinguishes functions: the same name and value as in Lambda's own metrics.
 pub const DIMENSION: &str = "FunctionName";
 
-/// What is no count: the highest value of an invocation says it all.
+/// The metrics that are not counts: the maximum of an invocation is reported.
 const HIGHEST: [Measure; 2] = [Measure::OUTBOX_AGE, Measure::RETRIED_DELIVERIES];
 
 /// Counts, by name.

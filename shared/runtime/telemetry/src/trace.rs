@@ -1,9 +1,9 @@
 //! A span for each message, sent as OTLP over HTTP in its JSON form
 //! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>).
 //!
-//! Ids are not drawn but derived (see [`messages::trace`]), so that sender and receiver of a message agree on them
-//! however often it is delivered. That is what no span of an SDK can do, and why the few lines of JSON are written here.
-//! They go to a collector beside the function, such as the one of a Lambda extension: plain HTTP, and nothing of TLS.
+//! Ids are derived and not random (see [`messages::trace`]), so that the sender and the receiver of a message agree on
+//! them however often it is delivered. SDK spans cannot do that, so this module writes the JSON itself. It is sent to a
+//! local collector, such as a Lambda extension: plain HTTP without TLS.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 /// The variable that names the collector
 /// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
 pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// How long an invocation waits for the collector at most.
+/// The maximum time that an invocation waits for the collector.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An endpoint that spans cannot be sent to.
@@ -46,7 +46,7 @@ pub enum SendError {
     Request(#[from] hyper::http::Error),
 }
 
-/// What was done with one message.
+/// The handling of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     trace: u128,
@@ -56,10 +56,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of a decision; none when it belongs to no trace, or only says that a message was sent.
+    /// Returns the span of a decision; none if it belongs to no trace, or only reports that a message was sent.
     ///
-    /// Whoever sent a message and says so is the parent that the message names. Principal received it and had an effect
-    /// is the parent of all that it led to. Any other delivery of it is a span beside that one.
+    /// A sender's own observation is the span that the message's `traceparent` names. The delivery that had an effect
+    /// is the parent of everything that the message caused. Every other delivery is a sibling of that span.
     pub fn of(observation: &Observation) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
         let (partition, message) = (observation.partition?, observation.message_id?);
@@ -69,7 +69,7 @@ impl Span {
             _ if observation.verdict == Verdict::Dispatched => return None,
             named => {
                 let own = Traceparent::of(partition, message).span;
-                // Time tells deliveries apart that had no effect.
+                // The time distinguishes deliveries without an effect.
                 let moment = observation.at.as_nanosecond() as u64;
                 (if had_effect { own } else { (own ^ moment).max(1) }, named.map(|sender| sender.span))
             }
@@ -129,7 +129,7 @@ impl Collector {
     /// The collector at an address, to whose `/v1/traces` spans are sent.
     ///
     /// # Errors
-    /// When it is no address, or one that asks for TLS.
+    /// If it is not an address, or requires TLS.
     pub fn at(endpoint: &str) -> Result<Self, WrongEndpoint> {
         let uri: Uri =
             format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse().map_err(|_| WrongEndpoint)?;

@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use messages::StoreError;
 
-/// What a call was about, and the setting that names it.
+/// The resource of a call, and the setting that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
     /// Such as "table".
@@ -32,10 +32,10 @@ impl fmt::Display for Resource {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// It is not there, in this region and account.
+    /// It does not exist in this region and account.
     #[error("there is no {0}")]
     Missing(Resource),
-    /// Nobody with these credentials is known.
+    /// The credentials are unknown.
     #[error(
         "the credentials were refused ({0}): check the function's role, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     )]
@@ -46,33 +46,34 @@ pub enum Failure {
     /// The credentials are known, and not enough.
     #[error("the function's role does not allow it on the {resource}: {message}")]
     Denied {
-        /// What it was about.
+        /// The resource.
         resource: Resource,
-        /// What the service says.
+        /// The message of the service.
         message: String,
     },
     /// Anything else that the service answers.
     #[error("the service answered {code} for the {resource}: {message}")]
     Answered {
-        /// What it was about.
+        /// The resource.
         resource: Resource,
         /// The error's name, or the status of the answer.
         code: String,
-        /// What the service says.
+        /// The message of the service.
         message: String,
     },
     /// No answer, or none that can be read.
     #[error("the {resource} was not reached: {message}")]
     NotReached {
-        /// What it was about.
+        /// The resource.
         resource: Resource,
-        /// What the client says.
+        /// The message of the client.
         message: String,
     },
 }
 
-/// The error of a client's call as a store's: what may pass is unavailable, everything else unusable. What an operator has
-/// to put right, such as a missing queue or permission, may pass too: what waits for it must not be given up meanwhile.
+/// Converts the error of a client's call: temporary errors become unavailable, all others unusable. Faults that an
+/// operator corrects, such as a missing queue or permission, count as temporary, so that no message is dead-lettered
+/// because of them.
 pub fn failed<E>(
     doing: impl Into<String>,
     resource: &Resource,

@@ -1,10 +1,10 @@
-//! The engine's ports on AWS, and what all of AWS's clients share.
+//! The engine's ports on AWS, and the configuration that all AWS clients share.
 //!
 //! - [`ledger`]: partitions and processed messages on DynamoDB;
 //! - [`queues`]: messages on SQS;
 //! - [`config()`]: the configuration that every client of a program is built from, once, at its start;
 //! - `trust`: which certificates a function trusts;
-//! - [`failure`]: the errors of all clients as [`messages::StoreError`], with the setting to look at.
+//! - [`failure`]: the errors of all clients as [`messages::StoreError`], with the setting to check.
 //!
 //! Addresses, region and credentials are where every AWS program has them: on Lambda in the environment that Lambda
 //! sets up, elsewhere in `AWS_*` variables and profiles. `AWS_ENDPOINT_URL_DYNAMODB`, `_SQS` and `_S3` name other
@@ -24,17 +24,18 @@ use aws_smithy_types::retry::RetryConfig;
 
 pub use failure::{Resource, failed};
 
-/// How long connecting may take.
+/// The time limit for connecting.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long one try may take until its answer begins. The services answer within milliseconds; a try that takes this
-/// long is lost.
+/// The time limit for one attempt until its answer begins. The services answer within milliseconds; an attempt that
+/// takes this long is lost.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long a call may take with all its tries: less than the shortest function has (30 s, of which it keeps 5 to
-/// finish), so that a function gets to say why it failed.
+/// The time limit for a call with all its attempts: less than the shortest function timeout (30 s, with a reserve of 5
+/// s), so that a function can report the reason of a failure.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a call is tried. What fails more often goes back to its queue, which waits longer than a function should.
+/// The maximum number of attempts of a call. After that the message returns to its queue, which waits longer than a
+/// function should.
 pub const MAX_ATTEMPTS: u32 = 3;
-/// The most that the first repetition waits; a later one may wait twice as long.
+/// The maximum delay before the first retry; the delay doubles with each retry.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 

@@ -32,7 +32,8 @@ fn without_key(error: StoreError, key: &str) -> StoreError {
     if may_pass { StoreError::unavailable(doing, source) } else { StoreError::unusable(doing, source) }
 }
 
-/// Shorter parts of a key are words, and those of ours that are longer are ids and the name, which is told elsewhere.
+/// The minimum length of the parts of a key that are hidden. Shorter parts are words; longer parts are ids, tokens and
+/// the name, which appears elsewhere.
 const SHORTEST_SECRET: usize = 32;
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl FindObjects for Uploads {
     }
 
     async fn remove(&self, key: &str) -> Result<(), StoreError> {
-        // It is no error when there is no such object.
+        // Deleting an object that does not exist succeeds.
         let request = self.client.delete_object().bucket(&self.bucket).key(key);
         // The key is not named: it may hold a token.
         request

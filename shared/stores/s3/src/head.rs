@@ -57,7 +57,7 @@ fn is_absent(code: Option<&str>, status: Option<u16>) -> bool {
 }
 
 impl Objects {
-    /// Asks whether a bucket is there: one that is not must not pass for one without objects.
+    /// Checks that a bucket exists: a missing bucket must not look like an empty one.
     ///
     /// # Errors
     /// When it is not there, or does not answer.

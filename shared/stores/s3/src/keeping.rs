@@ -16,8 +16,8 @@ use messages::StoreError;
 
 use crate::{Uploads, resource};
 
-/// How much is sent at once. S3 takes no less than 5 MiB, but for the last part, and 10,000 parts at most
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>): with this, 80 GiB.
+/// The size of a part. S3 requires at least 5 MiB for all parts except the last, and accepts up to 10,000 parts
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>): an export may have 80 GiB.
 const PART_BYTES: usize = 8 << 20;
 
 #[async_trait]
@@ -72,7 +72,7 @@ impl KeepExports for Uploads {
 }
 
 impl Uploads {
-    /// What fits into one request.
+    /// Stores an export that fits into one request.
     async fn put(&self, key: &ExportKey, bytes: Vec<u8>) -> Result<u64, StoreError> {
         let size = bytes.len() as u64;
         let request = self.client.put_object().bucket(&self.bucket).key(key.to_string());
@@ -132,7 +132,7 @@ impl Upload<'_> {
         Ok(part.set_checksum_crc32(sent.checksum_crc32).build())
     }
 
-    /// What cannot be given up now, the bucket gives up by its own rule.
+    /// If aborting fails, the bucket's lifecycle rule aborts the upload.
     async fn give_up(&self) {
         let client = &self.uploads.client;
         let request = client.abort_multipart_upload().bucket(&self.uploads.bucket).key(self.key.to_string());

@@ -1,13 +1,12 @@
 //! S3 adapters: the uploaded files.
 //!
-//! - [`Objects`]: [`imports::ReadObject`]. An object is read as one stream; when the connection breaks, the stream
-//!   goes on where it was, with the same version of the object, a bounded number of times. What is in memory is what
-//!   the connection has delivered and nobody has taken yet, whatever the object's size;
-//! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over what it allows, computed here without a call;
-//!   [`imports::FindObjects`], a look through the bucket; and [`imports::KeepExports`], what is exported.
+//! - [`Objects`]: [`imports::ReadObject`]. An object is read as one stream. If the connection breaks, the stream
+//!   resumes at its position with the same version of the object, a bounded number of times. Only bytes that were
+//!   received and not yet consumed are in memory, whatever the object's size;
+//! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over its conditions, computed here without a call;
+//!   [`imports::FindObjects`], listing the bucket; and [`imports::KeepExports`], exports.
 //!
-//! Keys are taken and given as they are; reading them out of a notification is
-//! somebody else's business.
+//! Keys are used as they are; `notify-upload` decodes the keys of notifications.
 
 mod failure;
 mod finding;
@@ -50,7 +49,8 @@ pub fn client(config: &SdkConfig) -> Client {
     Client::from_conf(config)
 }
 
-/// What `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or a profile say, as the client itself will look it up.
+/// Returns the endpoint that `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or a profile names, as the client itself
+/// resolves it.
 fn configured_endpoint(config: &SdkConfig) -> Option<String> {
     let key = ServiceConfigKey::builder().service_id("S3").env("AWS_ENDPOINT_URL").profile("endpoint_url");
     config.service_config()?.load_config(key.build().ok()?)

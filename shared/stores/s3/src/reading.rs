@@ -15,8 +15,8 @@ use messages::store::Source;
 use crate::Objects;
 use crate::failure::failed;
 
-/// How often one object is gone on with after a broken connection. A connection to S3 lasts for gigabytes; an object
-/// that breaks more often than this is read again from its beginning when its message comes again.
+/// The maximum number of times that reading an object resumes after a broken connection. A connection to S3 lasts for
+/// gigabytes; an object that breaks more often than this is read again from its beginning when its message comes again.
 pub(crate) const RESUMES: u32 = 5;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
@@ -24,7 +24,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(crate) struct Position {
     object: ObjectRef,
-    /// What the first answer was about: nothing else may be read on.
+    /// The object version of the first answer: reading must not resume with another one.
     etag: Option<String>,
     offset: u64,
     /// The object's size.
@@ -50,7 +50,7 @@ impl Position {
         }
     }
 
-    /// How much of an answer is to be skipped.
+    /// The number of bytes of an answer to skip.
     fn unread(&self, content_range: Option<&str>) -> Result<u64, StoreError> {
         self.read_before(content_range)
             .ok_or_else(|| StoreError::unusable(self.doing(), "the answer is another part of the object"))
@@ -71,7 +71,7 @@ pub(crate) struct Reading {
     objects: Objects,
     position: Position,
     body: ByteStream,
-    /// What the body begins with and was read before.
+    /// The bytes at the start of the body that were read before.
     skip: u64,
     resumes: u32,
 }
@@ -119,7 +119,7 @@ impl Reading {
         }
     }
 
-    /// What of the body's next piece was not read before.
+    /// Returns the part of the body's next piece that was not read before.
     fn unread<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
         let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(piece.len());
         self.skip -= known as u64;

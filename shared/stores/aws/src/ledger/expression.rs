@@ -101,12 +101,12 @@ fn set<'a>(tokens: impl IntoIterator<Item = &'a Token>) -> AttributeValue {
     AttributeValue::Ss(tokens)
 }
 
-/// A clause that only makes sense with tokens: there are no empty sets.
+/// Returns a clause that needs tokens; DynamoDB has no empty sets.
 fn with_tokens(tokens: &[Token], clause: &str) -> String {
     if tokens.is_empty() { String::new() } else { clause.to_owned() }
 }
 
-/// Whether nobody is inside for whom a claim has to wait.
+/// Returns the condition under which a claim need not wait for another attempt.
 fn free(claim: &Claim) -> String {
     let finished = claim.finished.map_or("", |_| " OR #owner = :finished");
     format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
@@ -139,7 +139,7 @@ pub(crate) fn claim(claim: &Claim) -> Update {
     Update::new(claim.partition, &update, condition).claiming(claim)
 }
 
-/// A claim of an item that has no room for tokens.
+/// Returns a claim of an item without capacity for more tokens.
 pub(crate) fn claim_without_tokens(request: &Claim) -> Update {
     claim(&Claim { mint: Vec::new(), ..request.clone() })
 }
@@ -171,8 +171,8 @@ pub(crate) fn release(release: &Release) -> Update {
         .touching(release.now, expires_at.unwrap_or(release.now))
 }
 
-/// A grant to an item that is absent, or has not expired and does not last longer already. It leaves whoever is inside
-/// alone.
+/// A grant to an item that is absent, or has not expired and does not last longer already. It does not affect the
+/// attempt that holds the lease.
 pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec!["SET #expires = :expires".to_owned(), with_tokens(tokens, "ADD #tokens :tokens")];
     Update::new(partition, &update, format!("{ABSENT} OR ({ALIVE} AND #expires <= :expires)"))

@@ -19,8 +19,8 @@ use crate::ledger::table;
 /// The setting that names the ledger's table.
 pub const LEDGER_TABLE: &str = "SEARCH_IMPORT_LEDGER_TABLE";
 
-/// How often a call changes its mind about an item's expiry. Each time somebody else must have replaced an expired
-/// item, or the clocks of two workers must disagree about its last second.
+/// The maximum number of attempts of a call at an item that expires. Each retry means that another worker replaced the
+/// expired item, or that the clocks of two workers disagree about its last second.
 const ROUNDS: usize = 3;
 
 /// The partition ledger, in one table.
@@ -30,7 +30,7 @@ pub struct Ledger {
     table: String,
 }
 
-/// What one conditional update came to.
+/// The outcome of a conditional update.
 enum Outcome {
     /// Done; the item as it is now.
     Done(Item),
@@ -44,10 +44,10 @@ impl Ledger {
         Self { client, table: table.into() }
     }
 
-    /// Asks whether the table is there, with the key that it should have.
+    /// Checks that the table exists and has the expected key.
     ///
     /// # Errors
-    /// When it is not, or does not answer.
+    /// If it does not, or the service is unavailable.
     pub async fn check(&self) -> Result<(), StoreError> {
         table::check(&self.client, &self.resource(), PARTITION).await
     }
@@ -94,9 +94,10 @@ fn unsettled(doing: String) -> StoreError {
 
 #[async_trait]
 impl ClaimPartition for Ledger {
-    /// One call, also when the answer is no: the item that comes back with a refusal tells why. A second one only
-    /// where an expired item that DynamoDB has not deleted yet has to be replaced, or there is no room for tokens. The
-    /// client repeats a request that was not answered in time; the fence in its condition lets one of the copies take effect.
+    /// Takes one call, also for a refusal: the returned item states the reason. A second call is needed only to replace
+    /// an expired item that DynamoDB has not deleted yet, or if the item has no capacity for more tokens. The client
+    /// repeats a request that was not answered in time; the fence in its condition lets only one of the duplicates take
+    /// effect.
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         let doing = format!("claiming partition {}", claim.partition);
         let mut update = expression::claim(claim);
@@ -174,7 +175,7 @@ impl GrantTokens for Ledger {
 
 #[async_trait]
 impl CheckTokens for Ledger {
-    /// Reads consistently: a token that has just been granted is there.
+    /// Reads consistently: the answer includes tokens that were just granted.
     async fn is_granted(
         &self,
         partition: PartitionKey,

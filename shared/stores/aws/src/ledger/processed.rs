@@ -29,7 +29,7 @@ impl Processed {
         Self { client, table: table.into() }
     }
 
-    /// Asks whether the table is there, with the key that it should have.
+    /// Checks that the table exists and has the expected key.
     ///
     /// # Errors
     /// When it is not, or does not answer.

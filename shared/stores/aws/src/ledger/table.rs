@@ -13,7 +13,7 @@ struct OtherKey {
     key: &'static str,
 }
 
-/// Asks whether a table is there, and its key is the string `key` alone.
+/// Checks that a table exists and that its key is the string `key` alone.
 pub(crate) async fn check(client: &Client, resource: &Resource, key: &'static str) -> Result<(), StoreError> {
     let doing = format!("looking for table {}", resource.name);
     let request = client.describe_table().table_name(&resource.name);

@@ -33,18 +33,19 @@ impl Attributes {
         Self(present.collect()).fitting(body)
     }
 
-    /// As they are, and why the message is given up.
+    /// Returns these attributes with the reason why the message is dead-lettered.
     pub(crate) fn with_reason(mut self, reason: &str, body: &str) -> Self {
         self.0.extend(sendable(reason).map(|reason| (REASON, reason)));
         self.fitting(body)
     }
 
-    /// None at all where they would make a message too large that is not: it has to arrive, they need not.
+    /// Returns no attributes if they would exceed the maximum size of a message: the message must arrive, the
+    /// attributes need not.
     fn fitting(self, body: &str) -> Self {
         if body.len() + self.bytes() > MAX_BYTES { Self::default() } else { self }
     }
 
-    /// What they add to a message's size: name, type and value of each.
+    /// Returns the size that the attributes add to a message: name, type and value of each.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(name, value)| name.len() + "String".len() + value.len()).sum()
     }

@@ -1,20 +1,20 @@
-//! What became of each entry of a batch.
+//! The outcome of each entry of a batch.
 
 use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
 
-/// What became of one entry.
+/// The outcome of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// In the queue.
     Sent,
-    /// Not in the queue, for a reason that may pass.
+    /// Not in the queue, for a temporary reason.
     Failed(String),
     /// Never to be in the queue.
     Refused(String),
 }
 
-/// What became of the entry with this id. One that the answer does not mention may or may not be in the queue; sending
-/// it again is right, since every message may come twice.
+/// Returns the outcome of the entry with this id. An entry that the answer does not mention may be in the queue;
+/// sending it again is safe, since every message may be delivered twice.
 pub(crate) fn outcome(
     id: &str,
     successful: &[SendMessageBatchResultEntry],

@@ -1,4 +1,4 @@
-//! How much is in the queues.
+//! The depths of the queues.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::queues::Sqs;
 
 #[async_trait]
 impl InspectQueues for Sqs {
-    /// Of the queues whose addresses are set. The age of the oldest message is a metric of CloudWatch alone
+    /// Reports the queues whose addresses are set. The age of the oldest message is a metric of CloudWatch alone
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>).
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
         let known = self.queues.iter().map(|spec| &spec.queue).filter(|queue| self.urls.url(queue).is_some());

@@ -1,15 +1,15 @@
 //! SQS adapters: the queues.
 //!
-//! - [`Queues`]: where the queues are;
+//! - [`Queues`]: the addresses of the queues;
 //! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs that receive
 //!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it;
-//!   [`messages::InspectQueues`] for whoever asks how they are.
+//! [`messages::InspectQueues`] for operators and health checks.
 //!
-//! A batch call succeeds while entries of it fail: every entry's result is looked at, and only what failed for a
-//! reason that may pass is sent again, a few times within the call. What is still not sent then is the outbox's.
+//! A batch call may succeed while some of its entries fail: the result of every entry is checked, and entries that
+//! failed temporarily are sent again, a few times within the call. The outbox retries the rest.
 //!
-//! A queue with a receive limit has that as its redrive policy; the adapter itself moves only what is to be given up
-//! at once.
+//! A queue with a receive limit has it as its redrive policy; the adapter itself moves only messages that are
+//! dead-lettered immediately.
 
 mod attributes;
 mod batch;
@@ -49,12 +49,12 @@ pub struct Sqs {
 }
 
 impl Sqs {
-    /// How long a receive waits for a message by default: the least for which SQS asks all its servers, so that what
-    /// is there is found
+    /// The default time that a receive waits for a message: the minimum for which SQS queries all its servers, so that
+    /// it finds every available message
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-short-and-long-polling.html>).
     pub const WAIT: Duration = Duration::from_secs(1);
 
-    /// The queues at their addresses. `queues` says where each has its dead letters.
+    /// Returns the queues at their addresses. `queues` names the dead-letter queue of each.
     pub fn new(client: Client, urls: Queues, queues: &'static [QueueSpec], host: Arc<dyn Host>) -> Self {
         Self { client, urls, queues, host, wait: Self::WAIT }
     }

@@ -1,9 +1,8 @@
-//! Receipts: what it takes to answer for a message.
+//! Receipts: the data that answering a message requires.
 //!
-//! SQS's own handle is not enough. To give a message up is to send it again elsewhere, which takes its body; and
-//! whether a handle is outdated SQS tells for some calls and not for others, so the receipt knows its end. The clock
-//! does no harm when it is wrong: a message that was not answered for comes again, and one that was answered for too
-//! late had been delivered twice anyway.
+//! SQS's own handle is not enough. Dead-lettering a message sends it to another queue, which requires its body. SQS
+//! reports an expired handle for some calls only, so the receipt contains its own expiry. A wrong clock is safe: an
+//! unanswered message is redelivered, and a message that is answered too late had been delivered twice anyway.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,17 +12,17 @@ use serde::{Deserialize, Serialize};
 #[error("this is not a receipt")]
 pub struct MalformedReceipt;
 
-/// What answering for a message takes.
+/// The data that answering a message requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// SQS's own.
+    /// /// The handle of SQS.
     pub handle: String,
-    /// When the visibility timeout ends.
+    /// The end of the visibility timeout.
     pub until: Timestamp,
-    /// How often the message was received, this time included; 0 where that is unknown.
+    /// The receive count of the message, including this delivery; 0 if it is unknown.
     #[serde(default)]
     pub received: u32,
-    /// The message; none where there is no dead-letter queue that it could be sent to.
+    /// The message; none if its queue has no dead-letter queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }

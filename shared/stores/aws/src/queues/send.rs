@@ -14,22 +14,23 @@ use crate::queues::attributes::Attributes;
 use crate::queues::batch::pack;
 use crate::queues::entries::{Outcome, outcome};
 
-/// The longest that SQS holds a message back
+/// The maximum delay of a message in SQS
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
-/// How often entries are sent within one call, beside the client's own repetitions of calls that fail as a whole.
+/// The maximum number of times that entries are sent within one call, in addition to the client's retries of calls that
+/// fail as a whole.
 const ROUNDS: u32 = 3;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// A message that is to wait for longer than SQS can hold it; such waiting is the outbox's.
+/// A message with a longer delay than SQS supports; the outbox handles such delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a delay of {0:?} is more than the {MAX_DELAY:?} that SQS can wait")]
 pub struct DelayTooLong(pub Duration);
 
-/// What SQS says of one entry that it did not take.
+/// The error of SQS for an entry that it refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the queue did not take it: {0}")]
+#[error("the queue refused the message: {0}")]
 pub struct EntryFailure(pub String);
 
 /// One message of a batch, and its place in the call.
