@@ -59,7 +59,7 @@ where
         };
         // The caller may have stopped waiting; the work is done nevertheless.
         if let Err(Err(error)) = waiter.send(answer) {
-            tracing::warn!(error = error.chain(), "a call that nobody waits for has failed");
+            tracing::warn!(error = error.chain(), "a call without a waiting caller failed");
         }
     }
 }
@@ -407,7 +407,7 @@ mod tests {
         let seen: u32 = engine.read_and(Durability::Committed, "counting".to_owned(), count).await.unwrap();
         assert_eq!(seen, 1, "it is committed");
         let mut told = Box::pin(kept(&engine));
-        assert!(!is_answered(&engine, &mut told).await, "nobody is told of what may be undone");
+        assert!(!is_answered(&engine, &mut told).await, "no caller is answered before the flush");
         disk.send(true).unwrap();
         assert_eq!(told.await, 1);
         durable.await.unwrap();

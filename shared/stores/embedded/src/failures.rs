@@ -1,4 +1,4 @@
-//! What was given up.
+//! //! Failures: dead-lettered messages and exhausted effects.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -74,7 +74,7 @@ impl KeepFailures for Store {
             db.prepare_cached(note)?.execute(params![nanos(act.at), json(&act)?])?;
             Ok(())
         };
-        Store::change(self, Call::ActsNote, "writing down what somebody did".to_owned(), work).await
+        Store::change(self, Call::ActsNote, "recording an audit entry".to_owned(), work).await
     }
 
     async fn acts(&self, most: usize) -> Result<Vec<Act>, StoreError> {
@@ -83,7 +83,7 @@ impl KeepFailures for Store {
             let texts = statement.query_map([limit(most)], |row| row.get::<_, String>(0))?;
             texts.map(|text| from_json(&text?)).collect()
         };
-        self.look(Call::ActsRead, "reading what somebody did".to_owned(), work).await
+        self.look(Call::ActsRead, "reading audit entries".to_owned(), work).await
     }
 }
 
@@ -136,7 +136,7 @@ const UPDATE: &str = "UPDATE failure SET revision = revision + 1, standing = :st
         first_seen = :first_seen, last_seen = :last_seen, expires_at = :expires_at, failure = :failure
     WHERE id = :id AND revision = :revision";
 
-/// What a selection says beside state and cause.
+/// The conditions of a selection in addition to state and cause.
 macro_rules! selected {
     ($what:literal, $cause:literal, $end:literal) => {
         concat!(
@@ -276,16 +276,16 @@ fn advance(db: &Connection, revision: u64, operation: &Operation) -> Result<bool
     });
     match stored {
         Ok(stored) => Ok(stored == 1),
-        // It is there, or another one is running.
+        // The operation exists, or another one is running.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// How long what somebody did is known.
+/// The retention of audit entries.
 const ACTS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
 
-/// Deletes what nobody has to look at any more.
+/// Deletes closed failures, ended operations and old audit entries.
 pub(crate) fn purge(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
     let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute([nanos(before)]);
     let old = now.checked_sub(ACTS_KEPT).unwrap_or(Timestamp::MIN);

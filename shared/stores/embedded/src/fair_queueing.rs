@@ -1,14 +1,15 @@
-//! Whose turn it is: what makes the queues fair.
+//! Fair queueing: the order in which groups of messages are received.
 //!
-//! The messages of a partition are a group; those without a partition are one, too. Whoever receives is given messages
-//! of the group with the fewest in flight, so that a large backlog of one group does not keep the others waiting. Among
-//! groups with as many in flight it is the one that has waited longest since its last turn. So groups take turns even
-//! where one worker answers for each batch before it receives the next, and nothing is ever in flight.
+//! The messages of a partition form a group, and so do all messages without a partition. A receive returns messages of
+//! the group with the fewest messages in flight, so that a large backlog of one group does not delay the others. Among
+//! groups with equally many in flight, the group that has waited longest since its last turn comes first. Groups
+//! therefore take turns even if one worker answers each batch before it receives the next, and nothing is ever in
+//! flight.
 //!
-//! The first message of each group that waits (`held = 0`) carries the group's turn, the time since when it waits. An
-//! index has the turns in their order, so finding the next group costs the same whatever the backlog: what is looked at
-//! grows with the number of groups in flight, which is that of the workers. That the first message of a group has the
-//! turn, and no other message has one, is kept by every change here and in [`crate::queues`].
+//! The first waiting message (`held = 0`) of each group carries the group's turn: the time since which it waits. An
+//! index orders the turns, so the cost of finding the next group does not depend on the backlog; it grows with the
+//! number of groups in flight, which is at most the number of workers. Every change here and in [`crate::queues`] keeps
+//! the invariant that exactly the first message of a group has a turn.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -69,7 +70,7 @@ pub(crate) fn next(
     let mut statement = db.prepare_cached(IN_TURN)?;
     let mut rows = statement.query(params![queue, nanos(now)])?;
     let (mut groups, mut idle) = (Vec::new(), 0);
-    // Groups with nothing in flight come first, so nobody has to look beyond enough of them.
+    // Groups with nothing in flight come first, so the scan ends as soon as there are enough of them.
     while idle < max
         && let Some(row) = rows.next()?
     {
@@ -144,7 +145,7 @@ pub(crate) fn put_overdue_back(db: &Connection, queue: &str, now: Timestamp) -> 
     })
 }
 
-/// Puts back all that is in flight in any queue, visible at once; returns how many messages that is.
+/// Makes all messages in flight of all queues visible immediately; returns their number.
 pub(crate) fn put_all_back(db: &Connection, now: Timestamp) -> Result<usize, Fault> {
     let in_flight = db
         .prepare("SELECT seq, queue, search_id FROM message WHERE held = 1 AND visible_at > ?1")?

@@ -1,33 +1,33 @@
 //! Every port on one machine: SQLite and a folder.
 //!
 //! # What it promises
-//! - **Durable.** What was answered is on the disk: after `kill -9` at any moment, or a power cut on a disk that
-//!   keeps its word, nothing that was acknowledged is lost (a write-ahead log that is flushed before the answer; an
-//!   object's bytes and its folder are flushed before the row that names them is written). A file with all the bytes of
-//!   an object is never deleted because the database does not know it. A power cut, and nothing less, may undo what an
-//!   attempt does for itself: the claim and release of its partition, receipts, settled effects, the decision log.
-//!   Whatever came after that is undone with it, so it is as if the attempt had been broken off there.
-//! - **Atomic.** Each call of a port is one transaction, together with whatever belongs to it: a saga's content
-//!   with its outbox, a session with its data, an uploaded object with its notification.
-//! - **As the cloud does it.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
-//!   uploads need an unexpired permission with an exact key and a size limit, and lead to a notification in S3's
-//!   form; expiry is checked on read, not by deletion. The contract suites of the `testing` crate hold it to the
-//!   same as every other adapter.
+//! - **Durable.** Acknowledged writes are on the disk: they survive `kill -9` at any moment, and a power failure if the
+//!   disk honours flushes. The write-ahead log is flushed before an answer, and an object's bytes and folder before the
+//!   row that names them. A complete file of an object is never deleted because the database does not list it. Only a
+//!   power failure may undo the bookkeeping of an attempt: the claim and release of its partition, receipts, settled
+//!   effects, and the decision log. All later writes are undone with it, as if the attempt had been interrupted there.
+//! - **Atomic.** Each port call is one transaction: a saga's content with its outbox, a session with its data, an
+//!   uploaded object with its notification.
+//! - **Like the cloud services.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
+//! uploads need an unexpired permission with an exact key and a size limit, and produce a notification in S3's form;
+//! expiry is checked on read, not by deletion. It passes the same contract suites of the `testing` crate as every other
+//! adapter.
 //!
 //! # What it deliberately does not do
-//! - **No second machine and no second worker process.** One process works in a data directory, which
-//!   [`Store::lock`] enforces; others may look on ([`Store::open_read_only`]).
-//! - **No trust in what it finds.** A data directory may come from somebody else: links are not followed, names in
-//!   the database lead nowhere else, and a database that is damaged or another program's is refused in one line.
-//! - **No queues of its own.** Which queues there are, when they give a message up and where it goes then, is the
-//!   table in [`Settings::queues`].
+//! - **No second machine and no second worker process.** One process works in a data directory, which [`Store::lock`]
+//!   enforces; others may read it ([`Store::open_read_only`]).
+//! - **No trust in existing files.** A data directory may come from an untrusted source: links are not followed, names
+//!   in the database cannot lead out of it, and a damaged database or one of another program is refused with a one-line
+//!   error.
+//! - **No queues of its own.** The table in [`Settings::queues`] defines the queues, their receive limits and their
+//!   dead-letter queues.
 //! - **No clock of its own.** Time and ids come from the [`messages::Host`] that it is opened with.
-//! - **No background work.** Whoever runs it calls [`Store::recover`] at the start and [`Store::purge`] now and
-//!   then.
+//! - **No background work.** The program that runs it calls [`Store::recover`] at its start and [`Store::purge`]
+//!   periodically.
 //!
 //! # Modules, in reading order
-//! - `store`, `settings`: opening, and what all ports have in common;
-//! - `folder`: what is on the disk, who may read it, and which files are touched;
+//! - `store`, `settings`: opening, and the parts that all ports share;
+//! - `folder`: the files of the data directory and their permissions;
 //! - `db_threads`, `work`, `flusher`: the threads and group commit; `tables`, `schema`: the tables and their versions;
 //! - `fault`, `open_error`, `value`: errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`: what MongoDB holds in the cloud;

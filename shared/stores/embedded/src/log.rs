@@ -12,17 +12,17 @@ use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::value::{from_json, json, limit, uint};
 
-/// The most decisions kept per partition, the latest; an import of the largest size with every message delivered ten
-/// times stays below.
+/// The maximum number of decisions kept per partition, the latest ones. An import of the maximum size with ten
+/// deliveries of every message stays below it.
 pub const MAX_DECISIONS: usize = 10_000;
 
-/// Decisions are stored with the next commit, and nobody waits for them: they are for people.
+/// Decisions are stored with the next commit without waiting for it: they are for operators.
 impl Observe for Store {
     fn observe(&self, observation: Observation) {
         if !self.settings().history {
             return;
         }
-        self.engine().write_detached("taking note of a decision", move |db| append(db, &observation));
+        self.engine().write_detached("recording a decision", move |db| append(db, &observation));
     }
 }
 
@@ -60,22 +60,22 @@ impl KeepHistory for Store {
 }
 
 impl Store {
-    /// What was decided about the messages of a partition, in order.
+    /// Returns the decisions about the messages of a partition, in order.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not an observation.
+    /// If the store is unavailable, or contains something that is not an observation.
     pub async fn decisions(&self, partition: PartitionKey) -> Result<Vec<Observation<Noted>>, StoreError> {
         let all = self.history(Some(partition), None, MAX_DECISIONS).await?;
         Ok(all.into_iter().map(|(_, observation)| observation).collect())
     }
 }
 
-/// What does not say its partition is kept under an empty one.
+/// Observations without a partition are stored under an empty one.
 fn name(partition: Option<PartitionKey>) -> String {
     partition.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// Of a partition that was removed nothing more is kept, such as what its removal has led to.
+/// Nothing more is stored of a deleted partition, such as the effects of its deletion.
 const INSERT: &str = "INSERT INTO decision SELECT ?1, ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM job WHERE search_id = ?1 AND project_id = ?4)";
 

@@ -149,7 +149,7 @@ pub(crate) fn owner(kind: &str, id: &str) -> Result<Owner, Fault> {
     }
 }
 
-/// What [`SweepOutbox::due`] runs; a test reads its plan.
+/// The query of [`SweepOutbox::due`]; a test checks its plan.
 pub(crate) const DUE: &str =
     "SELECT owner_id, seq FROM outbox WHERE owner = ?1 AND ready_at <= ?2 ORDER BY ready_at";
 
@@ -175,7 +175,7 @@ fn due(
     Ok(found)
 }
 
-/// Left to itself SQLite would go through the ready entries of all records, of which there may be many.
+/// Without the hint SQLite would scan the ready entries of all records, which may be many.
 pub(crate) const CLAIM: &str = "UPDATE outbox INDEXED BY outbox_entry
     SET claimed_until = :until, ready_at = max(:until, due_at, next_attempt_at)
     WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
@@ -196,8 +196,8 @@ fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) ->
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// What cannot be read is pointed at by the number of its row. Numbers are given out again, so what has this one now may be
-/// another entry.
+/// An unreadable entry is identified by its row number. Row numbers are reused, so the row may belong to another entry
+/// by now.
 fn treat(db: &Connection, of: &'static str, place: &str, treatment: &Treatment) -> Result<(), Fault> {
     let seq: i64 = parse("number of an outbox entry", place)?;
     if !is_unreadable(db, of, seq)? {
@@ -315,8 +315,8 @@ pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result
     Ok(())
 }
 
-/// What can be read of a record's outbox, in the order in which its entries were added. The rest is the business of the
-/// sweep and of operators: whoever changes a record names the entries that it means, and touches no others.
+/// Returns the readable entries of a record's outbox, in the order in which they were added. Unreadable entries are
+/// left to the sweep and to operators: a writer names the entries that it changes.
 pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault> {
     let (kind, id) = key(owner);
     let mut statement =

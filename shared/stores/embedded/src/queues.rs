@@ -126,7 +126,7 @@ impl ReceiveMessages for Store {
 }
 
 impl Store {
-    /// What is agreed about a queue that is to be worked on.
+    /// Returns the specification of a queue with a consumer.
     fn known(&self, queue: &Queue, doing: &str) -> Result<&'static QueueSpec, StoreError> {
         QueueSpec::of(self.settings().queues, queue)
             .ok_or_else(|| StoreError::unusable(doing, "there is no such queue"))
@@ -151,15 +151,15 @@ fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
                 serve(db, request, Group { queue, partition: partition.as_deref() }, &mut received)?;
             }
         }
-        // When all that was found was given up, there may be more behind it.
+        // If all messages found were dead-lettered, more may follow.
         if groups.is_empty() || !received.is_empty() {
             return Ok(received);
         }
     }
 }
 
-/// Takes what is visible of a group, as much as there is room for. All messages of a partition in one batch share one
-/// claim, one load and one write; so a group's turn is a batch, and not one message.
+/// Takes the visible messages of a group, up to the capacity of the batch. All messages of a partition in one batch
+/// share one claim, one load and one write; so a group's turn is a batch, and not one message.
 fn serve(
     db: &Connection,
     request: &Request,

@@ -130,7 +130,7 @@ fn code(db: &Connection) -> rusqlite::Result<Option<(String, String)>> {
 /// tables and columns are ignored.
 fn missing(db: &Connection, version: u32, is_empty: bool) -> rusqlite::Result<Option<String>> {
     if version == 0 {
-        return Ok((!is_empty).then(|| "it has tables all the same".to_owned()));
+        return Ok((!is_empty).then(|| "it has tables nevertheless".to_owned()));
     }
     let mut like_it = Connection::open_in_memory()?;
     let transaction = like_it.transaction()?;

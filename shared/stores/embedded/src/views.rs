@@ -1,5 +1,5 @@
-//! What readers are shown. The table and its columns have the names of their first use: `job`, `search_id`, and
-//! `project_id` for the list.
+//! Views for readers. The table and its columns have the names of their first use: `job`, `search_id`, and `project_id`
+//! for the list.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl WriteViews for Store {
     }
 }
 
-/// One thread writes, so numbers that ascend are committed in their order.
+/// One thread writes, so ascending numbers are committed in order.
 macro_rules! insert {
     ($on_conflict:literal) => {
         concat!(
@@ -47,7 +47,7 @@ pub(crate) const WRITE: &str = insert!(
 
 const CREATE: &str = insert!("NOTHING");
 
-/// Stores a view unless there is one.
+/// Stores a view unless one exists.
 pub(crate) fn create(db: &Connection, view: &View) -> Result<(), Fault> {
     put(db, view, CREATE)
 }
@@ -134,7 +134,7 @@ pub(crate) const ENDED: &str =
 pub(crate) const UNFINISHED_IN: &str =
     "SELECT * FROM job WHERE project_id = ?5 AND ended = 0 AND (created_at, search_id) > (?1, ?2)
     AND created_at < ?3 ORDER BY created_at, search_id LIMIT ?4";
-/// Most of a project have ended, so its own index is the one to take.
+/// Most views of a project have ended, so the project's own index is used.
 pub(crate) const ENDED_IN: &str =
     "SELECT * FROM job WHERE project_id = ?5 AND +ended = 1 AND (created_at, search_id) < (?1, ?2)
     AND created_at < ?3 ORDER BY created_at DESC, search_id DESC LIMIT ?4";
@@ -197,7 +197,7 @@ fn by_age(db: &Connection, meant: &Aged, after: Option<Cursor>, count: usize) ->
 }
 
 fn page(db: &Connection, list: Uuid, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
-    // Without a place in the list, after everything that can be stored.
+    // Without a cursor, after everything that can be stored.
     let (created_at, partition) = after
         .map_or((i64::MAX, String::new()), |after| (nanos(after.created_at), after.partition.to_string()));
     let found =

@@ -83,12 +83,12 @@ fn whatever_is_done_the_first_message_of_each_group_that_waits_has_its_turn() {
         assert_eq!(count(&db, WRONG_TURNS), 0, "after step {step}");
     }
     assert!(given_up > 50 && count(&db, "held = 1") > 0 && count(&db, "turn IS NOT NULL") > 5);
-    // Whatever still waits is delivered or given up.
+    // Every waiting message is delivered or dead-lettered.
     while !take_from(&db, &QUEUES[0], 10, 10_000).is_empty() {}
     assert_eq!(count(&db, "queue = 'busy' AND held = 0"), 0);
 }
 
-/// What a receive costs: the steps of SQLite's virtual machine in the queries that look for messages.
+/// The cost of a receive: the steps of SQLite's virtual machine in the queries that find messages.
 fn steps_of_a_receive(backlog: i64, groups: i64) -> i32 {
     let db = database();
     // Nothing of it may be received yet, and all of it is in the indexes.
@@ -121,7 +121,7 @@ fn receiving_costs_the_same_whatever_waits() {
     }
 }
 
-/// A database of the release before, with messages in it.
+/// A database of an earlier version that contains messages.
 #[test]
 fn messages_that_were_sent_before_queues_were_fair_have_their_turns() {
     let mut db = Connection::open_in_memory().unwrap();

@@ -1,7 +1,7 @@
-//! Threads for what takes a processor rather than the disk: packing and unpacking uploaded files.
+//! Threads for CPU-bound work: compressing and decompressing uploaded files.
 //!
-//! There is one for each core, and they stay. Each that has packed once keeps the memory that it took for that, so that many
-//! of them, as a runtime has for whatever may block, would keep many times as much.
+//! There is one thread per core, and the threads stay. Each keeps the memory of its compressor, so the many threads of
+//! a runtime's blocking pool would use many times as much.
 
 use std::io::{Error, Result};
 use std::num::NonZeroUsize;
@@ -11,35 +11,35 @@ use std::thread;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// How many cores there are.
+/// The number of cores.
 static CORES: LazyLock<NonZeroUsize> =
     LazyLock::new(|| thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
-/// None where the system refuses them.
+/// None if the system refuses them.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let threads = ThreadPoolBuilder::new().num_threads(CORES.get());
     let threads = threads.thread_name(|number| format!("embedded-packer-{number}"));
-    // Whoever waits hears of it, and the panic itself was printed.
+    // The caller gets an error, and the panic itself was printed.
     threads.panic_handler(|_| tracing::error!("a thread that packs had panicked")).build().ok()
 });
 
-/// Begins work at once, whether or not anybody waits for it yet.
+/// Starts work immediately, even if no caller waits for it yet.
 ///
 /// # Errors
-/// When the work panics.
+/// If the work panics.
 pub(crate) fn begin<T, F>(work: F) -> impl Future<Output = Result<T>> + Send + 'static
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
     let (answer, waiter) = oneshot::channel();
-    // Nobody may be waiting any more.
+    // The caller may have stopped waiting.
     let work = move || drop(answer.send(work()));
     match &*THREADS {
         Some(threads) => threads.spawn(work),
         None => work(),
     }
-    async { waiter.await.map_err(|_| Error::other("what was done for it beside has panicked")) }
+    async { waiter.await.map_err(|_| Error::other("its work on another thread panicked")) }
 }
 
 #[cfg(test)]

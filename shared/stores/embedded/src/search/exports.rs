@@ -19,7 +19,7 @@ use crate::folder::{self, remove};
 use crate::intercept::{Call, Phase};
 use crate::search::object_rows::{NewObject, find, insert_row};
 
-/// What stays as it is in the path of a URL.
+/// The characters that are not escaped in the path of a URL.
 const IN_PATHS: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -32,7 +32,7 @@ impl KeepExports for Store {
         kept
     }
 
-    /// The address of the file itself: whoever asks is on this machine. Nobody enforces its end.
+    /// Returns the address of the file itself, since the client is on this machine. Its expiry is not enforced.
     async fn link(
         &self,
         key: &ExportKey,
@@ -65,12 +65,12 @@ impl Store {
             }
         };
         let (doing, key) = (format!("storing {key}"), key.to_string());
-        // What is there under the key has the same studies. Whoever stores it in between has stored it, too.
+        // An existing export under the key has the same studies, and so has one that is stored concurrently.
         FindObjects::remove(self, &key).await?;
         let row = move |db: &Connection| {
             let is_free = find(db, &key)?.is_none();
             if is_free {
-                // Whoever has the link opens the file.
+                // Clients open the file directly, so it is not compressed.
                 let metadata = &BTreeMap::new();
                 insert_row(db, &NewObject { key: &key, file: name, size_bytes, is_packed: false, metadata })?;
             }

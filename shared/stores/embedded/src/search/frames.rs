@@ -32,13 +32,13 @@ pub(crate) fn pack(piece: &[u8]) -> Result<Vec<u8>> {
 /// Reads the pieces of a file.
 pub(crate) struct Frames {
     file: File,
-    /// How many bytes of the next piece are passed over.
+    /// The number of bytes of the next piece to skip.
     skip: usize,
     unpacker: Decompressor<'static>,
 }
 
 impl Frames {
-    /// From byte `from` of the object on.
+    /// Opens a file at byte `from` of the object.
     pub(crate) fn open(file: File, from: u64) -> Result<Self> {
         let mut frames = Self { file, skip: 0, unpacker: Decompressor::new()? };
         for _ in 0..from / PIECE_BYTES as u64 {
@@ -50,7 +50,7 @@ impl Frames {
         Ok(frames)
     }
 
-    /// The next bytes of the object, those of so many pieces, and what reads on; none at its end.
+    /// Returns the next bytes of the object, from up to `pieces` pieces, and the reader of the rest; none at its end.
     pub(crate) fn next(mut self, pieces: usize) -> Result<Option<(Vec<u8>, Self)>> {
         let mut bytes = Vec::new();
         for _ in 0..pieces {
@@ -64,7 +64,7 @@ impl Frames {
         Ok((!bytes.is_empty()).then_some((bytes, self)))
     }
 
-    /// How long the next frame is; none at the end of the file.
+    /// Returns the length of the next frame; none at the end of the file.
     fn head(&mut self) -> Result<Option<u32>> {
         let (mut head, mut length) = ([0; HEAD.len()], [0; 4]);
         if self.file.read(&mut head[..1])? == 0 {
@@ -73,9 +73,9 @@ impl Frames {
         self.file.read_exact(&mut head[1..]).map_err(damaged)?;
         self.file.read_exact(&mut length).map_err(damaged)?;
         let length = u32::from_le_bytes(length);
-        // What is read may be somebody else's.
+        // The file may be untrusted.
         if head != HEAD || length as usize > compress_bound(PIECE_BYTES) {
-            return Err(damaged("it is no series of packed pieces"));
+            return Err(damaged("it is not a series of compressed pieces"));
         }
         Ok(Some(length))
     }

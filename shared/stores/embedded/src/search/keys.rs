@@ -75,13 +75,14 @@ fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
     db.prepare_cached(sql)?.query_row([source], |row| row.get(0))
 }
 
-/// How many keys are inserted in one transaction. Sorted they fill the pages of their table one after the other; one study at
-/// a time they would be written to as many pages as there are keys, most of them again and again. Each takes 16 bytes of
-/// memory meanwhile.
+/// The number of keys inserted in one transaction. Sorted keys fill the pages of their table in sequence; inserted
+/// study by study they would be written to as many pages as there are keys, most of them repeatedly. Each key takes 16
+/// bytes of memory until then.
 pub(crate) const INSERTED_AT_ONCE: usize = 400_000;
 
-/// Lets some studies of a file be found by their keys, those after a record, until they have `most` keys; the last of them,
-/// if there may be more. The studies themselves may be there for long: none is compared before its file was read to its end.
+/// Inserts the keys of a file's studies after a record, until there are `most` keys. Returns the last record if there
+/// may be more. The studies themselves may have been stored long before: none is compared until its file was read to
+/// its end.
 pub(crate) fn insert_some(
     db: &Connection,
     search: SearchId,
@@ -148,13 +149,13 @@ pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usiz
     Ok(())
 }
 
-/// What of a stored study its keys are made of.
+/// The part of a stored study that determines its keys.
 #[derive(Deserialize)]
 struct Said {
     reference: Reference,
 }
 
-/// Makes the keys of studies that a release before has stored, some at a time.
+/// Computes the keys of studies that an earlier version stored, in batches.
 pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
     const AT_ONCE: usize = 1_000;
     loop {
@@ -165,7 +166,7 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             let mut rows = missing.query([limit(AT_ONCE)])?;
             let mut missing: Vec<(i64, i64, i64, Vec<u8>)> = Vec::new();
             while let Some(row) = rows.next()? {
-                // Whoever reads a study that cannot be read is told so. None is found by what it says.
+                // An unreadable study has no keys; reading it reports the error.
                 let said = from_json::<Said>(row.get_ref(3)?.as_str()?).map(|said| bytes(&said.reference));
                 missing.push((row.get(0)?, row.get(1)?, row.get(2)?, said.unwrap_or_default()));
             }

@@ -96,7 +96,7 @@ fn path_text(path: &Path) -> Result<&str, Fault> {
     })
 }
 
-/// What was stored is the canonical path of a file that somebody named on the command line.
+/// The stored value is the canonical path of a file that a user named on the command line.
 fn whole_path(text: String) -> Result<PathBuf, Fault> {
     let path = PathBuf::from(&text);
     let is_plain = |part| !matches!(part, Component::ParentDir | Component::CurDir);

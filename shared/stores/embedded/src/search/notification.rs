@@ -1,4 +1,4 @@
-//! What is told about a stored object, in the form of S3
+//! The notification about a stored object, in the form of S3
 //! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>).
 
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::search::object_rows::BUCKET;
 
-/// What stays as it is in a notification's key; a space becomes `+`.
+/// The characters that are not escaped in a notification's key; a space becomes `+`.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

@@ -10,20 +10,20 @@ use crate::fault::Fault;
 use crate::folder::ObjectName;
 use crate::value::{from_json, int, json, timestamp, uint};
 
-/// The name of the one bucket.
+/// The name of the only bucket.
 pub const BUCKET: &str = "uploads";
-/// Where forms point; [`Store::upload`] takes them.
+/// The address in upload forms; [`Store::upload`](crate::Store::upload) accepts them.
 pub const UPLOAD_URL: &str = "embedded:objects";
 /// The form field with the object's key.
 pub(crate) const KEY_FIELD: &str = "key";
-/// How much of an object is read at once: large enough that switching threads costs nothing beside it, and small
-/// enough that many objects may be read at the same time.
-/// Packed objects have pieces of it, so it stays.
+/// The size of the pieces in which an object is read: large enough that switching threads costs little, and small
+/// enough that many objects may be read at the same time. Compressed objects consist of pieces of this size, so it must
+/// not change.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// A grant as it is stored.
+/// A stored grant.
 pub(crate) struct Grant {
-    /// The least and the most bytes; the same, unless an earlier release granted a range.
+    /// The minimum and maximum size in bytes; they are equal unless an earlier version granted a range.
     pub(crate) bytes: RangeInclusive<u64>,
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) expires_at: Timestamp,

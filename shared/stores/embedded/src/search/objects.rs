@@ -27,8 +27,8 @@ use crate::search::frames::Frames;
 use crate::search::object_rows::{BUCKET, KEY_FIELD, PIECE_BYTES, StoredObject, UPLOAD_URL, find};
 use crate::value::{from_json, int, json, nanos, uint};
 
-/// The grant is a row, not a signature: nobody but this process reads it, and whoever can name its key can ask for the
-/// form too.
+/// The grant is a row, not a signature: only this process reads it, and a caller that knows its key could request the
+/// form anyway.
 #[async_trait]
 impl PresignUpload for Store {
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError> {
@@ -219,19 +219,19 @@ fn pieces(file: File, doing: String) -> ObjectStream {
     .boxed()
 }
 
-/// How many pieces are unpacked at a time: as much as whoever reads a file takes before it looks for records in that, so that
-/// it waits for nothing that was not begun before.
+/// The number of pieces decompressed at a time: the amount that a reader takes before it looks for records, so that the
+/// reader waits only for work that has already begun.
 const UNPACKED_AT_ONCE: usize = 4;
 
-/// The next bytes of a packed object, and what reads those after them.
+/// The next bytes of a compressed object, and the reader of the rest.
 type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
 
-/// Begins to unpack them.
+/// Starts decompressing them.
 fn next(work: impl FnOnce() -> Next + Send + 'static) -> BoxFuture<'static, Next> {
     cpu_pool::begin(work).map(Result::flatten).boxed()
 }
 
-/// The next piece is read while somebody works on the one before.
+/// The next piece is read while the caller processes the current one.
 fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
     stream::try_unfold((first, doing), |(unpacking, doing)| async move {
         match unpacking.await {

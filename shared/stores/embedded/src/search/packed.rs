@@ -1,11 +1,11 @@
-//! How what a study says is kept small.
+//! The compression of the texts of studies.
 //!
-//! Each text is a zstd frame of its own, with its length and a checksum. So one study is read without any other, and bytes that
-//! were damaged are noticed and cost no other study.
+//! Each text is its own zstd frame with its length and a checksum. A study is therefore read without any other, and
+//! damaged bytes are detected and affect no other study.
 //!
-//! A single study repeats little of itself, and much of what every study says: the names of fields, and the words that
-//! abstracts are made of. Frames refer to those in a text that is in this program, the [`WORDS`], and to how often letters
-//! occur, the [`TABLES`], which each frame would have to count and say otherwise.
+//! A single study repeats little within itself, but much that is common to all studies: the names of fields, and the
+//! vocabulary of abstracts. Frames refer to a dictionary in this program, the [`WORDS`], and to its letter frequencies,
+//! the [`TABLES`], which each frame would otherwise have to contain.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -20,18 +20,18 @@ use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size
 
 use crate::fault::Fault;
 
-/// Quick rather than small: for pieces of files the next levels take half as long again for a fiftieth of the room, and for
-/// studies more of both, since the tables were made for this one.
+/// Fast rather than small: for pieces of files the next levels take 50 % more time to save 2 % of the space. For
+/// studies they take more of both, since the tables were made for this level.
 pub(crate) const LEVEL: i32 = 1;
 
-/// What frames refer to. Never changed, like the tables: whatever was packed with it could not be read any more. A better one is
-/// one more.
+/// The dictionary. It must never change, and neither must the tables: frames compressed with it could not be read any
+/// more. A better dictionary is added under another number.
 const WORDS: &[u8] = include_bytes!("dictionary.txt");
 
-/// What stands before the words in zstd's form of a dictionary: its number, and how often letters and lengths occur.
+/// The header of the dictionary in zstd's format: its number, and the frequencies of letters and lengths.
 const TABLES: &[u8] = include_bytes!("dictionary.tables");
 
-/// Both, made ready once for all who pack and unpack.
+/// Both, prepared once for all compressors and decompressors.
 static TO_PACK: LazyLock<EncoderDictionary<'static>> =
     LazyLock::new(|| EncoderDictionary::copy(&with_tables(), LEVEL));
 static TO_UNPACK: LazyLock<DecoderDictionary<'static>> =
@@ -44,29 +44,29 @@ fn with_tables() -> Vec<u8> {
     [TABLES, WORDS].concat()
 }
 
-/// The number in the tables. Those below are kept for dictionaries that everybody knows, see
+/// The number of the dictionary. Lower numbers are reserved for registered dictionaries, see
 /// <https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#dictionary-format>.
 const NUMBER: u32 = 32_768;
 
-/// Whether a frame was packed with the words and the tables.
+/// Returns `true` if a frame was compressed with the dictionary and its tables.
 fn is_with_tables(packed: &[u8]) -> bool {
     get_dict_id_from_frame(packed).is_some_and(|number| number.get() == NUMBER)
 }
 
-/// The longest text that is packed. What is read may be somebody else's, so what it claims to be is bounded.
+/// The maximum length of a compressed text. The database may be untrusted, so the claimed length is bounded.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What a column says of a study.
+/// The stored form of a text.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// The text itself.
     Text(String),
-    /// The text, packed.
+    /// The compressed text.
     Packed(Vec<u8>),
 }
 
 impl Said {
-    /// What is written into the column of texts, and into that of packed ones.
+    /// Returns the values of the column of texts and of the column of compressed texts.
     pub(crate) fn columns(&self) -> (&str, Option<&[u8]>) {
         match self {
             Self::Text(text) => (text, None),
@@ -75,10 +75,10 @@ impl Said {
     }
 }
 
-/// What a thread packs with, once it has packed. Made anew each time it would fetch its memory anew.
+/// The compressor of a thread, created at its first use. Creating one each time would allocate its memory each time.
 pub(crate) type Ready = RefCell<Option<Compressor<'static>>>;
 
-/// Packs something with what the thread has, which is made first if need be.
+/// Compresses bytes with the thread's compressor, which is created if necessary.
 pub(crate) fn compress(
     ready: &'static LocalKey<Ready>,
     make: fn() -> std::io::Result<Compressor<'static>>,
@@ -90,12 +90,12 @@ pub(crate) fn compress(
     })
 }
 
-/// Something that packs pieces of files, which repeat enough of themselves.
+/// Returns a compressor for pieces of files, which repeat enough within themselves.
 pub(crate) fn compressor() -> std::io::Result<Compressor<'static>> {
     with_checksums(Compressor::new(LEVEL)?)
 }
 
-/// Something that packs texts.
+/// Returns a compressor for texts.
 fn with_dictionary() -> std::io::Result<Compressor<'static>> {
     with_checksums(Compressor::with_prepared_dictionary(&TO_PACK)?)
 }
@@ -109,7 +109,7 @@ thread_local! {
     static PACKER: Ready = const { RefCell::new(None) };
 }
 
-/// The text as it takes the least room.
+/// Returns the smaller stored form of a text.
 pub(crate) fn pack(text: String) -> Result<Said, Fault> {
     if text.len() > MOST_BYTES {
         return Ok(Said::Text(text));
@@ -118,8 +118,8 @@ pub(crate) fn pack(text: String) -> Result<Said, Fault> {
     Ok(if packed.len() < text.len() { Said::Packed(packed) } else { Said::Text(text) })
 }
 
-/// Reads texts, packed ones too, with the dictionary of this release or that of the one before. Frames of releases without any
-/// refer to nothing in that.
+/// Reads texts and compressed texts, with the dictionary of this version or the previous one. Frames of versions
+/// without a dictionary do not refer to one.
 #[derive(Default)]
 pub(crate) struct Unpacker {
     now: Option<Decompressor<'static>>,
@@ -127,7 +127,7 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
-    /// What a row says in a column, or packed in another.
+    /// Returns the text that a row has in a column, or compressed in another.
     pub(crate) fn said<'a>(
         &mut self,
         row: &'a Row<'_>,
@@ -165,12 +165,12 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"{"line":1,"reference":{"title":"A pilot study of usual care","authors":["Smith, John"],"year":2019}}"#;
-    /// As it was packed with the words alone.
+    /// Compresses as an earlier version did: with the words alone.
     const BEFORE: &[u8] = &[
         40, 181, 47, 253, 36, 100, 245, 0, 0, 80, 65, 32, 111, 102, 111, 104, 110, 57, 125, 125, 5, 0, 75,
         230, 99, 242, 204, 10, 180, 202, 49, 102, 15, 14, 119, 204, 226, 57, 8, 12, 229, 185, 1,
     ];
-    /// As it was packed when there were tables first.
+    /// Compresses as the first version with tables did.
     const PACKED: &[u8] = &[
         40, 181, 47, 253, 38, 0, 128, 100, 237, 0, 0, 80, 65, 32, 111, 102, 111, 104, 110, 57, 125, 125, 5,
         252, 75, 86, 97, 158, 255, 182, 10, 198, 123, 112, 215, 152, 197, 255, 52, 58, 12, 229, 185, 1,
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
         let Said::Packed(now) = pack(TEXT.to_owned()).unwrap() else { panic!() };
         assert!(is_with_tables(&now) && now.len() <= PACKED.len(), "{now:?}");
-        // What a release before has packed without a dictionary, between two with one.
+        // A text that an earlier version compressed without a dictionary, between two with one.
         let before = compressor().unwrap().compress(TEXT.as_bytes()).unwrap();
         assert!(before.len() > PACKED.len());
         assert_eq!(unpacker.unpack(&before).unwrap(), TEXT);
@@ -193,11 +193,11 @@ mod tests {
         }
     }
 
-    /// One of a later release, say.
+    /// For example, a dictionary of a newer version.
     #[test]
     fn a_frame_with_an_unknown_dictionary_is_refused() {
         let mut other = with_tables();
-        // Behind the four bytes by which zstd knows a dictionary.
+        // After the four magic bytes of a dictionary.
         other[4] ^= 1;
         let other = EncoderDictionary::copy(&other, LEVEL);
         let mut packer = Compressor::with_prepared_dictionary(&other).unwrap();

@@ -1,4 +1,4 @@
-//! How far the files of an import are.
+//! The reading progress of the files of an import.
 
 use async_trait::async_trait;
 use imports::{FileId, Progress, ReadProgress, ReportProgress, SearchId};

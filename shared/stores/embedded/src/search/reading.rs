@@ -1,4 +1,4 @@
-//! The attempts at reading files, and the fences that keep overtaken ones from storing more.
+//! The attempts at reading files, and the fences that keep superseded attempts from storing more.
 
 use async_trait::async_trait;
 use imports::reading::{Fenced, Place, Reading, TrackReading};
@@ -19,7 +19,7 @@ const REACH: &str = "UPDATE reading SET place = ?4 WHERE search_id = ?1 AND file
 const PAUSE: &str = "UPDATE reading SET begun = 0 WHERE search_id = ?1 AND file_id = ?2";
 const RAISE: &str = "UPDATE reading SET fence = fence + 1, place = ?4, clearing = 1
     WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3 AND (place IS NULL OR place ->> '$.within' IS NOT NULL)";
-// Whoever removes a file that was refused before goes on under its fence.
+// A worker that deletes a refused file continues under its fence.
 const WITHDRAW: &str =
     "INSERT INTO reading (search_id, file_id, begun, place, fence, clearing) VALUES (?1, ?2, 0, ?3, 1, 0)
     ON CONFLICT (search_id, file_id) DO UPDATE
@@ -36,7 +36,7 @@ impl TrackReading for Store {
                 && last != reader
             {
                 let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
-                // Not when it was read to its end or refused: then it is not read again.
+                // Not if it was read to its end or refused: then it is not read again.
                 if raise(db, &held, None)?.is_some() {
                     forget_attempts(db, search, file)?;
                 }
@@ -80,8 +80,8 @@ impl TrackReading for Store {
 }
 
 impl Store {
-    /// Removes what is stored of a file from before its fence was raised, in pieces: whatever else is to be written waits
-    /// for the end of one, and not for that of all of them.
+    /// Deletes the stored data of a file from before its fence was raised, in batches: other writes wait for one batch
+    /// and not for all of them.
     pub(crate) async fn clear(&self, call: Call, doing: &str, file: Fenced) -> Result<(), StoreError> {
         while self.change(call, doing.to_owned(), move |db| clear_some(db, &file)).await? {}
         Ok(())
@@ -93,13 +93,13 @@ fn forget_attempts(db: &Connection, search: SearchId, file: FileId) -> Result<()
     Ok(())
 }
 
-/// Whether the file still has this fence, and nothing from before it.
+/// Returns `true` if the file still has this fence, and no data from before it.
 pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     let found = stored(db, file.search_id, file.file_id)?;
     Ok(found.is_some_and(|found| found.reading.fence == file.fence && !found.is_clearing))
 }
 
-/// Raises a file's fence; none when it has another, or was read to its end or refused.
+/// Raises a file's fence. Returns none if it has another, or was read to its end or refused.
 pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Result<Option<Fenced>, Fault> {
     let then = then.map(json).transpose()?;
     let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence), then];
@@ -107,8 +107,8 @@ pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Res
     Ok(is_raised.then_some(Fenced { fence: file.fence + 1, ..*file }))
 }
 
-/// Refuses a file whatever is known of it, raises its fence unless it was refused before, and forgets that it was read. What is
-/// stored of it stays: others may name it.
+/// Refuses a file in any state, raises its fence unless it was refused before, and deletes the record that it was read.
+/// Its stored studies stay: marks of others may name them.
 pub(crate) fn withdraw(
     db: &Connection,
     search: SearchId,
@@ -124,7 +124,7 @@ pub(crate) fn withdraw(
     Ok(())
 }
 
-/// Withdraws a file, and has what is stored of it removed.
+/// Withdraws a file, and deletes its stored data.
 pub(crate) fn remove(
     db: &Connection,
     search: SearchId,
@@ -137,12 +137,12 @@ pub(crate) fn remove(
     Ok(Fenced { search_id: search, file_id: file, fence: uint(fence) })
 }
 
-/// Removes some of what is stored from before the fence was raised; whether there may be more of it.
+/// Deletes a batch of data from before the fence was raised. Returns `true` if there may be more.
 fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     let Fenced { search_id, file_id, fence } = *file;
     let found = stored(db, search_id, file_id)?;
     if !found.is_some_and(|found| found.reading.fence == fence && found.is_clearing) {
-        // Somebody else did it.
+        // Another worker did it.
         return Ok(false);
     }
     if study_rows::discard_some(db, search_id, file_id)? {
@@ -153,13 +153,13 @@ fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
     Ok(false)
 }
 
-/// What is stored of the attempts at a file.
+/// The stored state of the attempts at a file.
 #[derive(Default)]
 struct Stored {
     reading: Reading,
-    /// Whether something is there from before the fence was raised.
+    /// `true` if there is data from before the fence was raised.
     is_clearing: bool,
-    /// The version of the reader that was at work last; none in rows of releases without fences.
+    /// The version of the last reader; none in rows of versions without fences.
     last_reader: Option<u32>,
 }
 

@@ -1,7 +1,7 @@
-//! Which keys several studies of a project have.
+//! The keys that several studies of a project share.
 //!
-//! Most keys of a study are its own. To look each of them up costs a page of a large project's tree of keys, and finds nothing. One
-//! pass over that tree, in its order, tells which keys are worth it, so whoever marks a large file makes one first.
+//! Most keys of a study are unique. Looking up each of them reads a page of a large project's key tree and finds
+//! nothing. One ordered scan of that tree finds the shared keys, so a worker scans it before it marks a large file.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -18,18 +18,19 @@ use crate::value::uint;
 /// A file, and its search.
 type FileKey = (SearchId, FileId);
 
-/// How many words there are to remember keys by, a bit each: 4 MiB of memory. Where a million keys are of several studies, three in
-/// a hundred of the others are looked up in vain.
+/// The number of words of the filter, one bit per key: 4 MiB of memory. With a million shared keys, 3 % of the other
+/// keys are looked up in vain.
 const WORDS: usize = 1 << 19;
 
-/// How many entries may be passed instead of one key's being looked up. In a tree of ten million entries 40 are passed in that time
-/// and more, as they lie beside each other; so a pass takes less than half of the time that it may save.
+/// The number of entries that may be scanned instead of one lookup. In a tree of ten million entries at least 40 are
+/// scanned in the time of a lookup, since they are adjacent; so a scan takes less than half of the time that it may
+/// save.
 const PASSED_IN_A_LOOK: u64 = 16;
 
-/// How many entries are passed in one call. Others read in between.
+/// The number of entries scanned in one call, so that other reads run in between.
 const PASSED_AT_ONCE: u64 = 500_000;
 
-/// A part of all keys, to tell by it how many there are: one in 16,384, as keys are hashes.
+/// The sample from which the number of keys is estimated: one in 16,384, as keys are hashes.
 const SAMPLE: u32 = 14;
 
 pub(crate) const COUNT: &str = "SELECT count(*) FROM study_key WHERE project = ?1 AND key BETWEEN ?2 AND ?3";
@@ -41,17 +42,18 @@ pub(crate) const LAST: &str = "SELECT max(record) FROM study
 pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_file USING (search_id, file_id)
     JOIN project ON project.project_id = source.project_id WHERE source.search_id = ?1 AND source.file_id = ?2";
 
-/// The keys that several studies of a project have, and some more.
+/// A filter of the keys that several studies of a project share, with some false positives.
 ///
-/// That is true until one more file of the project is listed: the studies of those that are listed do not change any more. Whoever
-/// lists one says so ([`SharedKeyCache::listed`]), and counts a revision only then, under which it compares that file's studies. So whoever
-/// still used the pass did so under an earlier revision, whose marks give way.
+/// It is valid until another file of the project is listed: the studies of listed files do not change. A worker that
+/// lists a file reports it ([`SharedKeyCache::listed`]) and only then counts a revision, under which it compares that
+/// file's studies. A worker that still used the old filter therefore works under an earlier revision, whose marks are
+/// superseded.
 #[derive(Debug)]
 struct SharedKeyFilter {
     project: i64,
-    /// How many files of the project this process had listed when the pass began.
+    /// The number of files of the project that this process had listed when the scan began.
     listings: u64,
-    /// The file that it was made for.
+    /// The file that it was created for.
     made_for: FileKey,
     bits: Vec<u64>,
 }
@@ -61,7 +63,7 @@ impl SharedKeyFilter {
         Self { project, listings, made_for, bits: vec![0; WORDS] }
     }
 
-    /// Remembers those of some keys that several studies have.
+    /// Adds the keys that several studies share.
     fn pass(&mut self, db: &Connection, keys: &RangeInclusive<i64>) -> Result<(), Fault> {
         let mut statement = db.prepare_cached(PASS)?;
         let mut rows = statement.query(params![self.project, keys.start(), keys.end()])?;
@@ -90,18 +92,18 @@ impl SharedKeyFilter {
     }
 }
 
-/// The last pass of this process.
+/// The last filter of this process.
 #[derive(Debug, Default)]
 pub(crate) struct SharedKeyCache(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many files of each project this process has listed.
+    /// The number of files of each project that this process has listed.
     listings: HashMap<i64, u64>,
-    /// Those of them that are still marked. Whoever goes on with one lists it once more.
+    /// Those of them that are still being marked. A worker that resumes one lists it once more.
     marked: HashSet<FileKey>,
     last: Option<Arc<SharedKeyFilter>>,
-    /// How many keys were told without it, because it was good no longer or of another project.
+    /// The number of keys looked up without the filter, because it was outdated or of another project.
     missed: u64,
 }
 
@@ -123,7 +125,7 @@ pub(crate) struct Told {
 }
 
 impl SharedKeyCache {
-    /// Takes note that a file of a project is listed, and about to be marked.
+    /// Records that a file of a project is listed and about to be marked.
     pub(crate) fn listed(&self, project: i64, file: FileKey) {
         let mut state = self.locked();
         if state.marked.insert(file) {
@@ -131,10 +133,10 @@ impl SharedKeyCache {
         }
     }
 
-    /// Leaves out keys of which it is known that no other study has them; makes a pass first if that is worth the time.
+    /// Removes keys that no other study has; scans the tree first if that saves time.
     pub(crate) async fn leave_out(&self, engine: &DbThreads, told: Told) -> Result<Vec<Keyed>, StoreError> {
         let Told { file, project, mut studies, more } = told;
-        // The keys of one that is not listed may change, and others do not wait for it.
+        // The keys of an unlisted file may change, and others do not wait for it.
         let Some(project) = project else { return Ok(studies) };
         if !more {
             self.locked().marked.remove(&file);
@@ -153,7 +155,8 @@ impl SharedKeyCache {
         Ok(studies)
     }
 
-    /// The last pass, if it is good for a project. Otherwise so many keys more are told without one.
+    /// Returns the last filter if it is valid for a project. Otherwise adds to the number of keys looked up without
+    /// one.
     fn known(&self, project: i64, keys: u64) -> Option<Arc<SharedKeyFilter>> {
         let mut state = self.locked();
         let listings = state.listings_of(project);
@@ -165,8 +168,9 @@ impl SharedKeyCache {
         known
     }
 
-    /// Passes over all keys of a project, if that takes less time than to look up those of a file's studies from these on. When files
-    /// come all the time a pass is soon good for nothing; so none is made before as much time was spent since the last one.
+    /// Scans all keys of a project, if that takes less time than looking up the keys of a file's remaining studies. If
+    /// files arrive continuously, a filter is soon outdated; so none is created before as much time was spent on
+    /// lookups since the last one.
     async fn pass(
         &self,
         engine: &DbThreads,
@@ -209,7 +213,7 @@ fn count(studies: &[Keyed]) -> u64 {
     studies.iter().filter_map(|study| study.keys.as_ref()).map(|keys| keys.len() as u64).sum()
 }
 
-/// All keys in so many parts, in the order in which they are stored.
+/// Returns all keys in a number of ranges, in the order in which they are stored.
 fn parts(count: u64) -> impl Iterator<Item = RangeInclusive<i64>> {
     let width = u64::MAX / count;
     // The least of them is stored as the least of signed numbers.
@@ -221,7 +225,7 @@ fn parts(count: u64) -> impl Iterator<Item = RangeInclusive<i64>> {
     })
 }
 
-/// About how many keys a project has, and the last study of a file.
+/// Returns the approximate number of keys of a project, and the last study of a file.
 fn survey(db: &Connection, project: i64, (search, file): FileKey) -> Result<(u64, u64), Fault> {
     let sample = (u64::MAX >> SAMPLE).cast_signed();
     let found: i64 = db.prepare_cached(COUNT)?.query_row(params![project, 0, sample], |row| row.get(0))?;

@@ -22,7 +22,7 @@ use crate::value::{from_json, json};
 
 #[async_trait]
 impl WriteStudies for Store {
-    /// Some calls are written while the studies of the next ones are made ready.
+    /// Writes overlap with preparing the studies of the next calls.
     fn pace(&self) -> Pace {
         Pace { records: 500, calls: 8 }
     }
@@ -52,7 +52,8 @@ impl WriteStudies for Store {
             study_rows::insert_quarantined(db, &quarantined)?;
             Ok(true)
         };
-        // A power cut undoes it with the place that is reached next, or with the end; then the file is read again from before.
+        // A power failure undoes it together with the next checkpoint or the end; then the file is read again from an
+        // earlier checkpoint.
         let is_held = self.change_in_passing(Call::StudiesStore, doing.clone(), work).await?;
         if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
     }
@@ -79,7 +80,7 @@ impl WriteStudies for Store {
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let doing = format!("remembering that file {} was read", file.file_id);
         let file = Arc::new(file.clone());
-        // Others write while it goes: no transaction takes in more than a part.
+        // Other writes run in between: no transaction covers more than a part.
         let (mut after, mut project) = (Some(0), None);
         while let Some(from) = after {
             let file = Arc::clone(&file);
@@ -176,11 +177,11 @@ impl ReadStudies for Store {
     }
 }
 
-/// Lets some studies of a file be found by their keys, those after a record, or lists the file once all of them are. The
-/// last record that was taken in, if there may be more.
+/// Inserts the keys of a file's studies after a record, or lists the file once all are inserted. Returns the last
+/// record if there may be more.
 fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
     if is_listed(db, file)? {
-        // Whoever goes on marking duplicates finishes the file once more, and no more studies of it can have come.
+        // A worker that resumes marking finishes the file once more, and no more studies of it can have been stored.
         return Ok(None);
     }
     let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
         assert_eq!(keys(&db), 1);
 
-        // Nothing looks for them a second time, so they stay away.
+        // They are not looked for a second time, so they stay absent.
         db.execute("DELETE FROM study_key", []).unwrap();
         assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
         assert_eq!(keys(&db), 0);

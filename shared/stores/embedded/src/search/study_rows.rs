@@ -1,7 +1,8 @@
-//! How studies and unreadable records are written down.
+//! The rows of studies and unreadable records.
 //!
-//! What is the same for all records of a file is said once, in a row of `source`; what follows from the place of a study,
-//! such as its id, is not said at all. So what a record takes is bounded by what it says, and a few dozen bytes.
+//! Values common to all records of a file are stored once, in a row of `source`; values that follow from the position
+//! of a study, such as its id, are not stored. The size of a record is therefore bounded by its text plus a few dozen
+//! bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +20,7 @@ use crate::search::keys;
 use crate::search::packed::{Said, Unpacker, pack};
 use crate::value::{from_json, int, json, limit, parse, uint};
 
-/// A study or an unreadable record on its way into its table.
+/// A study or an unreadable record to be inserted.
 pub(crate) struct New {
     search: SearchId,
     file: FileId,
@@ -30,14 +31,14 @@ pub(crate) struct New {
     keys: Vec<u8>,
 }
 
-/// What the text of a study says.
+/// The text of a study, to be written.
 #[derive(Serialize)]
 struct Written<'a> {
     line: u64,
     reference: Sparse<'a>,
 }
 
-/// The same, read.
+/// The text of a study, as read.
 #[derive(Deserialize)]
 struct Read {
     line: u64,
@@ -109,7 +110,8 @@ fn insert(
     Ok(())
 }
 
-/// The number of a file; it has one from now on. All studies of a file are of the project of the first one.
+/// Returns the number of a file, and assigns one if it has none. All studies of a file belong to the project of the
+/// first one.
 fn source(db: &Connection, search: SearchId, file: FileId, project: Option<ProjectId>) -> Result<i64, Fault> {
     let (search, file) = (search.to_string(), file.to_string());
     let project = project.map(|project| project.to_string());
@@ -127,10 +129,10 @@ fn source(db: &Connection, search: SearchId, file: FileId, project: Option<Proje
     Ok(db.prepare_cached(sql)?.query_row(params![search, file, project], |row| row.get(0))?)
 }
 
-/// The most records that one transaction discards: others wait for it.
+/// The maximum number of records that one transaction deletes, since other writes wait for it.
 const DISCARDED_AT_ONCE: usize = 10_000;
 
-/// Removes some of what is stored of a file; whether there may be more.
+/// Deletes a batch of the stored data of a file. Returns `true` if there may be more.
 pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> Result<bool, Fault> {
     let mut is_more = false;
     keys::remove(db, search, file, DISCARDED_AT_ONCE)?;
@@ -145,10 +147,10 @@ pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> R
     Ok(is_more)
 }
 
-/// The number of the file that the first two parameters name.
+/// Selects the number of the file that the first two parameters name.
 const SOURCE: &str = "(SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
 
-/// What a later revision has said of a study stays.
+/// A mark of a later revision is kept.
 const MARK: &str =
     "INSERT INTO mark (source, record, original, position, original_record, reason, tier, revision)
     SELECT source, record, ?3, ?4, ?5, ?6, ?7, ?8 FROM study WHERE source = ?1 AND record = ?2
@@ -194,7 +196,7 @@ pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.proje
     LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
     LEFT JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
-/// The order of the tables is said, as SQLite cannot know that marks are rare.
+/// The order of the tables is given, as SQLite cannot know that marks are rare.
 pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
       mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
       original.search_id, study.packed
@@ -204,7 +206,7 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
     JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 AND mark.tier >= ?5
     ORDER BY mark.record LIMIT ?4";
-/// What some columns say of studies of a file, and whether they are marked.
+/// Reads some columns of studies of a file, and their marks.
 macro_rules! of_file {
     ($columns:literal, $which:literal) => {
         concat!(
@@ -224,7 +226,7 @@ pub(crate) const QUARANTINED: &str = "SELECT record, quarantined, NULL FROM quar
 pub(crate) const MARKS: &str = "SELECT tier, reason = '\"said\"', count(*) FROM mark
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND tier > 0 GROUP BY 1, 2";
 
-/// Which records of a file: so many after a record.
+/// A range of records of a file: a number of records after a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Page {
     pub(crate) search: SearchId,
@@ -233,17 +235,16 @@ pub(crate) struct Page {
     pub(crate) limit: usize,
 }
 
-/// A query of what is said of records, and the columns that say it. The number of the record is in the first one, the text
-/// in the second.
+/// A query of records and its columns: the number of the record in the first one, the text in the second.
 struct Query {
     sql: &'static str,
-    /// The column of the text, where it is packed.
+    /// The column of the compressed text.
     packed: usize,
 }
 
 const TEXT: usize = 1;
 
-/// Where a study is in its file, unless a release before stored it.
+/// Returns the position of a study in its file, unless an earlier version stored it.
 fn bytes(row: &Row<'_>) -> Result<Option<Range<u64>>, Fault> {
     let Some((start, length)) = row.get::<_, Option<i64>>(7)?.zip(row.get::<_, Option<i64>>(8)?) else {
         return Ok(None);
@@ -252,7 +253,8 @@ fn bytes(row: &Row<'_>) -> Result<Option<Range<u64>>, Fault> {
 }
 
 impl Page {
-    /// The rows of a query, while the texts that they have take fewer than so many bytes. One that cannot be read is named.
+    /// Returns the rows of a query until their texts take the maximum number of bytes. An unreadable row is reported
+    /// with its record.
     fn rows<T>(
         self,
         db: &Connection,
@@ -278,7 +280,8 @@ impl Page {
         Ok(found)
     }
 
-    /// Those that take so many bytes at most, or one more; only those with a mark as sure as this, if no others are wanted.
+    /// Returns the studies up to a number of bytes, or one more; if a tier is given, only studies with a mark at least
+    /// as certain.
     pub(crate) fn studies(
         self,
         db: &Connection,
@@ -341,7 +344,7 @@ impl Page {
     }
 }
 
-/// Which study of a file cannot be read, if that is what is wrong.
+/// Adds the record to the error of an unreadable study.
 fn named(row: &Row<'_>, before: usize, fault: Fault) -> Fault {
     match row.get(0) {
         Ok(record) if fault.is_of_value() => {
@@ -351,7 +354,7 @@ fn named(row: &Row<'_>, before: usize, fault: Fault) -> Fault {
     }
 }
 
-/// What the study of a row is recognised by. One that cannot be read is like no other; whoever reads it is told why.
+/// Returns the identity of the study of a row. An unreadable study matches no other; reading it reports the cause.
 fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity, Fault> {
     let record = uint(row.get(0)?);
     let identity = match text.and_then(|text| from_json(&text)) {
@@ -365,7 +368,7 @@ fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity
     Ok(Identity { is_marked: row.get(1)?, ..identity })
 }
 
-/// What some studies of a file are recognised by.
+/// Returns the identities of some studies of a file.
 pub(crate) fn identities_of(
     db: &Connection,
     search: SearchId,

@@ -1,4 +1,4 @@
-//! Taking an upload: what S3 does with a presigned POST, notification included.
+//! Accepting an upload as S3 accepts a presigned POST, including the notification.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -26,35 +26,35 @@ use crate::search::object_rows::{Grant, KEY_FIELD, NewObject, PIECE_BYTES, find,
 /// Why an upload is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// No such form was ever made.
-    #[error("there is no permission to upload {}", nickname(key))]
+    /// No such form was created.
+    #[error("the upload of {} is not permitted", nickname(key))]
     NotGranted {
         /// The object's key.
         key: String,
     },
-    /// The form is too old.
+    /// The form has expired.
     #[error("the permission to upload {} ended at {expired_at}", nickname(key))]
     Expired {
         /// The object's key.
         key: String,
-        /// Its end.
+        /// The time of its expiry.
         expired_at: Timestamp,
     },
-    /// The form's file is stored already.
+    /// The form has already been used.
     #[error("the file was uploaded with this form before")]
     Used,
     /// Less than was announced.
     #[error("the file has {size_bytes} bytes, and {min_bytes} were announced")]
     TooSmall {
-        /// What it has.
+        /// The size of the file.
         size_bytes: u64,
-        /// The least it may have.
+        /// The announced size.
         min_bytes: u64,
     },
     /// More than was announced.
     #[error("the file has more than the {max_bytes} bytes that were announced")]
     TooLarge {
-        /// The most it may have.
+        /// The announced size.
         max_bytes: u64,
     },
     /// The file to be uploaded cannot be read.
@@ -66,7 +66,7 @@ pub enum UploadError {
 }
 
 impl UploadError {
-    /// Retry, or not?
+    /// Returns `true` if a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::NotGranted { .. }
@@ -81,20 +81,19 @@ impl UploadError {
 }
 
 impl Store {
-    /// Whether a form could be used now, whatever comes with it.
+    /// Checks that a form can be used now, regardless of the file.
     ///
     /// # Errors
-    /// When the form was not made by this store, has expired, or has been used.
+    /// If the form was not created by this store, has expired, or has been used.
     pub async fn check_form(&self, form: &PresignedPost) -> Result<(), UploadError> {
         self.granted(form).await.map(drop)
     }
 
-    /// Uploads what `source` yields with a form that was made by this store. Afterwards the object and the
-    /// notification about it are durable, both or neither. From then on the form is used; one whose upload failed may
-    /// be used again until it expires.
+    /// Uploads the bytes of `source` with a form of this store. Afterwards either both the object and its notification
+    /// are durable, or neither. A form can be used once; if its upload failed, it may be used again until it expires.
     ///
     /// # Errors
-    /// When the form does not allow it, or the bytes cannot be read or stored. Nothing is stored then.
+    /// If the form does not permit it, or the bytes cannot be read or stored. Nothing is stored then.
     pub async fn upload<R>(&self, form: &PresignedPost, source: R) -> Result<u64, UploadError>
     where
         R: AsyncRead + Send + Unpin,
@@ -105,7 +104,7 @@ impl Store {
         result
     }
 
-    /// As [`Store::upload`], from a file.
+    /// Like [`Store::upload`], for a file.
     ///
     /// # Errors
     /// As [`Store::upload`].
@@ -131,15 +130,15 @@ impl Store {
         let (doing, now) = (format!("storing {}", nickname(&key)), self.now());
         let row = move |db: &Connection| insert_object(db, &key, &grant, name, size_bytes, now);
         if !self.keep(name, doing, row).await? {
-            // Another upload with the same form was faster.
+            // A concurrent upload with the same form was faster.
             return Err(UploadError::Used);
         }
         self.sends().tell();
         Ok(size_bytes)
     }
 
-    /// A host that repeats its ids after a restart, as one for tests does, must not make one object's bytes
-    /// another's.
+    /// A host that repeats its ids after a restart, such as the one of tests, must not overwrite the bytes of another
+    /// object.
     pub(crate) fn free_name(&self) -> ObjectName {
         loop {
             let name = ObjectName::new(self.host().fresh_id());
@@ -150,7 +149,7 @@ impl Store {
         }
     }
 
-    /// The form's key and what is granted for it.
+    /// Returns the form's key and its grant.
     async fn granted(&self, form: &PresignedPost) -> Result<(String, Grant), UploadError> {
         let key = form.fields.get(KEY_FIELD).cloned().unwrap_or_default();
         let wanted = key.clone();
@@ -167,11 +166,11 @@ impl Store {
         }
     }
 
-    /// First the bytes, then the row that names them, and last the file's own name. So a crash leaves either a file
-    /// that is evidently unfinished, which [`Store::recover`] removes, or one that the row names, to which it gives its
-    /// name; and never a row without its file, or an object's file that has to be deleted because no row names it.
+    /// Stores the bytes first, then the row that names them, and renames the file last. A crash therefore leaves either
+    /// an unfinished file, which [`Store::recover`] removes, or a file with a row, which it renames. It never leaves a
+    /// row without its file, or a complete file that no row names.
     ///
-    /// `row` stores the row, or answers that it is not to be stored; then the file goes.
+    /// `row` stores the row, or returns `false` if it must not be stored; the file is removed then.
     pub(crate) async fn keep<F>(&self, name: ObjectName, doing: String, row: F) -> Result<bool, StoreError>
     where
         F: FnOnce(&Connection) -> Result<bool, Fault> + Send + 'static,
@@ -190,10 +189,10 @@ impl Store {
     }
 }
 
-/// How many pieces are packed at the same time, while the next one is read.
+/// The number of pieces compressed at the same time, while the next one is read.
 const PACKED_AT_ONCE: usize = 2;
 
-/// Copies packed and makes durable; the size is watched while it grows, so that nobody fills the disk.
+/// Copies the bytes compressed and flushes them. The size is checked as it grows, so that no client can fill the disk.
 async fn copy<R>(mut source: R, to: &Path, bytes: &RangeInclusive<u64>) -> Result<u64, UploadError>
 where
     R: AsyncRead + Send + Unpin,
@@ -202,7 +201,7 @@ where
     let mut file = folder::create_file(to).await.map_err(failed)?;
     let (mut packing, mut size) = (FuturesOrdered::new(), 0);
     loop {
-        // One more byte than is granted is read of a file that has more.
+        // Reads one byte more than granted, to detect a larger file.
         let left = bytes.end().saturating_add(1).saturating_sub(size).min(PIECE_BYTES as u64);
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         size += (&mut source).take(left).read_to_end(&mut piece).await.map_err(UploadError::Read)? as u64;
@@ -231,13 +230,13 @@ where
     Ok(size)
 }
 
-/// Makes a folder's new entry durable.
+/// Flushes a new entry of a folder.
 async fn flush_folder(folder: &Path) -> std::io::Result<()> {
-    // Elsewhere a folder cannot be opened, and needs no flush.
+    // On other systems a folder cannot be opened, and needs no flush.
     if cfg!(unix) { File::open(folder).await?.sync_all().await } else { Ok(()) }
 }
 
-/// Stores the object's row and the notification about it, unless the object is there already: `false` then.
+/// Stores the object's row and its notification. Returns `false` if the object exists already.
 fn insert_object(
     db: &Connection,
     key: &str,

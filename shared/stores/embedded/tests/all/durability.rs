@@ -1,4 +1,4 @@
-//! What was acknowledged is there after a crash.
+//! Acknowledged writes survive a crash.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> Tested {
     let depot = Depot::new();
     let message = outgoing(&depot);
     let sending = depot.store.send(std::slice::from_ref(&message));
-    // Polled once, so that it is handed over, and then given up.
+    // Polled once, so that it is submitted, and then dropped.
     let _ = sending.now_or_never();
     let Depot { store, folder, host } = depot;
     drop(store);

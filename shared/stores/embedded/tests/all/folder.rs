@@ -1,4 +1,4 @@
-//! Data directories that come from somebody else, have lost something, or are somebody else's business.
+//! Data directories from untrusted sources, with missing files, or with files of other programs.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::depot::{Depot, Tested};
 
 const DATABASE: &str = "search-import.sqlite";
 
-/// What a program does with a directory before anything else. Returns what it says if it refuses, in one line.
+/// Opens a directory as a program does at its start. Returns the one-line error if it is refused.
 async fn refusal(dir: &Path) -> Option<String> {
     let open = async || -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let lock = Store::lock(dir)?;
@@ -217,7 +217,7 @@ async fn a_database_of_before_the_uploads_costs_none_of_them() -> Tested {
     Ok(())
 }
 
-/// What makes a good database a bad one, and what is said then.
+/// Damages to a database, and the errors that report them.
 type Damage = (&'static str, fn(&Path), &'static str);
 
 const DAMAGES: [Damage; 9] = [
@@ -268,7 +268,7 @@ async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() 
     Ok(())
 }
 
-/// What no look at the beginning finds is found by whoever meets it.
+/// Damage that the checks at the start do not find is reported when it is read.
 #[tokio::test]
 async fn a_page_that_is_overwritten_is_told_in_one_line() -> Tested {
     let folder = used().await?;
@@ -343,7 +343,7 @@ async fn nobody_else_may_read_what_is_stored() -> Tested {
     assert!(files().iter().all(|file| mode(file) == 0o600), "{:?}", files());
     assert_eq!([mode(dir.parent().unwrap()), mode(&dir), mode(&dir.join("objects"))], [0o700; 3]);
 
-    // As the release before has left them.
+    // As an earlier version left them.
     fs::set_permissions(dir.join("objects"), PermissionsExt::from_mode(0o755))?;
     fs::set_permissions(dir.join(DATABASE), PermissionsExt::from_mode(0o644))?;
     let _again = open()?;

@@ -1,4 +1,4 @@
-//! Of the keys of a large file, those that no other study has are left out.
+//! Keys of a large file that no other study has are left out.
 
 use imports::{Fenced, FileId, ReadStudies, SearchId, Study, TrackReading, WriteStudies};
 use messages::StoreError;
@@ -35,7 +35,7 @@ async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> Test
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     assert_eq!(keys(0, 4).await?, shared);
     assert_eq!(keys(2, 1).await?, shared[2..3]);
-    // Whoever goes on with the file lists it once more; that is no news.
+    // A worker that resumes the file lists it once more, which changes nothing.
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     // At its end it is forgotten what was found out for the file.
     assert_eq!(keys(2, 9).await?, shared[2..]);

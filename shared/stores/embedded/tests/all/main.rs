@@ -1,4 +1,4 @@
-//! The embedded store: the contract suites that every adapter passes, and what is promised of this one beside.
+//! The embedded store: the contract suites that every adapter passes, and its additional guarantees.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 mod depot;

@@ -1,4 +1,4 @@
-//! What is opened and what is refused.
+//! Data directories that are opened and that are refused.
 
 use std::sync::Arc;
 

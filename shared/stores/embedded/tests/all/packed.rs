@@ -1,4 +1,4 @@
-//! What a data directory keeps is packed, and read as what it was; damage costs no more than what it hits.
+//! A data directory stores compressed data and returns it unchanged; damage affects only the damaged records.
 
 use embedded::BUCKET;
 use futures::TryStreamExt;
@@ -46,7 +46,7 @@ async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
         studies.iter().map(|study| study.reference.r#abstract.as_ref().map_or(0, String::len)).sum();
     assert!(text == 0 && packed as usize * 3 < said, "{said} bytes in {packed}, and {text} as text");
     assert_eq!(depot.store.select(search, file, after(0, 9)).await?, studies);
-    // A page is bounded by what is said, however little room that takes.
+    // A page is bounded by the length of its texts, however small they are compressed.
     let one = Selection { bytes: said / 4, ..after(0, 9) };
     assert_eq!(depot.store.select(search, file, one).await?, studies[..1]);
     Ok(())
@@ -82,7 +82,7 @@ async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
         }
         assert_eq!(depot.store.select(search, file, after(0, 1)).await?, studies[..1], "{what}");
         assert_eq!(depot.store.select(search, file, after(2, 9)).await?, studies[2..], "{what}");
-        // The others are compared all the same.
+        // The others are still compared.
         let of = |study: &Study| Identity::of(study.record, &study.reference);
         let recognised = [of(&studies[0]), Identity { record: 2, ..Identity::default() }, of(&studies[2])];
         assert_eq!(depot.store.identities_of(search, file, &[1, 2, 3]).await?, recognised, "{what}");
@@ -129,7 +129,7 @@ async fn read_from(depot: &Depot, key: &str, from: u64) -> Result<Vec<u8>, Store
     stream.try_concat().await
 }
 
-/// Lines of which no two are the same, over more than two pieces.
+/// Distinct lines that fill more than two pieces.
 fn content() -> Vec<u8> {
     (0..40_000).flat_map(|n| format!("line {n}, {}\n", n * 7_919).into_bytes()).collect()
 }
@@ -153,7 +153,7 @@ async fn an_object_takes_less_room_and_is_read_from_any_byte() -> Tested {
     assert!(read_from(&depot, "uploads/a", 1 << 40).await?.is_empty());
     // Without this program, too.
     assert!(zstd::stream::decode_all(std::fs::File::open(file(&depot))?)? == content);
-    // What is packed already, and what just fills its pieces.
+    // Compressed input, and input that fills its pieces exactly.
     let mut bits = 1_u64;
     let noise: Vec<u8> = (0..2 * PIECE)
         .map(|_| {

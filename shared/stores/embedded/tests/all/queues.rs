@@ -13,7 +13,7 @@ use crate::depot::{Depot, Tested};
 
 const VISIBILITY: Duration = Duration::from_secs(30);
 
-/// Commands are given up after one delivery.
+/// Commands are dead-lettered after one delivery.
 static IMPATIENT: [QueueSpec; 2] =
     [QueueSpec::worked(queues::PARSE, queues::PARSE_DEAD, 1, 900, 1, 2), QueueSpec::kept(queues::PARSE_DEAD)];
 

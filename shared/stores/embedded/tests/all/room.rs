@@ -1,4 +1,4 @@
-//! How much of the disk records take: bounded by what they say, however little that is.
+//! The disk space of records is bounded by their text, however short it is.
 
 use imports::{
     CompareStudies, Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyAt, Tier,
@@ -10,15 +10,15 @@ use testing::sample::search;
 
 use crate::depot::{Depot, Tested};
 
-/// How many bytes of the disk a row of two bytes may take: its letter and its line end.
+/// The maximum disk space of a row of two bytes: a letter and a line end.
 const MOST_OF_TWO: u64 = 120;
 /// The same for one that is marked as a duplicate.
 const MOST_OF_A_DUPLICATE: u64 = 150;
-/// How many records are stored, and how many together.
+/// The number of stored records, and the number per call.
 const RECORDS: u64 = 50_000;
 const BATCH: usize = 1_000;
 
-/// What the database takes, less what an empty one does.
+/// Returns the size of the database minus the size of an empty one.
 struct Room(u64);
 
 impl Room {
@@ -73,7 +73,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     Ok(())
 }
 
-/// What is said of one is nearly all that it takes.
+/// The text of a record is nearly its whole size.
 #[tokio::test]
 async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Tested {
     let depot = Depot::new();
@@ -111,7 +111,7 @@ async fn a_file_of_many_records_is_discarded_to_the_last() -> Tested {
     assert_eq!((left, later.fence), (0, held.fence + 1));
     assert!(
         depot.store.store(&held, studies[..1].to_vec(), vec![]).await.is_err(),
-        "whoever was overtaken stores nothing"
+        "a superseded attempt stores nothing"
     );
     depot.store.store(&later, studies[..1].to_vec(), vec![]).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! What is deleted in time, and what is not.
+//! Expired data is deleted, and all other data is kept.
 
 use dedup::{GrantTokens, RememberProcessed};
 use embedded::{MAX_DECISIONS, Purged};
