@@ -1,8 +1,9 @@
-//! What is inside an uploaded file: the file itself, the one in a gzip file, those in a ZIP archive, or the sheets of a
-//! workbook.
+//! The contents of an uploaded file: the file itself, the one in a gzip file, those in a ZIP archive, or the sheets
+//! of a workbook.
 //!
-//! Packed bytes are unpacked as they come from the store, so nothing unpacked is kept. A place in what is unpacked is found by
-//! unpacking from the beginning of that part again ([decision 26](../../../../docs/decisions/0026-resumable-parsing.md)).
+//! Files are unpacked as their bytes arrive from the store, so nothing unpacked is kept. To resume inside a part, its
+//! bytes are unpacked again from the beginning of the part ([decision
+//! 26](../../../../docs/decisions/0026-resumable-parsing.md)).
 
 use std::sync::Arc;
 
@@ -16,19 +17,19 @@ use serde::{Deserialize, Serialize};
 use crate::messages::ObjectRef;
 use crate::objects::{ObjectStream, ReadObject};
 
-/// Most parts of an uploaded file that are read: what is known of each is kept with the file.
+/// The maximum number of parts that are read from an uploaded file; the outcome of the file lists them all.
 pub const MAX_PARTS: usize = 50;
 
-/// One file inside an uploaded file, or one sheet, that was read.
+/// A file inside an uploaded file, or a sheet, that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Part {
-    /// Its path in the archive, or the name of the sheet; empty for what is in a gzip file.
+    /// Its path in the archive, or the name of the sheet; empty for the content of a gzip file.
     pub name: String,
-    /// Its place among all that is inside, from 0.
+    /// Its index among all entries of the container, from 0.
     pub index: usize,
-    /// The number of its first record: records are numbered through all parts.
+    /// The number of its first record. Records are numbered consecutively across all parts.
     pub first: u64,
-    /// How many records it has, the unreadable ones included.
+    /// Number of records, including unreadable ones.
     pub records: u64,
     /// The detected format, such as `RIS`.
     pub format: String,
@@ -37,27 +38,27 @@ pub struct Part {
 }
 
 impl Part {
-    /// The part that a record is in.
+    /// Returns the part that contains a record.
     pub fn of(parts: &[Self], record: u64) -> Option<&Self> {
         parts.iter().find(|part| (part.first..part.first + part.records).contains(&record))
     }
 }
 
-/// Why what is inside cannot be had.
+/// Errors of reading the contents of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// The store did not answer; another try may go better.
+    /// The store is unavailable; the read can be retried.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file is refused; no other try will go better.
+    /// The file is rejected; a retry would fail again.
     #[error(transparent)]
     Refused(#[from] archives::Error),
-    /// There is no such object any more.
+    /// The object does not exist any more.
     #[error("the uploaded file is gone")]
     Gone,
 }
 
-/// A packed file, and what is inside.
+/// A packed file and the list of its contents.
 #[derive(Debug, Clone)]
 pub struct Contents {
     object: ObjectRef,
@@ -72,21 +73,21 @@ enum Packed {
     Workbook(Arc<Workbook>),
 }
 
-/// One thing inside a packed file.
+/// An entry of a packed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inside<'a> {
     /// Its path in the archive, or the name of the sheet.
     pub name: &'a str,
-    /// Whether it is a sheet that whoever opens the workbook does not see.
+    /// `true` if it is a hidden sheet, which users of the workbook do not see.
     pub is_hidden: bool,
 }
 
 impl Contents {
-    /// Looks into a file that begins with these bytes, at least [`archives::MAGIC_BYTES`] of them if it has so many; none
-    /// when it is not packed. What is unpacked of it may have so many bytes.
+    /// Returns the contents of a file that begins with `start`, which has at least [`archives::MAGIC_BYTES`] bytes if
+    /// the file does; `None` if the file is not packed. `max_unpacked` limits the number of unpacked bytes.
     ///
     /// # Errors
-    /// When the store does not answer, or the file is refused.
+    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn of(
         objects: &dyn ReadObject,
         object: &ObjectRef,
@@ -102,7 +103,7 @@ impl Contents {
         Ok(Some(Self { object: object.clone(), limits, packed }))
     }
 
-    /// What kind of packed file it is, with its article.
+    /// Returns the type of the packed file, with its article.
     pub fn kind(&self) -> &'static str {
         match self.packed {
             Packed::Gzip => "a gzip file",
@@ -111,12 +112,12 @@ impl Contents {
         }
     }
 
-    /// Whether it is a workbook, whose parts are sheets.
+    /// Returns `true` for a workbook, whose parts are sheets.
     pub fn is_workbook(&self) -> bool {
         matches!(self.packed, Packed::Workbook(_))
     }
 
-    /// All that is inside, in its order.
+    /// Returns all entries, in their order.
     pub fn inside(&self) -> Vec<Inside<'_>> {
         let file = |name| Inside { name, is_hidden: false };
         match &self.packed {
@@ -129,11 +130,11 @@ impl Contents {
         }
     }
 
-    /// The unpacked bytes of what is at this place of [`Contents::inside`], from byte `from` of them; none when there is
-    /// nothing that has any, as for a chart.
+    /// Returns the unpacked bytes of the entry at this index of [`Contents::inside`], from byte `from` on; `None` if
+    /// the entry has no bytes, such as a chart.
     ///
     /// # Errors
-    /// When the store does not answer, or the file is refused.
+    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn open(
         &self,
         objects: &dyn ReadObject,
@@ -175,7 +176,7 @@ impl Contents {
     }
 }
 
-/// Reads the list at the end of a ZIP archive, and all of a workbook.
+/// Reads the directory at the end of a ZIP archive, or a whole workbook.
 async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Result<Packed, ContentsError> {
     let size = object.size_bytes;
     let last = bytes(objects, object, size.saturating_sub(END_RECORD_BYTES as u64), END_RECORD_BYTES).await?;
@@ -193,7 +194,7 @@ async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Re
     Ok(Packed::Workbook(Arc::new(Workbook::open(file, limits)?)))
 }
 
-/// At most so many bytes of an object, from a place on.
+/// Reads up to `most` bytes of an object, from byte `from` on.
 async fn bytes(
     objects: &dyn ReadObject,
     object: &ObjectRef,
@@ -205,13 +206,13 @@ async fn bytes(
     while found.len() < most
         && let Some(piece) = stream.try_next().await?
     {
-        // No more than the capacity: a growing buffer would take three times the memory.
+        // Stay within the capacity: a growing buffer would take three times the memory.
         found.extend_from_slice(&piece[..piece.len().min(most - found.len())]);
     }
     Ok(found)
 }
 
-/// Reads until there are so many bytes, or no more.
+/// Reads until `found` has at least `least` bytes, or the stream ends.
 async fn fill(stream: &mut ObjectStream, found: &mut Vec<u8>, least: usize) -> Result<(), StoreError> {
     while found.len() < least
         && let Some(piece) = stream.try_next().await?
@@ -230,10 +231,11 @@ pub enum PartBytes {
 }
 
 impl PartBytes {
-    /// Opens a file that was read before, or the part of it that was read, at byte `from`; none when it is gone.
+    /// Opens a file that was read before, or a part of it, at byte `from`; returns `None` if the file does not exist
+    /// any more.
     ///
     /// # Errors
-    /// When the store does not answer, or the file is another one than it was.
+    /// Returns an error if the store is unavailable or the file has been replaced.
     pub async fn open(
         objects: &dyn ReadObject,
         object: &ObjectRef,
@@ -245,16 +247,17 @@ impl PartBytes {
         let Some(part) = part else { return Ok(Some(Self::Plain(stream))) };
         let mut start = Vec::new();
         fill(&mut stream, &mut start, archives::MAGIC_BYTES).await?;
-        // It was within the limits when it was read, whatever they are now.
+        // The file was within the limits when it was first read, whatever the limits are now.
         let Some(contents) = Contents::of(objects, object, &start, u64::MAX).await? else { return Ok(None) };
         let unpacked = contents.open(objects, part.index, from).await?;
         Ok(unpacked.map(|unpacked| Self::Packed(Box::new(unpacked))))
     }
 
-    /// The next bytes; none at the end. As [`Unpacked::next`], it may return no bytes although more follow.
+    /// Returns the next bytes, or `None` at the end. Like [`Unpacked::next`], it may return no bytes even if more
+    /// follow.
     ///
     /// # Errors
-    /// When the store does not answer, or the file is refused.
+    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
         match self {
             Self::Plain(stream) => Ok(stream.try_next().await?),
@@ -267,7 +270,7 @@ impl PartBytes {
 #[derive(Debug)]
 pub struct Unpacked {
     source: Source,
-    /// How many bytes are left before those that were asked for.
+    /// The number of bytes to skip before the requested ones.
     skip: u64,
     ended: bool,
 }
@@ -275,10 +278,10 @@ pub struct Unpacked {
 enum Source {
     Packed {
         stream: ObjectStream,
-        /// What came from the store last, and how much of it is unpacked.
+        /// The last chunk from the store, and the number of its bytes that are unpacked.
         piece: Vec<u8>,
         taken: usize,
-        /// How many packed bytes are left, and where they begin in the uploaded file.
+        /// The number of remaining packed bytes, and the offset at which the packed bytes begin in the uploaded file.
         left: u64,
         begin: u64,
         unpack: Box<Unpacker>,
@@ -296,11 +299,12 @@ impl std::fmt::Debug for Source {
 }
 
 impl Unpacked {
-    /// The next bytes; none at the end. It may return no bytes although more follow: the work of one call is bounded, so
-    /// that the caller can check its deadline, also while the bytes before the wanted ones are unpacked.
+    /// Returns the next bytes, or `None` at the end. It may return no bytes even if more follow: the work of one call
+    /// is bounded, so that the caller can check its deadline, also while the bytes before the requested ones are
+    /// unpacked.
     ///
     /// # Errors
-    /// When the store does not answer, or the file is refused.
+    /// Returns an error if the store is unavailable or the file is rejected.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ContentsError> {
         let Some(mut bytes) = self.unpack().await? else { return Ok(None) };
         let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
@@ -309,7 +313,7 @@ impl Unpacked {
         Ok(Some(bytes))
     }
 
-    /// How far the uploaded file is read, in its own bytes, as near as that is known.
+    /// Returns the approximate position in the uploaded file, in its own bytes.
     pub fn place(&self) -> u64 {
         match &self.source {
             Source::Packed { begin, unpack, .. } => begin + unpack.packed(),
@@ -317,7 +321,7 @@ impl Unpacked {
         }
     }
 
-    /// How many formulas of a sheet had no result when the workbook was saved.
+    /// Returns the number of formulas in a sheet whose result was missing when the workbook was saved.
     pub fn unsaved(&self) -> u64 {
         match &self.source {
             Source::Packed { .. } => 0,
@@ -335,7 +339,7 @@ impl Unpacked {
             Source::Packed { stream, piece, taken, left, unpack, .. } => {
                 if *taken >= piece.len() && *left > 0 {
                     (*piece, *taken) = (stream.try_next().await?.unwrap_or_default(), 0);
-                    // A store that has fewer bytes than it said is one that was written to meanwhile.
+                    // If the store returns fewer bytes than it reported, the object was overwritten concurrently.
                     if piece.is_empty() {
                         *left = 0;
                     }

@@ -1,14 +1,14 @@
-//! Which studies of a project are there twice.
+//! Duplicates among the studies of a project.
 //!
-//! What two records have to have in common is the table of the crate `duplicates`. Of those that are the same work, the
-//! earliest is the one to keep, and each other one has a mark that names it; so has one that is only possibly the same. All
-//! of them stay: which one a review keeps is for the reviewer to say, and what somebody has said comes before the table.
+//! The matching rules are in the crate `duplicates`. Of the studies that are the same work, the earliest one is kept, and
+//! each other one has a mark that names it; a possible duplicate has a mark too. All of them stay stored: reviewers choose
+//! which one to keep, and their decisions take precedence over the rules.
 //!
-//! Studies are in the order of their searches' announcements, of files and of records. Nothing depends on when they were
-//! read: [`marks`] is a function of what is there.
+//! Studies are ordered by the announcement of their searches, by file and by record. The result does not depend on when
+//! they were read: [`marks`] is a pure function of the stored studies.
 //!
-//! - [`Duplicate`]: a mark, and how it is stored;
-//! - [`Decisions`]: what people have said of studies.
+//! - [`Duplicate`]: a mark and its stored form;
+//! - [`Decisions`]: the decisions of reviewers.
 
 mod decisions;
 mod mark;
@@ -24,93 +24,93 @@ pub use self::mark::Duplicate;
 use crate::ids::{FileId, SearchId};
 use crate::studies::{ParsedFile, StudyId};
 
-/// Where a study is.
+/// The location of a study.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct StudyAt {
-    /// The search that brought it.
+    /// The search that contains it.
     pub search_id: SearchId,
-    /// The file it was in.
+    /// The file that contains it.
     pub file_id: FileId,
-    /// Its place among the file's records, from 1.
+    /// The record number in the file, from 1.
     pub record: u64,
 }
 
 impl StudyAt {
-    /// The study's id.
+    /// Returns the study's id.
     pub fn id(&self) -> StudyId {
         StudyId::of(self.search_id, self.file_id, self.record)
     }
 }
 
-/// What a study is recognised by.
+/// The compared fields of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Its place among the file's records.
+    /// The record number in the file.
     pub record: u64,
-    /// What of it is compared.
+    /// The compared fields.
     pub fields: Fields,
-    /// Whether it has a mark.
+    /// `true` if it has a mark.
     pub is_marked: bool,
 }
 
 impl Identity {
-    /// Of record `record` of a file, which has no mark.
+    /// Returns the identity of record `record` of a file, without a mark.
     pub fn of(record: u64, reference: &Reference) -> Self {
         Self { record, fields: Fields::new(reference), is_marked: false }
     }
 }
 
-/// By what others find a study.
+/// The keys of a study, by which candidates are found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keyed {
-    /// Its place among the file's records.
+    /// The record number in the file.
     pub record: u64,
-    /// [`Fields::keys`] of it, without some that no other study of the project has; none where a release before has stored the study,
-    /// and they are not made yet.
+    /// Its [`Fields::keys`], possibly without keys that no other study of the project has; `None` if an earlier
+    /// version stored the study without keys and they are not computed yet.
     pub keys: Option<Vec<u64>>,
-    /// Whether it has a mark.
+    /// `true` if it has a mark.
     pub is_marked: bool,
 }
 
-/// How often what a project holds has changed. Whoever marks says by which state; a mark gives way only to one of a later
-/// state, so it does not matter who writes last.
+/// The number of changes of a project so far. Each mark contains the revision of its worker and is replaced only by
+/// one with an equal or later revision, so the order of the writes does not matter.
 pub type Revision = u64;
 
-/// A study that has a key in common with others.
+/// A study that shares a key with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Relative {
-    /// What they have in common: one of [`Fields::keys`].
+    /// The shared key: one of [`Fields::keys`].
     pub key: u64,
     /// The study.
     pub at: StudyAt,
 }
 
-/// A study that is compared with others.
+/// A study in a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
-    /// The file it was in.
+    /// The file that contains it.
     pub file: &'a ParsedFile,
-    /// What it is recognised by.
+    /// Its compared fields.
     pub identity: &'a Identity,
-    /// Of which content that is.
+    /// The fingerprint of these fields.
     pub content: Content,
 }
 
 impl<'a> Compared<'a> {
-    /// Study `identity` of a file.
+    /// Returns study `identity` of a file.
     pub fn of(file: &'a ParsedFile, identity: &'a Identity) -> Self {
         Self { file, identity, content: identity.fields.content() }
     }
 
-    /// Where it is.
+    /// Returns its location.
     pub fn at(&self) -> StudyAt {
         self.file.study(self.identity.record)
     }
 }
 
-/// What each study is marked with, as far as it follows from these; each of them once, in the order of the project.
+/// Returns the mark of each study, as far as it follows from these studies, in the order of the project.
 pub fn marks(
     studies: &[Compared<'_>],
     edges: &[Edge],
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_study_of_the_search_that_was_announced_first_is_the_one_to_keep() {
+    fn earliest_announced_search_keeps_its_study() {
         let (late, early) = (file(1, 200), file(2, 100));
         let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
         let both = [Compared::of(&late, &one), Compared::of(&early, &other)];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_has_said_comes_first() {
+    fn decisions_override_the_rules() {
         let (first, second) = (file(1, 100), file(2, 200));
         let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
         let both = [Compared::of(&first, &one), Compared::of(&second, &other)];

@@ -1,7 +1,7 @@
-//! Exports that are too large for one answer: objects of their own, made for whoever has asked.
+//! Exports that are too large for one response: objects that are created on request.
 //!
-//! An export is a snapshot. Its id names the moment at which it was asked for, so that nothing has to be kept about it but
-//! the object itself: whether it is there says whether it is made.
+//! An export is a snapshot. Its id contains the time of the request, and its object is the only stored state: the
+//! export is ready once the object exists.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use writers::Format;
 
 use crate::{ProjectId, SearchId};
 
-/// What the keys of exports begin with; those of uploads may not.
+/// The key prefix of exports, which uploads must not have.
 pub const PREFIX: &str = "exports/";
 
 uuid_ids! {
@@ -24,36 +24,36 @@ uuid_ids! {
 }
 
 impl ExportId {
-    /// How long an export may take to be made: after that it is not waited for.
+    /// The maximum duration of creating an export; after it, the export counts as failed.
     pub const PATIENCE: SignedDuration = SignedDuration::from_hours(1);
 
-    /// Whether an export with this id may be about to be made: it was asked for not long before `now`. An id that no
-    /// [`messages::Host::fresh_id`] has made is none of an export.
+    /// Returns `true` if an export with this id may still be in progress: it was requested shortly before `now`. An
+    /// id that was not created by [`messages::Host::fresh_id`] is never in progress.
     pub fn is_awaited(&self, now: Timestamp) -> bool {
         let asked_at = self.as_uuid().get_timestamp().and_then(|at| {
             let (seconds, nanos) = at.to_unix();
             Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
         });
-        // The clock of whoever was asked may be ahead of this one.
+        // The clock of the server that received the request may be ahead of this one.
         asked_at.is_some_and(|asked_at| now.duration_since(asked_at).abs() < Self::PATIENCE)
     }
 }
 
-/// Which studies an export has.
+/// The studies of an export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
     /// All of them.
     #[default]
     All,
-    /// Those that repeat no earlier one.
+    /// Studies that do not repeat an earlier one.
     Unique,
-    /// Those that repeat an earlier one.
+    /// Studies that repeat an earlier one.
     Duplicates,
 }
 
 impl Which {
-    /// Whether only those that are marked are wanted, or only the others; none when all are.
+    /// Returns `Some(true)` for marked studies only, `Some(false)` for the others only, and `None` for all.
     pub const fn marked(self) -> Option<bool> {
         match self {
             Self::All => None,
@@ -68,21 +68,21 @@ impl Which {
 pub struct ExportKey {
     /// The review.
     pub project: ProjectId,
-    /// The search whose studies it has.
+    /// The search whose studies it contains.
     pub search: SearchId,
     /// The export.
     pub export: ExportId,
-    /// What it is written in.
+    /// The format.
     pub format: Format,
 }
 
 impl ExportKey {
-    /// What the keys of all exports of a search begin with.
+    /// Returns the key prefix of all exports of a search.
     pub fn folder(project: ProjectId, search: SearchId) -> String {
         format!("{PREFIX}{project}/{search}/")
     }
 
-    /// What the key of an export begins with, whatever its format.
+    /// Returns the key prefix of an export, for any format.
     pub fn beginning(project: ProjectId, search: SearchId, export: ExportId) -> String {
         format!("{}{export}.", Self::folder(project, search))
     }
@@ -95,34 +95,34 @@ impl fmt::Display for ExportKey {
     }
 }
 
-/// Where an export can be had, for a while.
+/// A temporary link to an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportLink {
-    /// A GET of this answers with it, without further credentials: whoever has the link has the export.
+    /// The URL; a GET returns the export without further credentials, so the link itself grants access.
     pub url: String,
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// Until when.
+    /// The time at which it expires.
     pub expires_at: Timestamp,
 }
 
-/// The bytes of an export, as they are made.
+/// The chunks of an export, as they are produced.
 pub type Pieces<'a> = BoxStream<'a, Result<Vec<u8>, StoreError>>;
 
-/// Keeps exports, and gives out links to them.
+/// Stores exports and creates links to them.
 #[async_trait]
 pub trait KeepExports: Send + Sync {
-    /// Stores an object under a key once `pieces` has ended, in place of what is there, and answers with its size in bytes.
-    /// An object is there with all of its bytes or not at all.
+    /// Stores an object under a key once `pieces` has ended, replacing an existing one, and returns its size in
+    /// bytes. The object becomes visible only when it is complete.
     ///
     /// # Errors
-    /// When the store does not answer, or what the pieces fail with.
+    /// Returns an error if the store is unavailable, or the error of `pieces`.
     async fn keep(&self, key: &ExportKey, pieces: Pieces<'_>) -> Result<u64, StoreError>;
 
-    /// A link to an object, under which it is downloaded as a file of this name; `None` when there is no such object.
+    /// Returns a link that downloads an object under this file name, or `None` if the object does not exist.
     ///
     /// # Errors
-    /// When the store does not answer, or the link cannot be signed.
+    /// Returns an error if the store is unavailable or the link cannot be signed.
     async fn link(
         &self,
         key: &ExportKey,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_export_is_awaited_for_an_hour_whatever_the_clocks_say() {
+    fn export_is_awaited_for_an_hour_despite_skew() {
         let asked_at: Timestamp = "2026-05-01T12:00:00Z".parse().unwrap();
         let millis = u64::try_from(asked_at.as_millisecond()).unwrap();
         let id = ExportId::from_uuid(Builder::from_unix_timestamp_millis(millis, &[7; 10]).into_uuid());

@@ -1,4 +1,4 @@
-//! The import job: one search as its reader sees it. The saga writes it, people and pages read it.
+//! The import job: the view of one search, which the saga writes and clients read.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +10,50 @@ use serde_json::Value;
 use crate::contents::Part;
 use crate::ids::{FileId, ProjectId, SearchId};
 
-/// One import and how far it is.
+/// An import and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The search that was imported; its partition has the same key.
+    /// The id of the search, which is also the key of its partition.
     pub search_id: SearchId,
-    /// The review it is for.
+    /// The review that it belongs to.
     pub project_id: ProjectId,
-    /// The search's name; unknown while only files without a manifest have arrived.
+    /// The name; `None` while only unannounced files have arrived.
     pub name: Option<String>,
-    /// How far it is.
+    /// The state.
     pub state: JobState,
-    /// Why it ended in [`JobState::Error`], in words for the reviewer.
+    /// The reason for [`JobState::Error`], in plain language for the reviewer.
     pub reason: Option<String>,
-    /// Its files in the manifest's order.
+    /// The files, in the manifest's order.
     pub files: Vec<JobFile>,
-    /// The search that it repairs, if it does.
+    /// The search that it repairs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
-    /// When the first message of the search was handled.
+    /// The time at which the first message of the search was handled.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// The time at which it ended.
     pub completed_at: Option<Timestamp>,
-    /// Version of the saga that wrote it; 0 is `start-upload`. A write with a revision that is not larger than
-    /// the stored one changes nothing, so writes may be repeated and may overtake each other.
+    /// The version of the saga that wrote it; `start-upload` writes 0. A write whose revision is not greater than the
+    /// stored one changes nothing, so writes may be repeated and reordered.
     pub revision: u64,
 }
 
-/// How far an import is. The saga's states, less `Initial`, of which nothing is stored.
+/// The state of an import: the saga's states without `Initial`, which is never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum JobState {
     /// Files are expected.
     Uploading,
-    /// Files are here, the manifest is not.
+    /// Files have arrived, but not the manifest.
     Uploaded,
-    /// All files are here and being read.
+    /// All files have arrived and are being read.
     Parsing,
     /// Every file was read.
     Completed,
-    /// Something failed for good.
+    /// The import failed permanently.
     Error,
 }
 
 impl JobState {
-    /// Whether nothing will change any more.
+    /// Returns `true` if the state is final.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Error)
     }
@@ -74,71 +74,71 @@ impl std::fmt::Display for JobState {
 /// One file of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// The file's id, from the manifest or from the object's key.
+    /// The id of the file, from the manifest or the object's key.
     pub file_id: FileId,
-    /// Its name; unknown until the manifest or the file itself arrives.
+    /// The name; `None` until the manifest or the file arrives.
     pub name: Option<String>,
-    /// Its size in bytes, as announced until it arrives and as stored from then on.
+    /// The size in bytes: the announced size until the file arrives, then the stored size.
     pub size_bytes: Option<u64>,
-    /// Its size in bytes as announced, where one of another size has arrived.
+    /// The announced size in bytes, if the file has arrived with another size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_bytes: Option<u64>,
-    /// Whether it has arrived.
+    /// `true` if the file has arrived.
     pub received: bool,
-    /// What came of it.
+    /// The result of reading it.
     pub outcome: Option<Outcome>,
 }
 
-/// What came of one file.
+/// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was read to its end.
+    /// It was read completely.
     Completed(Counts),
-    /// It was refused or could not be read; nothing of it is stored.
+    /// It was rejected or could not be read; none of its records are stored.
     Failed {
-        /// In words for the reviewer.
+        /// The reason, in plain language for the reviewer.
         reason: String,
     },
 }
 
-/// What was found in a file.
+/// The counts of a completed file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counts {
     /// The detected format, such as `RIS`.
     pub format: String,
-    /// How certain the format is, such as `certain`; empty in views that older releases wrote.
+    /// Confidence in the format, such as `certain`; empty in views that earlier versions wrote.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format_certainty: String,
     /// The detected encoding, such as `UTF-8`.
     pub encoding: String,
-    /// How certain the encoding is, as with the format.
+    /// Confidence in the encoding, with the same values as for the format.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub encoding_certainty: String,
-    /// Records in the file, the unreadable ones included.
+    /// Number of records in the file, including unreadable ones.
     pub records: u64,
-    /// Studies stored.
+    /// Number of stored studies.
     pub studies: u64,
-    /// Records set aside because they could not be read.
+    /// Number of records that could not be read.
     pub quarantined: u64,
-    /// The files of an archive, or the sheets of a workbook, that were read; none of a file that is not packed. At most
-    /// [`MAX_PARTS`](crate::MAX_PARTS).
+    /// The files of an archive, or the sheets of a workbook, that were read, up to [`MAX_PARTS`](crate::MAX_PARTS);
+    /// empty if the file is not packed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// What else is to be said of the file, in sentences for the reviewer: what was passed over, and what is missing in many
-    /// records. At most some twenty, of some hundred characters.
+    /// Notes for the reviewer, in sentences: skipped content, and fields that are missing in many records. Up to
+    /// about twenty, of a few hundred characters each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Job {
-    /// Whether its files are being read, or were.
+    /// Returns `true` if its files are being read or were read.
     pub fn has_started(&self) -> bool {
         matches!(self.state, JobState::Parsing | JobState::Completed)
             || self.files.iter().any(|file| file.outcome.is_some())
     }
 
-    /// Studies stored for all files together.
+    /// Returns the number of stored studies of all files.
     pub fn studies(&self) -> u64 {
         self.files
             .iter()
@@ -149,7 +149,7 @@ impl Job {
             .sum()
     }
 
-    /// Records of all files together that could not be read.
+    /// Returns the number of unreadable records of all files.
     pub fn quarantined(&self) -> u64 {
         self.files
             .iter()
@@ -160,8 +160,8 @@ impl Job {
             .sum()
     }
 
-    /// What to call each file in words, in the order of [`Job::files`]: by its name, or by its id while it has none. Of
-    /// several files with one name the first is `x.ris (1)`, the next `x.ris (2)`, so no two are called the same.
+    /// Returns a distinct display name for each file, in the order of [`Job::files`]: its name, or its id if it has
+    /// none. Files that share a name are numbered: `x.ris (1)`, `x.ris (2)`.
     pub fn file_names(&self) -> Vec<String> {
         let names = self.files.iter().map(JobFile::name_or_id).collect::<Vec<_>>();
         let mut times = BTreeMap::new();
@@ -175,7 +175,7 @@ impl Job {
             loop {
                 *number += 1;
                 let numbered = format!("{name} ({number})");
-                // Somebody may call a file `x.ris (1)`.
+                // A file may itself be named `x.ris (1)`.
                 if !times.contains_key(numbered.as_str()) {
                     return numbered;
                 }
@@ -184,7 +184,7 @@ impl Job {
         names.iter().map(distinct).collect()
     }
 
-    /// What to call one of its files, as [`Job::file_names`] does.
+    /// Returns the display name of one file, as in [`Job::file_names`].
     pub fn file_name(&self, file: FileId) -> String {
         let place = self.files.iter().position(|known| known.file_id == file);
         place.and_then(|place| self.file_names().into_iter().nth(place)).unwrap_or_else(|| file.to_string())
@@ -205,7 +205,7 @@ impl From<&Job> for View {
             ended: job.state.has_ended(),
             list: job.project_id.as_uuid(),
             created_at: job.created_at,
-            // Ids, texts, numbers and times are always JSON.
+            // Ids, texts, numbers and times can always be serialized.
             body: serde_json::to_value(job).unwrap_or_default(),
         }
     }
@@ -219,7 +219,7 @@ impl TryFrom<View> for Job {
     }
 }
 
-/// The view of a job as releases before views staged it: the job alone.
+/// Reads the form in which versions without views stored it: the job alone.
 pub fn earlier_view(value: Value) -> Option<View> {
     serde_json::from_value::<Job>(value).ok().as_ref().map(View::from)
 }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_one_name_are_called_differently_by_their_order() {
+    fn files_sharing_a_name_are_numbered() {
         let file = |(n, name): (usize, &&str)| JobFile {
             file_id: FileId::from_uuid(Uuid::from_u128(n as u128)),
             name: (!name.is_empty()).then(|| (*name).to_owned()),

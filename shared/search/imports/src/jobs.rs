@@ -1,4 +1,4 @@
-//! Imports as their readers see them, as of now.
+//! Queries of import jobs, including changes that are not yet written to the views.
 
 use std::sync::Arc;
 
@@ -14,67 +14,68 @@ use crate::ids::{FileId, ProjectId, SearchId};
 use crate::job::{Job, JobState};
 use crate::saga::SearchImport;
 
-/// The most jobs that are looked at for one page.
+/// The maximum number of jobs that are examined for one page.
 pub const MOST_SCANNED: usize = 1_000;
-/// How many of them are read at once when few are wanted.
+/// The number of jobs that are read at a time if few are requested.
 const AT_ONCE: usize = 200;
 
-/// Reads jobs.
+/// Queries jobs.
 #[derive(Clone)]
 pub struct Jobs {
-    /// The views that jobs are.
+    /// The views that contain the jobs.
     pub views: Views<SearchImport>,
-    /// How far their files are.
+    /// The reading progress of files.
     pub progress: Arc<dyn ReadProgress>,
 }
 
 impl Jobs {
-    /// The job of a search.
+    /// Returns the job of a search.
     ///
     /// # Errors
-    /// When a store does not answer, or holds something that is not a job.
+    /// Returns an error if a store is unavailable or contains something that is not a job.
     pub async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
         self.views.view(search).await?.map(read).transpose()
     }
 
-    /// The jobs that have not ended, the oldest first. A search that nobody announced is among them once its job has
-    /// been written.
+    /// Returns the unfinished jobs, oldest first. A search that was never announced is included once its job has been
+    /// written.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {
         self.views.unfinished().await?.into_iter().map(read).collect()
     }
 
-    /// Up to `limit` of them.
+    /// Returns up to `limit` unfinished jobs, oldest first.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<Job>, StoreError> {
         self.views.oldest_unfinished(limit).await?.into_iter().map(read).collect()
     }
 
-    /// How many jobs of a project had not ended when they were written last, which is a minute ago at most; up to `limit`.
+    /// Counts the jobs of a project that had not ended when they were last written, up to a minute ago; up to
+    /// `limit`.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn count_written_open(&self, project: ProjectId, limit: usize) -> Result<usize, StoreError> {
         self.views.written.count_unfinished_of(project.as_uuid(), limit).await
     }
 
-    /// Up to `limit` jobs of a project that have not ended.
+    /// Returns up to `limit` unfinished jobs of a project.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn open(&self, project: ProjectId, limit: usize) -> Result<Vec<Job>, StoreError> {
         self.views.unfinished_of(project.as_uuid(), limit).await?.into_iter().map(read).collect()
     }
 
-    /// Up to `limit` jobs of a project, the latest first, from after a place in the list or from its beginning. A
-    /// search that nobody announced is among them once its job has been written.
+    /// Returns a page of up to `limit` jobs of a project, newest first, after a cursor. A search that was never
+    /// announced is included once its job has been written.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn of_project(
         &self,
         project: ProjectId,
@@ -84,11 +85,11 @@ impl Jobs {
         self.matching(project, after, limit, |_| true).await
     }
 
-    /// The same for those that are wanted, as they are now. So that a request stays bounded, at most [`MOST_SCANNED`] jobs
-    /// are looked at: a page may be short, or empty, although more follows after its `next`.
+    /// Like [`Jobs::of_project`], for matching jobs in their current state. To bound the work of a request, up to
+    /// [`MOST_SCANNED`] jobs are examined: a page may be short or empty even if more follow its `next`.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn matching(
         &self,
         project: ProjectId,
@@ -101,13 +102,13 @@ impl Jobs {
         self.scan(&list, after, limit, &mut left, &is_wanted).await
     }
 
-    /// Up to `limit` jobs of all projects or of one: those that have not ended, the oldest first, and then the others, the
-    /// latest first. From after a place among them or from the beginning; with the place where they end, if more may follow.
-    /// At most [`MOST_SCANNED`] are looked at, as in [`Jobs::matching`]. Where only states are wanted in which a job has ended,
-    /// one that has done so in the last minute may be missing.
+    /// Returns up to `limit` jobs of one or all projects after a cursor, and the cursor of the end if more may
+    /// follow: unfinished jobs first, oldest first, then the others, newest first. Up to [`MOST_SCANNED`] jobs are
+    /// examined, as in [`Jobs::matching`]. If only final states are requested, a job that ended within the last
+    /// minute may be missing.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn by_age(
         &self,
         wanted: &ByAge,
@@ -136,7 +137,7 @@ impl Jobs {
         Ok((items, None))
     }
 
-    /// Looks through a list until there are enough, it is over, or so many were looked at as are left to be.
+    /// Examines a list until the page is full, the list ends, or `left` jobs have been examined.
     async fn scan(
         &self,
         source: &Source,
@@ -148,7 +149,7 @@ impl Jobs {
         let (mut items, mut place, mut at_once) = (Vec::new(), after, limit);
         loop {
             let found = self.read(source, place, at_once.min(*left)).await?;
-            // A view as it is now need not say where in the list it was written.
+            // The current view may not state the position at which it is listed.
             let places: Vec<Cursor> = found.items.iter().map(View::place).collect();
             *left = left.saturating_sub(places.len());
             let mut views = places.into_iter().zip(self.views.refresh(found.items).await?).peekable();
@@ -176,11 +177,11 @@ impl Jobs {
         }
     }
 
-    /// Up to `limit` jobs of a project that have not ended, or were written after `since`, as
-    /// [`outbox::ReadViews::changed`] has them; none for one that was deleted.
+    /// Returns up to `limit` jobs of a project that have not ended or were written after `since`, as in
+    /// [`outbox::ReadViews::changed`]; `None` for a deleted one.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn changed(
         &self,
         project: ProjectId,
@@ -193,43 +194,43 @@ impl Jobs {
         found.into_iter().map(|(place, view)| Ok((place, job(view)?))).collect()
     }
 
-    /// How far the files of a search are, for those that have reported at all.
+    /// Returns the progress of the files of a search that have reported it.
     ///
     /// # Errors
-    /// As [`Jobs::job`].
+    /// Like [`Jobs::job`].
     pub async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
         self.progress.progress(search).await
     }
 }
 
-/// What is looked through.
+/// The list that a scan reads.
 enum Source {
     List(Uuid),
     Aged(Aged),
 }
 
-/// Which jobs are wanted by their age.
+/// A filter of jobs by age.
 #[derive(Debug, Clone)]
 pub struct ByAge {
-    /// Those of one project, or of all.
+    /// Selects jobs of this project, or of all.
     pub project: Option<ProjectId>,
-    /// Those in one of these states; all when there are none.
+    /// Selects jobs in one of these states; all if it is empty.
     pub states: Vec<JobState>,
-    /// Those that were created before.
+    /// Selects jobs that were created before this time.
     pub before: Timestamp,
 }
 
-/// Where a page of jobs by their age ends.
+/// A cursor in the jobs by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgePlace {
-    /// Whether it is among those that have ended.
+    /// `true` if it is in the group of ended jobs.
     pub ended: bool,
-    /// The last one of the page; none before the first one.
+    /// The last job of the page; `None` before the first one.
     pub after: Option<Cursor>,
 }
 
 impl ByAge {
-    /// Whether a job that has ended, or has not, may be in a wanted state.
+    /// Returns `true` if jobs that have ended, or have not, can be in a requested state.
     fn may_be(&self, ended: bool) -> bool {
         self.states.is_empty() || self.states.iter().any(|state| state.has_ended() == ended)
     }
@@ -241,31 +242,31 @@ fn read(view: View) -> Result<Job, StoreError> {
         .map_err(|error| StoreError::unusable(format!("reading the job of search {partition}"), error))
 }
 
-/// How far one file is.
+/// The reading progress of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Records found so far.
+    /// Number of records found so far.
     pub records: u64,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub bytes: u64,
 }
 
-/// Reports how far a file is.
+/// Reports the reading progress of files.
 #[async_trait]
 pub trait ReportProgress: Send + Sync {
-    /// Replaces what was reported before.
+    /// Replaces the progress that was reported before.
     ///
     /// # Errors
-    /// When the store does not answer. The import does not depend on it.
+    /// Returns an error if the store is unavailable. The import does not depend on it.
     async fn report(&self, search: SearchId, file: FileId, progress: Progress) -> Result<(), StoreError>;
 }
 
-/// Reads what was reported.
+/// Reads the reported progress.
 #[async_trait]
 pub trait ReadProgress: Send + Sync {
-    /// How far the files of a search are, in the order of the files, for those that have reported at all.
+    /// Returns the progress of the files of a search that have reported it, in the order of the files.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something else.
+    /// Returns an error if the store is unavailable or contains something else.
     async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
 }

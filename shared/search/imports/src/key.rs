@@ -1,8 +1,8 @@
 //! The object key of an uploaded reference file.
 //!
-//! `{prefix}{project}/{search}/{file}/{token}/{name}`: everything that a notification of the store must tell
-//! is in the key, because a notification carries nothing else. A file that somebody drops into the bucket by
-//! hand has no token; its key has `-` in that place.
+//! `{prefix}{project}/{search}/{file}/{token}/{name}`: the key contains everything that the saga needs to know,
+//! because a notification of the store contains nothing else. A file that was placed in the bucket by other means has
+//! no token; its key has `-` in that position.
 
 use std::fmt;
 
@@ -14,44 +14,45 @@ use messages::Token;
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::manifest::{FileNameError, check_file_name};
 
-/// The longest key an object may have, in bytes of UTF-8
+/// The maximum length of an object's key, in bytes of UTF-8
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>).
 pub const MAX_KEY_BYTES: usize = 1024;
 
 /// The parts of an uploaded file's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectKey {
-    /// What the notification filter selects by, such as `uploads/`.
+    /// The prefix that the notification filter selects, such as `uploads/`.
     pub prefix: String,
-    /// The review the file is for.
+    /// The review that the file belongs to.
     pub project: ProjectId,
-    /// The import it is part of.
+    /// The search that the file belongs to.
     pub search: SearchId,
     /// The file.
     pub file: FileId,
-    /// Permission to process this file's `SearchUploadSaved`; none when it was put there by hand.
+    /// The token of this file's `SearchUploadSaved`; `None` if the file was not uploaded with a form.
     pub token: Option<Token>,
-    /// The file's name as the reviewer knows it.
+    /// The file name, as the reviewer knows it.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// What the keys of all files of a search begin with.
+    /// Returns the key prefix of all files of a search.
     pub fn folder(prefix: &str, project: ProjectId, search: SearchId) -> String {
         format!("{prefix}{project}/{search}/")
     }
 
-    /// The longest name that a file below `prefix` may have, in bytes of UTF-8: what the other parts leave of the longest
-    /// key.
+    /// Returns the maximum length of a file name below `prefix`, in bytes of UTF-8: the maximum key length minus the
+    /// other parts.
     pub const fn max_name_bytes(prefix: &str) -> usize {
         const IDS: usize = 4 * (Hyphenated::LENGTH + 1);
         MAX_KEY_BYTES.saturating_sub(prefix.len() + IDS)
     }
 
-    /// Reads a decoded key below `prefix`.
+    /// Parses a decoded key below `prefix`.
     ///
     /// # Errors
-    /// When the key is longer than [`MAX_KEY_BYTES`], lies outside the prefix, or has not the parts above.
+    /// Returns an error if the key is longer than [`MAX_KEY_BYTES`], is outside the prefix, or lacks one of the
+    /// parts.
     pub fn parse(prefix: &str, key: &str) -> Result<Self, KeyError> {
         if key.len() > MAX_KEY_BYTES {
             return Err(KeyError::TooLong);
@@ -80,7 +81,7 @@ impl ObjectKey {
 }
 
 fn uuid(text: &str, part: &'static str) -> Result<Uuid, KeyError> {
-    // Only the hyphenated form: one file must not have two keys.
+    // Only the hyphenated form is valid, so that a file has exactly one key.
     if text.len() != Hyphenated::LENGTH {
         return Err(KeyError::Malformed(part));
     }
@@ -94,8 +95,8 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// What an object is called in logs and errors, which its key must not be: it holds the token of its upload. An upload is
-/// called by the ids of file and search; anything else by a fingerprint of the key.
+/// Returns a name for an object in logs and errors. The key itself contains the token of the upload and must not be
+/// logged. An upload is named by the ids of file and search, any other object by a fingerprint of its key.
 pub fn nickname(key: &str) -> String {
     let parts: Vec<&str> = key.split('/').collect();
     let ids = parts.windows(3).find(|ids| ids.iter().all(|id| uuid(id, "id").is_ok()));
@@ -108,22 +109,22 @@ pub fn nickname(key: &str) -> String {
     }
 }
 
-/// Why a key is not that of an upload.
+/// Reasons why a key is not that of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Longer than the store allows.
+    /// The key is longer than the store allows.
     #[error("the key is longer than {MAX_KEY_BYTES} bytes")]
     TooLong,
-    /// Another part of the bucket.
+    /// The key is in another part of the bucket.
     #[error("the key does not begin with \"{0}\"")]
     OutsidePrefix(String),
-    /// Too few parts.
+    /// A part is missing.
     #[error("the key has no {0}")]
     Missing(&'static str),
-    /// A part that is not a UUID.
+    /// A part is not a UUID.
     #[error("the {0} in the key is not a UUID")]
     Malformed(&'static str),
-    /// A file name that no manifest would be accepted with.
+    /// The file name would be refused in a manifest.
     #[error("the file name in the key is refused: {0}")]
     Name(#[from] FileNameError),
 }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_reads_back_as_what_it_was_written_from() {
+    fn key_round_trips() {
         for token in [key().token, None] {
             let key = ObjectKey { token, ..key() };
             assert_eq!(ObjectKey::parse("uploads/", &key.to_string()), Ok(key));
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_name_makes_the_longest_key() {
+    fn longest_name_yields_longest_key() {
         for prefix in ["uploads/", "", "ä/"] {
             let name = "x".repeat(ObjectKey::max_name_bytes(prefix));
             let longest = ObjectKey { prefix: prefix.into(), name, ..key() }.to_string();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nickname_tells_objects_apart_and_holds_no_token() {
+    fn nickname_is_distinct_and_hides_the_token() {
         let key = key().to_string();
         let [search, file] = [2, 3].map(Uuid::from_u128);
         assert_eq!(nickname(&key), format!("file {file} of search {search}"));
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_ours_says_which_part_is_wrong() {
+    fn invalid_key_names_the_wrong_part() {
         let parse = |text: &str| ObjectKey::parse("uploads/", text).unwrap_err();
         assert_eq!(parse("other/x"), KeyError::OutsidePrefix("uploads/".into()));
         assert_eq!(parse("uploads/x/y"), KeyError::Malformed("project id"));

@@ -1,18 +1,19 @@
-//! The search import: what it says, decides and stores. How all this is delivered is the engine's business, in the crates
+//! The search import: its messages, decisions and stored data. Delivery belongs to the engine, in the crates
 //! `messages`, `dedup`, `outbox` and `saga`.
 //!
 //! In reading order:
-//! - [`ids`]: who and what things are; a search is a partition of the engine;
-//! - [`messages`], [`queues`]: everything that travels, and where;
-//! - [`manifest`], [`key`]: what a search announces, and what each uploaded file says of itself;
+//! - [`ids`]: identifiers; a search is a partition of the engine;
+//! - [`messages`], [`queues`]: all messages and their queues;
+//! - [`manifest`], [`key`]: the announcement of a search, and the metadata of each uploaded file;
 //! - [`saga`]: the state machine of one search;
-//! - [`job`], [`jobs`]: an import as its readers see it, and how far its files are;
-//! - [`studies`], [`duplicates`]: the studies, the records that could not be read, and which studies are there twice;
-//! - [`objects`], [`contents`], [`reading`]: the uploaded files, what is inside packed ones, and how far the reading of one has got;
-//! - [`exports`]: what is made of the studies for whoever asks for all of them;
-//! - [`ports`]: all ports that the application works on.
+//! - [`job`], [`jobs`]: the view of an import, and its queries;
+//! - [`studies`], [`duplicates`]: studies, unreadable records, and duplicate marks;
+//! - [`objects`], [`contents`], [`reading`]: uploaded files, the contents of packed ones, and the checkpoints of
+//!   reading them;
+//! - [`exports`]: exports that are created as objects;
+//! - [`ports`]: all ports of the application.
 //!
-//! Ports stand beside what they store; their adapters are in crates of their own.
+//! Ports are declared next to the types that they store; their adapters are separate crates.
 
 pub mod contents;
 pub mod duplicates;

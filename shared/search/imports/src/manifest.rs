@@ -1,4 +1,4 @@
-//! What a search announces before its files arrive, and what each stored file says of itself.
+//! The announcement of a search, and the metadata of its uploaded files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{FileId, SearchId};
 
-/// The most files that one search may have. It bounds the saga's document, its tokens and its outbox.
+/// The maximum number of files of a search. It bounds the saga's document, its tokens and its outbox.
 pub const MAX_FILES: usize = 50;
-/// The longest name of a search or of a file, in characters. A file name of 255 characters is the most that
-/// common file systems take.
+/// The maximum length of the name of a search or file, in characters. Common file systems allow 255 characters.
 pub const MAX_NAME_CHARS: usize = 255;
-/// The largest object that one presigned POST can create, in bytes: 5 GB
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html>). Deployments set a lower one.
+/// The maximum size of an object that a presigned POST can create, in bytes: 5 GB
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html>). Deployments set a lower limit.
 pub const MAX_FILE_BYTES: u64 = 5_000_000_000;
 
-/// The most user metadata that S3 keeps with an object, names and values together, in bytes
+/// The maximum size of user metadata that S3 stores with an object, names and values together, in bytes
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>).
 const MAX_METADATA_BYTES: usize = 2_048;
-/// What each name of user metadata begins with in a form. Whether it counts is not said, so it does here.
+/// The prefix of each metadata name in a form. S3 does not document whether it counts towards the limit, so it is
+/// counted here.
 const METADATA_PREFIX: &str = "x-amz-meta-";
 
-/// What a deployment takes of a search.
+/// The limits of a deployment for announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManifestLimits {
-    /// The largest file, in bytes.
+    /// The maximum size of a file, in bytes.
     pub max_file_bytes: u64,
-    /// The longest name of a file, in bytes of UTF-8: what its upload's key has room for, see
+    /// The maximum length of a file name, in bytes of UTF-8, which the key of the upload allows; see
     /// [`crate::ObjectKey::max_name_bytes`].
     pub max_file_name_bytes: usize,
-    /// The longest name of a search, in bytes as its uploads' metadata has it, see [`UploadMetadata::MAX_NAME_BYTES`].
+    /// The maximum length of a search's name, in bytes as encoded in the metadata of its uploads; see
+    /// [`UploadMetadata::MAX_NAME_BYTES`].
     pub max_search_name_bytes: usize,
 }
 
 impl ManifestLimits {
-    /// What every deployment takes. It is for announcements that somebody has accepted: those of a release before this one
-    /// had no limits in bytes.
+    /// The limits for announcements that were already accepted: earlier versions had no limits in bytes.
     pub const ACCEPTED: Self = Self {
         max_file_bytes: MAX_FILE_BYTES,
         max_file_name_bytes: usize::MAX,
@@ -44,31 +44,31 @@ impl ManifestLimits {
     };
 }
 
-/// What `start-upload` announces: the search's name and its files.
+/// The announcement that `start-upload` sends: the search's name and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
     /// The search's name, as the reviewer knows it.
     pub name: String,
     /// Its files, 1 to [`MAX_FILES`].
     pub files: Vec<ManifestFile>,
-    /// The search that it repairs, if it does.
+    /// The search that it repairs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
 }
 
-/// One announced file.
+/// An announced file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ManifestFile {
-    /// The file's id, minted by `start-upload`.
+    /// The id, created by `start-upload`.
     pub file_id: FileId,
-    /// Its name without a path.
+    /// The name without a path.
     pub name: String,
-    /// Its announced size in bytes, at least 1.
+    /// The announced size in bytes, at least 1.
     pub size_bytes: u64,
 }
 
 impl Manifest {
-    /// Every fault of the manifest; none means valid.
+    /// Returns all faults of the manifest; empty if it is valid.
     pub fn faults(&self, limits: &ManifestLimits) -> Vec<ManifestFault> {
         let mut faults = Vec::new();
         let name = check_name(&self.name).and_then(|()| {
@@ -82,7 +82,7 @@ impl Manifest {
             faults.push(ManifestFault::FileCount(self.files.len()));
         }
         let mut seen = BTreeSet::new();
-        // However many files are announced, the number of faults stays bounded.
+        // The number of faults stays bounded, whatever the number of announced files.
         for (index, file) in self.files.iter().take(MAX_FILES).enumerate() {
             if !seen.insert(file.file_id) {
                 faults.push(ManifestFault::RepeatedFile(file.file_id));
@@ -104,36 +104,36 @@ impl Manifest {
     }
 }
 
-/// One thing that is wrong with a manifest.
+/// A fault of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestFault {
-    /// The search's name.
+    /// The search's name is invalid.
     #[error("the search's name {0}")]
     SearchName(FileNameError),
-    /// No file, or more than [`MAX_FILES`].
+    /// There are no files, or more than [`MAX_FILES`].
     #[error("a search has 1 to {MAX_FILES} files, not {0}")]
     FileCount(usize),
-    /// Two entries with one id.
+    /// Two entries have the same id.
     #[error("file {0} is announced twice")]
     RepeatedFile(FileId),
-    /// A file's name; `index` counts from 0 in the manifest's order.
+    /// A file's name is invalid; `index` counts from 0 in the manifest's order.
     #[error("the file name {error}")]
     FileName {
-        /// Place in the manifest.
+        /// The index in the manifest.
         index: usize,
-        /// What is wrong with it.
+        /// The reason.
         error: FileNameError,
     },
-    /// A file without content.
+    /// A file has no content.
     #[error("the file is empty")]
     EmptyFile {
-        /// Place in the manifest.
+        /// The index in the manifest.
         index: usize,
     },
-    /// A file over the limit.
+    /// A file exceeds the limit.
     #[error("the file is larger than the limit of {limit_bytes} bytes")]
     FileTooLarge {
-        /// Place in the manifest.
+        /// The index in the manifest.
         index: usize,
         /// The limit it exceeds.
         limit_bytes: u64,
@@ -141,7 +141,7 @@ pub enum ManifestFault {
 }
 
 impl ManifestFault {
-    /// The place in the manifest of the file at fault, where the fault is that of one file.
+    /// Returns the index of the file if the fault concerns a single file.
     pub fn file_index(&self) -> Option<usize> {
         match self {
             Self::FileName { index, .. } | Self::EmptyFile { index } | Self::FileTooLarge { index, .. } => {
@@ -152,42 +152,42 @@ impl ManifestFault {
     }
 }
 
-/// Why a name is refused. Reads after "the name".
+/// Reasons to refuse a name; the texts follow "the name".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileNameError {
-    /// Nothing in it.
+    /// It is empty.
     #[error("is empty")]
     Empty,
-    /// Over [`MAX_NAME_CHARS`].
+    /// It has more than [`MAX_NAME_CHARS`] characters.
     #[error("is longer than {MAX_NAME_CHARS} characters")]
     TooLong,
-    /// A file's name that the key of its upload has no room for.
+    /// A file's name does not fit into the key of its upload.
     #[error("takes {bytes} bytes of UTF-8, and the key of its upload has room for {allowed}")]
     TooManyBytes {
-        /// How many bytes it has.
+        /// The length of the name in bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The maximum length.
         allowed: usize,
     },
-    /// A search's name that the metadata of its uploads has no room for.
+    /// A search's name does not fit into the metadata of its uploads.
     #[error(
         "takes {bytes} bytes with all but ASCII letters and digits percent-encoded, and an upload's metadata has room for {allowed}"
     )]
     TooManyEncoded {
-        /// How many bytes it takes.
+        /// The encoded length in bytes.
         bytes: usize,
-        /// How many it may take.
+        /// The maximum length.
         allowed: usize,
     },
-    /// Line breaks, NUL and their like.
+    /// It contains line breaks, NUL or other control characters.
     #[error("contains a control character")]
     Control,
-    /// A path where a plain name belongs.
+    /// It is a path instead of a plain name.
     #[error("contains a path")]
     Path,
 }
 
-/// Checks a name: of a search, or of a project.
+/// Checks the name of a search or project.
 pub(crate) fn check_name(name: &str) -> Result<(), FileNameError> {
     match name {
         _ if name.trim().is_empty() => Err(FileNameError::Empty),
@@ -197,27 +197,27 @@ pub(crate) fn check_name(name: &str) -> Result<(), FileNameError> {
     }
 }
 
-/// Checks a file's name: a plain name without a path.
+/// Checks a file name: a plain name without a path.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// Returns the first fault of the name.
 pub fn check_file_name(name: &str) -> Result<(), FileNameError> {
     check_name(name)?;
     if name.contains(['/', '\\']) || name == "." || name == ".." { Err(FileNameError::Path) } else { Ok(()) }
 }
 
-/// A search's name as an upload's metadata has it.
+/// Encodes a search's name as in the metadata of an upload.
 fn encoded(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
 }
 
-/// What an uploaded file says of itself and of its search: the object's user metadata, fixed by the presigned
-/// upload. With it, the last file's arrival starts the parsing even when `SearchUploadStarted` is late.
+/// The user metadata of an uploaded object, which the presigned upload fixes. It describes the search, so the last
+/// file's arrival can start the parsing even if `SearchUploadStarted` is late.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadMetadata {
     /// The search's name.
     pub search_name: String,
-    /// How many files the search has.
+    /// Number of files of the search.
     pub expected_files: usize,
 }
 
@@ -225,15 +225,15 @@ impl UploadMetadata {
     const SEARCH_NAME: &'static str = "search-name";
     const EXPECTED_FILES: &'static str = "expected-files";
 
-    /// The longest name of a search, in bytes as the metadata has it: what S3 keeps, less all the rest.
+    /// The maximum length of a search's name, in bytes as encoded: the limit of S3 minus all other metadata.
     pub const MAX_NAME_BYTES: usize = MAX_METADATA_BYTES
         - (METADATA_PREFIX.len() + Self::SEARCH_NAME.len())
         - (METADATA_PREFIX.len() + Self::EXPECTED_FILES.len())
-        // As many digits as the largest number of files has.
+        // The number of digits of the largest number of files.
         - MAX_FILES.ilog10() as usize
         - 1;
 
-    /// As user metadata of the object. Names are percent-encoded, because S3 takes only ASCII reliably
+    /// Returns the user metadata of the object. Names are percent-encoded, because S3 supports only ASCII reliably
     /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>).
     pub fn to_map(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
@@ -242,10 +242,10 @@ impl UploadMetadata {
         ])
     }
 
-    /// Reads the metadata of a stored object; `None` when it has none of ours.
+    /// Parses the metadata of a stored object; returns `None` if it has none of these entries.
     ///
     /// # Errors
-    /// When it has some of ours, but not all or not in a valid form.
+    /// Returns an error if an entry is missing or invalid.
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Option<Self>, MetadataError> {
         let (name, count) = match (map.get(Self::SEARCH_NAME), map.get(Self::EXPECTED_FILES)) {
             (None, None) => return Ok(None),
@@ -264,16 +264,16 @@ impl UploadMetadata {
     }
 }
 
-/// Why an object's metadata is not valid.
+/// Reasons why an object's metadata is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
-    /// One of the two entries is absent.
+    /// One of the two entries is missing.
     #[error("the upload's metadata has no \"{0}\"")]
     Missing(&'static str),
-    /// Not a name a search can have.
+    /// The name is invalid.
     #[error("the upload's metadata has an invalid \"search-name\"")]
     SearchName,
-    /// Not a number from 1 to [`MAX_FILES`].
+    /// The number is not from 1 to [`MAX_FILES`].
     #[error("the upload's metadata has an invalid \"expected-files\", which is 1 to {MAX_FILES}")]
     ExpectedFiles,
 }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_name_is_limited_by_the_bytes_that_its_key_has_room_for() {
+    fn file_name_is_limited_by_key_length() {
         let limits = ManifestLimits { max_file_name_bytes: 868, ..limits() };
         let named = |name: String| manifest(&[("a.ris", 1), (&name, 1)]).faults(&limits);
         assert_eq!(named("\u{1f4da}".repeat(217)), []);
@@ -311,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn a_search_name_is_limited_by_the_bytes_that_metadata_has_room_for() {
+    fn search_name_is_limited_by_metadata_size() {
         let most = UploadMetadata::MAX_NAME_BYTES;
         let limits = ManifestLimits { max_search_name_bytes: most, ..limits() };
         let named = |name: String| Manifest { name, ..manifest(&[("a.ris", 1)]) }.faults(&limits);
-        // Three bytes each, and each byte is three in the metadata.
+        // Each character takes three bytes, and each byte takes three in the metadata.
         assert_eq!(named("検".repeat(most / 9)), []);
         let [fault] = &named("検".repeat(most / 9 + 1))[..] else { panic!() };
         let error = FileNameError::TooManyEncoded { bytes: (most / 9 + 1) * 9, allowed: most };
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_manifest_is_reported_at_once() {
+    fn all_manifest_faults_are_reported() {
         let long = "x".repeat(1000);
         let faults =
             manifest(&[("a.ris", 0), ("../b.ris", 5), (&long, 5), ("c\n.ris", 200)]).faults(&limits());
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_survives_the_object_store_and_names_what_is_wrong() {
+    fn metadata_round_trips_and_reports_faults() {
         let metadata =
             UploadMetadata { search_name: "Spiel & Sucht, 2024 – Nr. 1".into(), expected_files: 3 };
         let map = metadata.to_map();

@@ -1,4 +1,4 @@
-//! What travels, and what it says.
+//! The messages of the application.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::manifest::Manifest;
 use crate::queues::{EVENTS, PARSE};
 
 messages! {
-    /// What can happen to a search.
+    /// Events of a search.
     pub enum SearchEvent of "search-import" to SAGA {
         /// A search was announced.
         SearchUploadStarted(SearchUploadStarted) = 1,
         /// A file of a search was stored.
         SearchUploadSaved(SearchUploadSaved) = 1,
-        /// A file was read to its end.
+        /// A file was read completely.
         ReferenceFileParsingCompleted(ReferenceFileParsingCompleted) = 1,
         /// A file was refused or could not be read.
         ReferenceFileFaulted(ReferenceFileFaulted) = 1,
@@ -32,33 +32,33 @@ messages! {
         StartParsingFaulted(StartParsingFaulted) = 1,
         /// The files of a search did not arrive in time.
         UploadTimeout(UploadTimeout) = 1,
-        /// The store was looked through for files that nobody told of.
+        /// The bucket was scanned for files without a notification.
         UploadsFound(UploadsFound) = 1,
         /// The files of a search were not read in time.
         ParseTimeout(ParseTimeout) = 1,
-        /// A search was withdrawn by whoever announced it.
+        /// A client cancelled a search.
         SearchWithdrawn(SearchWithdrawn) = 1,
     }
 }
 
 messages! {
-    /// Commands for whoever reads the uploaded files.
+    /// Commands for the parser.
     pub enum ParseCommand of "search-import" to PARSE {
         /// Read one file.
         StartParsing(StartParsing) = 1,
-        /// Look which files of a search are stored.
+        /// Scan the bucket for files of a search.
         LookForUploads(LookForUploads) = 1,
-        /// Take back what is stored of a search's files.
+        /// Delete the stored records of a search's files.
         TakeBackFiles(TakeBackFiles) = 1,
-        /// Make an export of a search's studies.
+        /// Create an export of a search's studies.
         MakeExport(MakeExport) = 1,
-        /// Compare studies anew, of which somebody has said something.
+        /// Compare studies again after a reviewer's decision about them.
         CompareStudies(CompareStudies) = 1,
     }
 }
 
 messages! {
-    /// Announcements of how an import ended, for other systems.
+    /// Notifications of ended imports, for other systems.
     pub enum ImportEvent of "search-import" to EVENTS {
         /// Every file of a search was read.
         SearchImportCompleted(SearchImportEnded) = 1,
@@ -70,7 +70,7 @@ messages! {
 /// See [`SearchEvent::SearchUploadStarted`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchUploadStarted {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
     /// The files to expect.
     pub manifest: Manifest,
@@ -79,35 +79,34 @@ pub struct SearchUploadStarted {
 /// See [`SearchEvent::SearchUploadSaved`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchUploadSaved {
-    /// The review that the search is for, from the object's key.
+    /// The review that the search belongs to, from the object's key.
     pub project_id: ProjectId,
-    /// Which of the search's files was stored, from the object's key.
+    /// The id of the stored file, from the object's key.
     pub file_id: FileId,
     /// The file's name, from the object's key.
     pub file_name: String,
-    /// Where its bytes are.
+    /// The location of its bytes.
     pub object: ObjectRef,
-    /// The object's user metadata as stored, at most 2 KB by S3's limit; read by
-    /// [`crate::UploadMetadata::from_map`].
+    /// The object's user metadata as stored, up to 2 KB by S3's limit; parsed by [`crate::UploadMetadata::from_map`].
     pub metadata: BTreeMap<String, String>,
 }
 
 impl SearchUploadSaved {
-    /// What is to be told of a stored object of this key.
+    /// Returns the message for a stored object with this key.
     pub fn of(key: &ObjectKey, object: ObjectRef, metadata: BTreeMap<String, String>) -> Self {
         let (project_id, file_id, file_name) = (key.project, key.file, key.name.clone());
         Self { project_id, file_id, file_name, object, metadata }
     }
 }
 
-/// One stored object.
+/// A stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectRef {
-    /// The name of the bucket it is in.
+    /// The name of its bucket.
     pub bucket: String,
     /// Its key, not URL-encoded.
     pub key: String,
-    /// Its version, in a bucket that keeps versions.
+    /// Its version, in a bucket with versioning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its size in bytes.
@@ -117,18 +116,18 @@ pub struct ObjectRef {
 /// See [`SearchEvent::ReferenceFileParsingCompleted`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceFileParsingCompleted {
-    /// Which of the search's files was read.
+    /// The id of the file.
     pub file_id: FileId,
-    /// What was found in it.
+    /// The counts of the file.
     pub counts: Counts,
 }
 
 /// See [`SearchEvent::ReferenceFileFaulted`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceFileFaulted {
-    /// Which of the search's files has failed.
+    /// The id of the failed file.
     pub file_id: FileId,
-    /// Why, in words for the reviewer.
+    /// The reason, in plain language for the reviewer.
     pub reason: String,
 }
 
@@ -137,44 +136,44 @@ pub struct ReferenceFileFaulted {
 pub struct StartParsingFaulted {
     /// The file that the command was for.
     pub file_id: FileId,
-    /// Why, in words for the reviewer.
+    /// The reason, in plain language for the reviewer.
     pub reason: String,
 }
 
 /// See [`SearchEvent::UploadTimeout`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadTimeout {
-    /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
+    /// The id of the timeout; only the saga's current one has an effect.
     pub timeout_id: TimeoutId,
 }
 
 /// See [`SearchEvent::UploadsFound`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadsFound {
-    /// Which look it answers; an answer to any other than the saga's current one is ignored.
+    /// The scan that this answers; only the saga's current one has an effect.
     pub look_id: TimeoutId,
-    /// What a notification would have told of each file, one entry for a file.
+    /// The messages that notifications would have caused, one for each file.
     pub files: Vec<SearchUploadSaved>,
 }
 
 /// See [`SearchEvent::ParseTimeout`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParseTimeout {
-    /// Which scheduled timeout this is; one that is not the saga's current one is ignored.
+    /// The id of the timeout; only the saga's current one has an effect.
     pub timeout_id: TimeoutId,
 }
 
-/// See [`SearchEvent::SearchWithdrawn`]. It may overtake the announcement, and so says itself what was announced.
+/// See [`SearchEvent::SearchWithdrawn`]. It may overtake the announcement, so it repeats the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchWithdrawn {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// What was announced.
+    /// The manifest of the announcement.
     pub manifest: Manifest,
 }
 
 impl ParseCommand {
-    /// The token that the reply must carry, where releases before the envelope had one put it.
+    /// Returns the reply token from the field that versions without a token in the envelope used.
     pub fn earlier_reply_token(&self) -> Option<Token> {
         match self {
             Self::StartParsing(command) => command.reply_token.clone(),
@@ -186,23 +185,23 @@ impl ParseCommand {
     }
 }
 
-/// See [`ParseCommand::StartParsing`]. It carries all that the parser needs.
+/// See [`ParseCommand::StartParsing`]. It contains everything that the parser needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartParsing {
-    /// The review that the studies are for.
+    /// The review that the studies belong to.
     pub project_id: ProjectId,
-    /// The file to read; part of the ids of its studies.
+    /// The file to read; the ids of its studies are derived from it.
     pub file_id: FileId,
-    /// Its name, for the reviewer.
+    /// The file name, for the reviewer.
     pub file_name: String,
-    /// Its place among the search's files, from 0; studies are listed in this order.
+    /// The position among the search's files, from 0; studies are listed in this order.
     pub position: u32,
-    /// Where its bytes are.
+    /// The location of its bytes.
     pub object: ObjectRef,
-    /// When the search was announced; none in what releases before sent.
+    /// The time at which the search was announced; absent in messages of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_at: Option<Timestamp>,
-    /// The token that the reply must carry, as releases before the envelope had one look for it.
+    /// The reply token, in the field that versions without a token in the envelope read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_token: Option<Token>,
 }
@@ -210,51 +209,50 @@ pub struct StartParsing {
 /// See [`ParseCommand::LookForUploads`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LookForUploads {
-    /// Names the look: the timeout that ends it.
+    /// The id of the scan, which is that of the timeout that ends it.
     pub look_id: TimeoutId,
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
     /// The files that are known to be stored.
     pub known: BTreeSet<FileId>,
 }
 
-/// See [`ParseCommand::TakeBackFiles`]. Nobody waits for an answer.
+/// See [`ParseCommand::TakeBackFiles`]. It has no reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakeBackFiles {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// The files; none of them is read any more.
+    /// The files, which must not be read any more.
     pub files: BTreeSet<FileId>,
-    /// Whether the search is to be forgotten: its uploaded files go too, and readers see it no more.
+    /// `true` if the whole search is deleted: its uploaded files and its view are deleted too.
     pub forget: bool,
 }
 
-/// See [`ParseCommand::CompareStudies`]. Nobody waits for an answer: whoever has asked sees the marks.
+/// See [`ParseCommand::CompareStudies`]. It has no reply; the result is visible in the marks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareStudies {
-    /// The review that the studies are of.
+    /// The review that the studies belong to.
     pub project_id: ProjectId,
     /// The studies.
     pub studies: Vec<StudyAt>,
 }
 
-/// See [`ParseCommand::MakeExport`]. Nobody waits for an answer: whoever has asked looks for the object.
+/// See [`ParseCommand::MakeExport`]. It has no reply; the result is the object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MakeExport {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// Names the object.
+    /// The id of the export.
     pub export_id: ExportId,
-    /// The files whose studies it has; all of them were read to their end.
+    /// The files whose studies are exported; all of them were read completely.
     pub files: BTreeSet<FileId>,
-    /// What it is written in.
+    /// The format of the export.
     #[serde(default)]
     pub format: Format,
-    /// Which of their studies.
+    /// The selected studies.
     #[serde(default)]
     pub studies: Which,
-    /// Where the files come from, as it was known when the export was asked for: so a command that comes twice writes the
-    /// same.
+    /// The sources of the files when the export was requested, so that a redelivered command writes the same object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<FileId, Source>,
 }
@@ -262,11 +260,11 @@ pub struct MakeExport {
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchImportEnded {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// How many studies are stored, of all files together.
+    /// Number of stored studies of all files.
     pub studies: u64,
-    /// Why it failed, in words for the reviewer.
+    /// The reason of the failure, in plain language for the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

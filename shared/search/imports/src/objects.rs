@@ -1,4 +1,4 @@
-//! The uploaded files.
+//! The ports of uploaded files.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::messages::ObjectRef;
 
-/// The bytes of an object, in pieces of a size that the store chooses.
+/// The bytes of an object, in chunks of a size that the store chooses.
 pub type ObjectStream = BoxStream<'static, Result<Vec<u8>, StoreError>>;
 
-/// What is known of a stored object without reading it.
+/// The metadata of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectFacts {
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// Its version, in a bucket that keeps versions.
+    /// Its version, in a bucket with versioning.
     pub version: Option<String>,
-    /// Its user metadata, as the upload form set it.
+    /// Its user metadata, as set by the upload form.
     pub metadata: BTreeMap<String, String>,
 }
 
 /// Reads stored objects.
 #[async_trait]
 pub trait ReadObject: Send + Sync {
-    /// What is known of an object, of its latest version unless one is named; `None` when there is no such object, or no
-    /// longer.
+    /// Returns the metadata of an object, of its latest version unless one is given; `None` if the object does not
+    /// exist.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn head(
         &self,
         bucket: &str,
@@ -39,64 +39,64 @@ pub trait ReadObject: Send + Sync {
         version: Option<&str>,
     ) -> Result<Option<ObjectFacts>, StoreError>;
 
-    /// The object's bytes from byte `from` on; `None` when there is no such object, or no longer.
+    /// Returns the bytes of an object from byte `from` on; `None` if the object does not exist.
     ///
     /// # Errors
-    /// When the store does not answer. The stream itself may fail later.
+    /// Returns an error if the store is unavailable. The stream itself may also fail.
     async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError>;
 }
 
-/// The most objects that one look finds: several for each file that a search may have.
+/// The maximum number of objects that one listing returns: several for each file that a search can have.
 pub const MAX_FOUND: usize = 1_000;
 
-/// Looks through the bucket of the uploads, and removes objects from it.
+/// Lists and removes objects in the bucket of the uploads.
 #[async_trait]
 pub trait FindObjects: Send + Sync {
-    /// The latest versions of the objects whose keys begin with `prefix`, in the order of their keys, at most
-    /// [`MAX_FOUND`]. Their versions are left open.
+    /// Lists the latest versions of the objects whose keys begin with `prefix`, in the order of their keys, up to
+    /// [`MAX_FOUND`]. The `version` of the results is not set.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError>;
 
-    /// Removes an object, whatever its version; nothing happens when there is none. A bucket that keeps versions keeps what
-    /// it was for a while.
+    /// Removes an object; does nothing if it does not exist. A bucket with versioning keeps the old version for a
+    /// while.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn remove(&self, key: &str) -> Result<(), StoreError>;
 }
 
-/// The right to upload one object.
+/// The permission to upload one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadGrant {
-    /// The key that the object has to have, exactly.
+    /// The exact key of the object.
     pub key: String,
-    /// The size that the object has to have, in bytes, exactly; at least 1.
+    /// The exact size of the object, in bytes; at least 1.
     pub size_bytes: u64,
-    /// User metadata that the object will have.
+    /// User metadata of the object.
     pub metadata: BTreeMap<String, String>,
-    /// When the right ends.
+    /// The time at which the permission expires.
     pub expires_at: Timestamp,
 }
 
 /// A form that uploads one object: send `fields` and the file to `url` as `multipart/form-data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresignedPost {
-    /// Where to.
+    /// The URL to send the form to.
     pub url: String,
     /// The form's fields, which must be sent unchanged.
     pub fields: BTreeMap<String, String>,
-    /// Valid until.
+    /// The time at which the form expires.
     pub expires_at: Timestamp,
 }
 
-/// Makes forms that upload one object each.
+/// Signs upload forms.
 #[async_trait]
 pub trait PresignUpload: Send + Sync {
-    /// The form for a grant.
+    /// Returns the form for a grant.
     ///
     /// # Errors
-    /// When the store does not answer or the grant cannot be signed.
+    /// Returns an error if the store is unavailable or the grant cannot be signed.
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError>;
 }

@@ -1,8 +1,8 @@
-//! The ports that the application works on: the engine's, and its own.
+//! The ports of the application: the engine's, and its own.
 //!
-//! A function takes the ports that it uses from here, and knows no adapter; which adapters there are is chosen once, at
-//! a program's start. A function that asks for a service which is not configured says which setting is missing; one that
-//! does not ask needs no such setting.
+//! A function takes its ports from here and knows no adapter; adapters are chosen once, when a program starts. A
+//! function that requests a service which is not configured gets an error with the missing setting; other functions
+//! do not need the setting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,19 +18,20 @@ use crate::reading::TrackReading;
 use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{CompareStudies, ReadStudies, WriteStudies};
 
-/// The uploaded files, which a function reads.
+/// The uploaded files, for functions that read them.
 pub const OBJECTS: Service = Service("objects");
-/// The bucket of the uploaded files, which a function looks through.
+/// The bucket of the uploaded files, for functions that list it.
 pub const BUCKET: Service = Service("bucket");
-/// The uploaded files, which a function makes upload forms for.
+/// The uploaded files, for functions that sign upload forms.
 pub const UPLOADS: Service = Service("uploads");
 
-/// The exports, which a function makes.
+/// The exports, for functions that create them.
 pub const EXPORTS: Service = Service("exports");
-/// The exports, which a function gives out links to.
+/// The exports, for functions that create links to them.
 pub const LINKS: Service = Service("links");
 
-/// How many unreadable records of a file are kept: more than anybody corrects by hand.
+/// The default number of unreadable records of a file that are stored, which is more than a reviewer corrects by
+/// hand.
 pub const KEPT_UNREADABLE: u64 = 10_000;
 
 /// The ports of one program.
@@ -38,50 +39,50 @@ pub const KEPT_UNREADABLE: u64 = 10_000;
 pub struct Ports {
     /// The ports of the engine.
     pub engine: Engine,
-    /// What the database holds of the application.
+    /// The application's stores in the database.
     pub library: Result<Library, Missing>,
     /// Reads the uploaded files.
     pub objects: Result<Arc<dyn ReadObject>, Missing>,
-    /// Looks through them.
+    /// Lists uploaded files.
     pub bucket: Result<Arc<dyn FindObjects>, Missing>,
-    /// Makes forms for uploading a file.
+    /// Signs upload forms.
     pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
-    /// Keeps exports.
+    /// Stores exports.
     pub exports: Result<Arc<dyn KeepExports>, Missing>,
-    /// The machine that the stores are on; none for services.
+    /// The machine of the embedded stores; `None` for services.
     pub machine: Option<Arc<dyn InspectMachine>>,
     /// The application's limits and key prefix.
     pub settings: Settings,
 }
 
-/// Inspects the machine that stores are on.
+/// Inspects the machine of the embedded stores.
 pub trait InspectMachine: Send + Sync {
-    /// Returns the bytes that the disk has left; none if that is not known.
+    /// Returns the free bytes of the disk, or `None` if they are not known.
     fn free_bytes(&self) -> Option<u64>;
 
-    /// Returns `true` if a process works on what is stored; none if that is not known.
+    /// Returns `true` if a process holds the data directory, or `None` if that is not known.
     fn has_worker(&self) -> Option<bool>;
 }
 
-/// What the database holds of the application.
+/// The application's stores in the database.
 #[derive(Clone)]
 pub struct Library {
     /// Reads studies.
     pub read_studies: Arc<dyn ReadStudies>,
     /// Stores them.
     pub write_studies: Arc<dyn WriteStudies>,
-    /// Finds those that are there twice.
+    /// Finds and marks duplicates.
     pub compare_studies: Arc<dyn CompareStudies>,
-    /// Reads how far a file has been read.
+    /// Reads the progress of files.
     pub read_progress: Arc<dyn ReadProgress>,
-    /// Records how far a file has been read.
+    /// Reports the progress of files.
     pub report_progress: Arc<dyn ReportProgress>,
-    /// Keeps track of the attempts at reading files.
+    /// Records the attempts to read files.
     pub track_reading: Arc<dyn TrackReading>,
 }
 
 impl Library {
-    /// The ports of a store that has them all.
+    /// Returns the ports of a store that implements them all.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
         S: ReadStudies
@@ -103,44 +104,45 @@ impl Library {
     }
 }
 
-/// The settings of the application; [`Settings::default`] is what applies where none is set.
+/// The settings of the application; [`Settings::default`] has the default values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// What the keys of uploads begin with.
+    /// The key prefix of uploads.
     pub key_prefix: String,
-    /// The largest file accepted, in bytes.
+    /// The maximum size of a file, in bytes.
     pub max_file_bytes: u64,
-    /// The largest record read, in bytes.
+    /// The maximum size of a record, in bytes.
     pub max_record_bytes: usize,
-    /// The most records that a file may have, unreadable ones counted; one with more is refused.
+    /// The maximum number of records of a file, including unreadable ones; a file with more is rejected.
     pub max_records: u64,
-    /// How many unreadable records of a file are kept, the first ones; the others are only counted.
+    /// The maximum number of unreadable records of a file that are stored; further ones are only counted.
     pub kept_unreadable: u64,
-    /// The percentage of unreadable records tolerated; a file with more is refused.
+    /// The maximum percentage of unreadable records; a file with more is rejected.
     pub max_quarantined_percent: u8,
-    /// How long an upload form is valid.
+    /// The validity of an upload form.
     pub upload_valid_for: Duration,
-    /// How long a search waits for what.
+    /// The time limits of a search.
     pub deadlines: Deadlines,
-    /// What a project may have under way at one time.
+    /// The quota of unfinished searches of a project.
     pub allowance: Allowance,
-    /// How many bytes are read of a file before its records are: enough to keep several processors busy with, and little
-    /// enough that what comes of it stays small.
+    /// The number of bytes that are fed to a reader before its records are taken: enough to occupy several
+    /// processors, but few enough to bound the memory for the results.
     pub push_bytes: usize,
 }
 
-/// What the searches of a project that have not ended may come to. Requests at the same time may go a little beyond it.
+/// The quota of a project's unfinished searches. Concurrent requests may exceed it slightly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// How many there may be.
+    /// The maximum number of searches.
     pub searches: usize,
-    /// The announced size of all their files, in bytes.
+    /// The maximum total of their announced file sizes, in bytes.
     pub bytes: u64,
 }
 
 impl Allowance {
-    /// What each of so many searches may have, in bytes. One that takes no more is counted, and not weighed: so small ones
-    /// cost one look at an index, and beside large ones they may go beyond the limit, up to twice of it.
+    /// Returns the size, in bytes, up to which a search is only counted and its size is ignored. Small searches
+    /// therefore need just one index lookup; together with large ones, they may exceed the size limit by a factor of
+    /// up to two.
     pub fn share(&self) -> u64 {
         self.bytes / u64::try_from(self.searches.max(1)).unwrap_or(u64::MAX)
     }
@@ -170,7 +172,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What an announcement is held to.
+    /// Returns the limits of announcements.
     pub fn manifest_limits(&self) -> ManifestLimits {
         ManifestLimits {
             max_file_bytes: self.max_file_bytes,
@@ -181,24 +183,24 @@ impl Settings {
 }
 
 impl Ports {
-    /// What the database holds of the application.
+    /// Returns the application's stores.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn library(&self) -> Result<&Library, Missing> {
         self.library.as_ref().map_err(|missing| *missing)
     }
 
-    /// Imports as their readers see them.
+    /// Returns the queries of import jobs.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn jobs(&self) -> Result<Jobs, Missing> {
         let progress = Arc::clone(&self.library()?.read_progress);
         Ok(Jobs { views: self.engine.views(self.saga())?, progress })
     }
 
-    /// The saga of a search.
+    /// Returns the saga of a search.
     pub fn saga(&self) -> SearchImport {
         SearchImport { deadlines: self.settings.deadlines }
     }

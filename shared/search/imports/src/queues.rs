@@ -1,4 +1,4 @@
-//! The queues, and what is agreed about each.
+//! The queues and their settings.
 
 use messages::{Measure, Queue, QueueSpec};
 pub use outbox::session::CONTROL;
@@ -6,19 +6,19 @@ pub use saga::SAGA;
 
 /// Notifications of stored objects, as S3 sends them.
 pub const UPLOADS: Queue = Queue::named("uploads");
-/// Notifications that could not be handled.
+/// Dead-lettered notifications.
 pub const UPLOADS_DEAD: Queue = Queue::named("uploads-dead");
-/// Events that the saga gave up on.
+/// Dead-lettered events of the saga.
 pub const SAGA_DEAD: Queue = Queue::named("saga-dead");
 /// Commands for the parser.
 pub const PARSE: Queue = Queue::named("parse");
-/// Commands that never succeeded; `report-faults` reads them.
+/// Dead-lettered commands; `report-faults` reads them.
 pub const PARSE_DEAD: Queue = Queue::named("parse-dead");
-/// What `report-faults` cannot even read.
+/// Messages that `report-faults` cannot read.
 pub const PARSE_UNREADABLE: Queue = Queue::named("parse-unreadable");
-/// Control messages that were given up on.
+/// Dead-lettered control messages.
 pub const CONTROL_DEAD: Queue = Queue::named("control-dead");
-/// Announcements of how imports ended, for other systems.
+/// Notifications of ended imports, for other systems.
 pub const EVENTS: Queue = Queue::named("events");
 
 /// The timeouts of the functions behind the queues, in seconds.
@@ -28,9 +28,9 @@ const PARSE_TIMEOUT_S: u64 = 900;
 
 /// All queues.
 ///
-/// The receive limits: what is wrong with a message is seen at its first delivery, and it is given up at once; so 20 only
-/// cuts off outages of more than three hours, and waiting for a busy partition counts too. A file that makes its function
-/// crash is refused before that, because the parser counts the crashes itself.
+/// Receive limits: a defective message is dead-lettered at its first delivery, so the limit of 20 matters only in
+/// outages of more than three hours. Waiting for a busy partition counts too. A file that crashes its function is
+/// rejected before that, because the parser counts crashes itself.
 pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::worked(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 10, 1),
     QueueSpec::kept(UPLOADS_DEAD),
@@ -44,9 +44,9 @@ pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::kept(EVENTS),
 ];
 
-/// Studies that were stored.
+/// Number of stored studies.
 pub const STUDIES: Measure = Measure("Studies");
-/// Files that could not be read after several attempts, of which their searches were told.
+/// Number of files that could not be read after several attempts and were reported to their searches.
 pub const UNREAD_FILES: Measure = Measure("UnreadFiles");
-/// Records that could not be read.
+/// Number of records that could not be read.
 pub const QUARANTINED_RECORDS: Measure = Measure("QuarantinedRecords");

@@ -1,5 +1,5 @@
-//! How far the reading of a file has got, so that the next attempt goes on from there, and who may still store what it
-//! reads.
+//! Checkpoints of reading a file, from which the next attempt resumes, and the fence that stops outdated attempts
+//! from storing records.
 
 use async_trait::async_trait;
 use messages::StoreError;
@@ -9,103 +9,102 @@ use serde_json::Value;
 use crate::ids::{FileId, SearchId};
 use crate::job::Counts;
 
-/// What is known of the attempts at reading a file.
+/// The state of the attempts to read a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// Attempts that were begun, and of which nobody has said how they ended: those that crashed, and any under way.
+    /// Attempts that were started and whose end was not recorded: those that crashed, and any in progress.
     pub begun: u32,
-    /// Where the next attempt goes on; none for the file's beginning.
+    /// The status from which the next attempt resumes; `None` at the beginning of the file.
     pub place: Option<Place>,
-    /// How often what was stored of the file has been taken back. See [`Fenced`].
+    /// The number of times that the stored records of the file were deleted. See [`Fenced`].
     pub fence: u64,
 }
 
-/// A file as one attempt may write it: for as long as nobody has taken back what is stored of it.
+/// The right of one attempt to write a file, which ends when the stored records of the file are deleted.
 ///
-/// Whoever takes it back raises the file's fence. A write under an earlier one is refused, however late it arrives: the
-/// attempt that made it knows of records that are gone.
+/// The deletion increments the file's fence. A write with an earlier fence is refused, however late it arrives,
+/// because its attempt relies on records that are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced {
     /// The search that the file belongs to.
     pub search_id: SearchId,
     /// The file.
     pub file_id: FileId,
-    /// The file's fence when the attempt began.
+    /// The file's fence when the attempt started.
     pub fence: u64,
 }
 
-/// What an attempt is told whose file has another fence.
+/// The error of an attempt with an outdated fence.
 #[derive(Debug, thiserror::Error)]
-#[error("what was stored of the file was taken back meanwhile, or it was read to its end or refused")]
+#[error("the file's records were deleted concurrently, or the file was already completed or rejected")]
 pub struct Overtaken;
 
 impl Place {
-    /// Whether nothing is read of the file any more.
+    /// Returns `true` if the file is not read any more.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::End { .. } | Self::Refused { .. })
     }
 }
 
 impl Fenced {
-    /// The failure of a write that the fence refused. The next attempt begins under the new one.
+    /// Returns the error of a write that the fence refused. The next attempt starts with the new fence.
     pub fn overtaken(doing: impl Into<String>) -> StoreError {
         StoreError::unavailable(doing, Overtaken)
     }
 }
 
-/// A place in a file. Everything before it is stored.
+/// The status of reading a file. All records before a checkpoint are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A [`references::Checkpoint`], as it was written: perhaps by another release, whose reader counts otherwise.
+    /// A serialized [`references::Checkpoint`], possibly of another version whose reader counts differently.
     Within(Value),
-    /// Its end. The answer may be on its way, so it is never read again, and stays what it was.
+    /// The end of the file. The reply may have been sent, so the file is never read again and the status is final.
     End {
-        /// What was found in it.
+        /// The counts of the file.
         counts: Counts,
-        /// Up to which record its studies were compared with others; from 0.
+        /// The last record whose studies were compared with others; from 0.
         #[serde(default)]
         compared: u64,
-        /// What releases before look for, which counted that otherwise.
+        /// The field in which earlier versions record their progress of marking duplicates.
         #[serde(default)]
         unmarked: Unmarked,
     },
-    /// It was refused, and nothing of it is stored. That stays so, as the answer may be on its way.
+    /// The file was rejected and nothing of it is stored. The reply may have been sent, so the status is final.
     Refused {
-        /// Why, as the answer says.
+        /// The reason, as in the reply.
         reason: String,
-        /// Which of the command's replies says so.
+        /// The index of the reply that reports it.
         reply: usize,
-        /// Up to which record those alike its studies were compared anew, of a file that was read to its end and is taken
-        /// back; from 0.
+        /// The last record whose candidates were compared again, if a completed file is being deleted; from 0.
         #[serde(default)]
         compared: u64,
     },
 }
 
 impl Place {
-    /// The end, before any of its studies was compared.
+    /// Returns the end of the file, before any of its studies was compared.
     pub fn end(counts: Counts) -> Self {
         Self::compared(counts, 0)
     }
 
-    /// The end, when its studies were compared up to this record.
+    /// Returns the end of the file, after its studies were compared up to this record.
     pub fn compared(counts: Counts, compared: u64) -> Self {
         Self::End { counts, compared, unmarked: Unmarked }
     }
 
-    /// A refusal, before any study was compared anew.
+    /// Returns a rejection, before any study was compared again.
     pub fn refused(reason: impl Into<String>, reply: usize) -> Self {
         Self::Refused { reason: reason.into(), reply, compared: 0 }
     }
 }
 
-/// For releases before, which marked duplicates within a search: all of that is left to be done.
+/// For earlier versions, which marked duplicates within one search: everything remains to be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Share>", into = "Vec<Share>")]
 pub struct Unmarked;
 
-/// A share of what studies can have in common, of which those releases did one after the other.
+/// A share of the keys, which those versions processed one after the other.
 #[derive(Serialize, Deserialize)]
 struct Share {
     divisor: u64,
@@ -124,37 +123,38 @@ impl From<Unmarked> for Vec<Share> {
     }
 }
 
-/// Keeps track of the attempts at reading files.
+/// Records the attempts to read files.
 #[async_trait]
 pub trait TrackReading: Send + Sync {
-    /// Notes that an attempt begins, by a reader of this version; returns what was known before.
+    /// Records the start of an attempt by a reader of this version, and returns the previous state.
     ///
-    /// A reader of another version than the last one may count the records otherwise. Unless the file was read to its end
-    /// or refused, such an attempt begins it anew: what is stored of it is taken back first, as [`WriteStudies::discard`] does.
+    /// A reader of another version may count records differently. Unless the file was completed or rejected, such an
+    /// attempt starts over: the stored records are deleted first, as by [`WriteStudies::discard`].
     ///
     /// [`WriteStudies::discard`]: crate::WriteStudies::discard
     ///
     /// # Errors
-    /// When the store does not answer, or holds something else.
+    /// Returns an error if the store is unavailable or contains something else.
     async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError>;
 
-    /// Remembers a place of a file, in place of the one before. A place within replaces neither the end nor a refusal:
-    /// another attempt was there meanwhile.
+    /// Replaces the status of a file. A checkpoint never overwrites `End` or `Refused`: a concurrent attempt has
+    /// finished.
     ///
     /// # Errors
-    /// When the store does not answer; retryable when the file has another fence.
+    /// Returns an error if the store is unavailable, and a retryable error if the file has another fence.
     async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError>;
 
-    /// The place of a file that was remembered last; none for its beginning.
+    /// Returns the last status of a file; `None` at its beginning.
     ///
     /// # Errors
-    /// As [`TrackReading::begin`].
+    /// Like [`TrackReading::begin`].
     async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError>;
 
-    /// Notes that an attempt ended by itself, whatever came of it: none counts as crashed any more. Also for one of which
-    /// nobody knows whether it was noted when it began; where nothing is known of a file, this changes nothing.
+    /// Records that an attempt ended without a crash, whatever its outcome: no attempt counts as crashed any more. It
+    /// is also called if it is unknown whether the start was recorded; without a record of the file, it changes
+    /// nothing.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What messages look like, for whoever reads them with other programs: JSON Schemas, from the types that are sent.
+//! JSON Schemas of the messages for other programs, generated from the types that are sent.
 
 use ::messages::{Kind, Message, Payload};
 use schemars::generate::SchemaGenerator;
@@ -11,8 +11,8 @@ use crate::messages::{
     UploadsFound,
 };
 
-/// The JSON Schema (draft 2020-12) of every message. Of each it has a definition by its name, and its `type` says which one a message
-/// is.
+/// Returns the JSON Schema (draft 2020-12) of all messages. Each message has a definition with its name, and the
+/// `type` field distinguishes them.
 pub fn schemas() -> Value {
     let mut generator = SchemaGenerator::default();
     let envelope = Message::schema().to_value();
@@ -22,7 +22,7 @@ pub fn schemas() -> Value {
         messages.insert(kind.name.to_owned(), message(&envelope, kind, system, data));
     }
     let any: Vec<Value> = messages.keys().map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect();
-    // A message is named as what it says often is, so that has a name of its own.
+    // Messages often have the same name as their data, so the data gets a name of its own.
     let parts =
         generator.take_definitions(true).into_iter().map(|(name, part)| (format!("{name}Data"), part));
     let mut definitions: Map<String, Value> = parts.collect();
@@ -37,7 +37,7 @@ pub fn schemas() -> Value {
     document
 }
 
-/// Every kind of message, with the system that it is of.
+/// Returns every kind of message with its system.
 fn kinds() -> impl Iterator<Item = (&'static Kind, &'static str)> {
     fn of<P: Payload>() -> impl Iterator<Item = (&'static Kind, &'static str)> {
         P::KINDS.iter().map(|kind| (kind, P::SYSTEM))
@@ -45,7 +45,7 @@ fn kinds() -> impl Iterator<Item = (&'static Kind, &'static str)> {
     of::<SearchEvent>().chain(of::<ParseCommand>()).chain(of::<ImportEvent>())
 }
 
-/// What a kind of message says; of one without a line here, anything.
+/// Returns the schema of a message's data; kinds that are not listed accept anything.
 fn data(generator: &mut SchemaGenerator, name: &str) -> Value {
     let schema = match name {
         "SearchUploadStarted" => generator.subschema_for::<SearchUploadStarted>(),
@@ -68,7 +68,7 @@ fn data(generator: &mut SchemaGenerator, name: &str) -> Value {
     schema.to_value()
 }
 
-/// The envelope of one kind of message, with what it says.
+/// Returns the schema of one kind of message: the envelope with its data.
 fn message(envelope: &Value, kind: &Kind, system: &str, data: Value) -> Value {
     let mut message = envelope.clone();
     if let Some(fields) = message.as_object_mut() {
@@ -80,7 +80,7 @@ fn message(envelope: &Value, kind: &Kind, system: &str, data: Value) -> Value {
     message
 }
 
-/// Renames references as the definitions were renamed.
+/// Renames references in the same way as the definitions.
 fn refer_to_data(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_message_says_something() {
+    fn every_message_kind_has_a_data_schema() {
         let schemas = schemas();
         let definitions = schemas["$defs"].as_object().unwrap();
         for (kind, system) in kinds() {

@@ -1,4 +1,4 @@
-//! Studies, and the records that could not be read.
+//! Studies, unreadable records, and the ports that store them.
 
 use std::any::Any;
 use std::ops::Range;
@@ -16,13 +16,13 @@ use crate::ids::{FileId, ProjectId, SearchId};
 use crate::messages::ObjectRef;
 use crate::reading::{Fenced, Place};
 
-/// A study's id: derived from search, file and record, so that storing it twice stores it once.
+/// The id of a study. It is derived from search, file and record, so storing a study twice is idempotent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StudyId(Uuid);
 
 impl StudyId {
-    /// The id of the study from record `record` (from 1) of `file`.
+    /// Returns the id of the study from record `record` (from 1) of `file`.
     pub fn of(search: SearchId, file: FileId, record: u64) -> Self {
         let file = Uuid::new_v5(&search.as_uuid(), file.as_uuid().as_bytes());
         Self(Uuid::new_v5(&file, &record.to_be_bytes()))
@@ -34,33 +34,33 @@ impl StudyId {
     }
 }
 
-/// One bibliographic record as stored.
+/// A stored bibliographic record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// Derived from search, file and record; see [`StudyId::of`].
     pub id: StudyId,
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// The import that brought it.
+    /// The search that contains it.
     pub search_id: SearchId,
-    /// The file it was in.
+    /// The file that contains it.
     pub file_id: FileId,
-    /// Its place among the file's records, from 1.
+    /// The record number in the file, from 1.
     pub record: u64,
-    /// The line it begins at, from 1.
+    /// The line at which it begins, from 1.
     pub line: u64,
-    /// Where its bytes are in the file as it was uploaded; none in what releases before stored.
+    /// The byte range in the uploaded file; absent in studies that earlier versions stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Range<u64>>,
-    /// What it says.
+    /// The bibliographic fields.
     pub reference: Reference,
-    /// The study that it repeats, if it does. Not stored with a study, but by [`CompareStudies::mark`].
+    /// The duplicate mark, if any. It is stored by [`CompareStudies::mark`], separately from the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
 }
 
 impl Study {
-    /// What a record of a file is stored as.
+    /// Returns the study for a record of a file.
     pub fn of(project_id: ProjectId, search_id: SearchId, file_id: FileId, record: Record) -> Self {
         let Record { number, line, bytes, reference } = record;
         Self {
@@ -76,86 +76,86 @@ impl Study {
         }
     }
 
-    /// Whether it is taken for the same work as an earlier one.
+    /// Returns `true` if it is treated as a duplicate of an earlier study.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate.is_some_and(|duplicate| duplicate.is_same())
     }
 }
 
-/// One record that could not be read.
+/// A record that could not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// The search that the file belongs to.
     pub search_id: SearchId,
-    /// The file it is in.
+    /// The file that contains it.
     pub file_id: FileId,
-    /// Where in the file, why, and how it begins.
+    /// Its location, the reason, and its first characters.
     pub record: Quarantine,
 }
 
-/// A file that was read to its end.
+/// A file that was read completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedFile {
     /// The search that the file belongs to.
     pub search_id: SearchId,
     /// The file's id, unique within the search.
     pub file_id: FileId,
-    /// Its place among the files of the search, from 0.
+    /// The position among the files of the search, from 0.
     pub position: u32,
-    /// Its name without a path, as it was uploaded.
+    /// The file name without a path, as uploaded.
     pub name: String,
-    /// Where its bytes are, for as long as they are kept.
+    /// The location of its bytes while they are stored.
     pub object: ObjectRef,
-    /// What was read inside, where the file is packed: places of records are places in the part that they are in.
+    /// The parts that were read if the file is packed. Locations of records refer to their part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// When its search was announced; none in what releases before stored.
+    /// The time at which its search was announced; absent in records that earlier versions stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced_at: Option<Timestamp>,
 }
 
 impl ParsedFile {
-    /// The place of one of its studies in the order of the project. Searches whose announcement is not known were announced
-    /// before all others: their files were read by a release that did not remember it.
+    /// Returns the sort key of one of its studies in the order of the project. Searches without an announcement time
+    /// come first, because an earlier version that did not store the time has read them.
     pub fn order(&self, record: u64) -> (Option<Timestamp>, SearchId, u32, u64) {
         (self.announced_at, self.search_id, self.position, record)
     }
 
-    /// Where one of its studies is.
+    /// Returns the location of one of its studies.
     pub fn study(&self, record: u64) -> StudyAt {
         StudyAt { search_id: self.search_id, file_id: self.file_id, record }
     }
 }
 
-/// The study to mark, and its mark.
+/// A study and its new mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// The study.
     pub at: StudyAt,
-    /// The study that it repeats, and how the two were matched; none when it repeats none.
+    /// The mark; `None` if the study does not repeat another one.
     pub duplicate: Option<Duplicate>,
 }
 
-/// How many studies of a file have which mark.
+/// The number of marked studies of a file, by how they were marked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marked {
-    /// Those that are certainly there before.
+    /// Certain duplicates.
     pub certain: u64,
-    /// Those that likely are.
+    /// Likely duplicates.
     pub likely: u64,
-    /// Those of which somebody has said that they are.
+    /// Duplicates by a reviewer's decision.
     pub said: u64,
-    /// Those that are only possibly there before: nobody takes them for duplicates.
+    /// Possible duplicates, which are not treated as duplicates.
     pub possible: u64,
 }
 
 impl Marked {
-    /// All that are taken for duplicates.
+    /// Returns the number of studies that are treated as duplicates.
     pub fn duplicates(&self) -> u64 {
         self.certain + self.likely + self.said
     }
 
-    /// The same of several files.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -167,57 +167,57 @@ impl Marked {
     }
 }
 
-/// A study as its store writes it, see [`WriteStudies::make_ready`]. Nobody but that store knows what it is.
+/// A study in the form in which its store writes it; see [`WriteStudies::make_ready`]. Only that store knows the
+/// type.
 #[derive(Debug)]
 pub struct ReadyStudy(Box<dyn Any + Send>);
 
 impl ReadyStudy {
-    /// What a store has made of a study.
+    /// Wraps the prepared form of a study.
     pub fn new(ready: impl Any + Send) -> Self {
         Self(Box::new(ready))
     }
 
-    /// What the store made of it.
+    /// Returns the prepared form.
     ///
     /// # Errors
-    /// When another store did. No other try goes better.
+    /// Returns a permanent error if another store has prepared the study.
     pub fn into_inner<T: Any>(self) -> Result<T, StoreError> {
-        let foreign = |_| StoreError::unusable("storing a study", "another store has made it ready");
+        let foreign = |_| StoreError::unusable("storing a study", "another store has prepared it");
         self.0.downcast().map(|ready| *ready).map_err(foreign)
     }
 }
 
-/// How much of a file a store takes at a time.
+/// The preferred batch size and concurrency of a store's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How many studies and quarantined records in a call.
+    /// The number of studies and quarantined records in a call.
     pub records: usize,
-    /// How many such calls for one file may be under way at the same time, at least one: more would only be in each other's way.
+    /// The maximum number of concurrent calls for one file, at least one; more calls would only block each other.
     pub calls: usize,
 }
 
-/// Stores what was read.
+/// Stores the records of files.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// How [`WriteStudies::store_ready`] is called best for one file.
+    /// Returns the preferred way of calling [`WriteStudies::store_ready`] for one file.
     fn pace(&self) -> Pace {
         Pace { records: 1_000, calls: 1 }
     }
 
-    /// Does whatever storing a study takes that needs nothing but the study. Whoever reads a file on several threads has each
-    /// of them do that too, and the calls that store have little left to do.
+    /// Does all work of storing a study that needs only the study. The parser calls it on several reading threads,
+    /// which leaves little work for the calls that store.
     ///
     /// # Errors
-    /// When the study cannot be written down, or the memory for it is lacking.
+    /// Returns an error if the study cannot be serialized, or memory is exhausted.
     fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError>;
 
-    /// Stores studies and quarantined records of a file, all of them or none, each once, however often it is called with
-    /// them. A power cut may undo it, with all that came after it, until a place behind them is reached or the file is
-    /// finished.
+    /// Stores studies and quarantined records of a file atomically. It is idempotent. A power failure may undo it,
+    /// together with later writes, until a later checkpoint is saved or the file is finished.
     ///
     /// # Errors
-    /// When the store does not answer; then they may be stored. Retryable when the file has another fence; then they are
-    /// not. When another store has made the studies ready.
+    /// Returns an error if the store is unavailable; the records may be stored. Returns a retryable error if the file
+    /// has another fence; the records are not stored. Returns an error if another store has prepared the studies.
     async fn store_ready(
         &self,
         file: &Fenced,
@@ -225,10 +225,10 @@ pub trait WriteStudies: Send + Sync {
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError>;
 
-    /// Makes studies ready and stores them.
+    /// Prepares studies and stores them.
     ///
     /// # Errors
-    /// As [`WriteStudies::make_ready`] and [`WriteStudies::store_ready`].
+    /// Like [`WriteStudies::make_ready`] and [`WriteStudies::store_ready`].
     async fn store(
         &self,
         file: &Fenced,
@@ -239,58 +239,57 @@ pub trait WriteStudies: Send + Sync {
         self.store_ready(file, studies, quarantined).await
     }
 
-    /// Takes back everything that is stored of a file that was neither read to its end nor refused. Its place is `then`
-    /// from now on; none for its beginning. Nobody stores more of it but by the fence that is returned, or by one that
-    /// [`TrackReading::begin`] returns from now on.
+    /// Deletes all stored records of a file that was neither completed nor rejected, and sets its status to `then`;
+    /// `None` is its beginning. Afterwards, only the returned fence, or one that [`TrackReading::begin`] returns
+    /// later, permits writes.
     ///
     /// [`TrackReading::begin`]: crate::TrackReading::begin
     ///
     /// # Errors
-    /// When the store does not answer; then some of it may be there still, and the next attempt that begins removes it.
-    /// Retryable when the file has another fence, or was read to its end or refused.
+    /// Returns an error if the store is unavailable; some records may remain, and the next attempt removes them.
+    /// Returns a retryable error if the file has another fence, or was completed or rejected.
     async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError>;
 
-    /// Takes back everything that is stored of a file for good, also of one that was read to its end. Nobody stores more of
-    /// it, or remembers that it was read; whoever begins to read it again finds it refused, with this reason.
+    /// Deletes all stored records of a file permanently, even if it was completed. Afterwards nothing can be stored
+    /// for the file, and a later attempt to read it finds it rejected for this reason.
     ///
     /// # Errors
-    /// When the store does not answer; then some of it may be there still. It may be repeated.
+    /// Returns an error if the store is unavailable; some records may remain. The call can be repeated.
     async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
 
-    /// Remembers that a file was read to its end, once all of it is stored; not of one that was removed.
+    /// Lists a file as complete, once all of it is stored; does nothing for a removed file.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
-    /// Lets a file be one that was never read to its end: it is no longer among those that [`ReadStudies::parsed`] lists,
-    /// whoever begins to read it finds it refused, and what is stored of it is there until [`WriteStudies::remove`], which is
-    /// to follow.
+    /// Removes a file from the completed ones: [`ReadStudies::parsed`] does not list it any more, and a later attempt
+    /// to read it finds it rejected. Its records remain until [`WriteStudies::remove`], which must follow.
     ///
     /// # Errors
-    /// When the store does not answer. It may be repeated.
+    /// Returns an error if the store is unavailable. The call can be repeated.
     async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
 }
 
-/// Finds studies of a project by what they have in common, and marks those that are there twice.
+/// Finds studies of a project that share keys, and marks duplicates.
 ///
-/// Whoever changes what a project holds counts that with [`CompareStudies::revise`] once it is stored, and then looks at
-/// what has become of all studies that it may concern. A mark says by which revision it was made, and gives way only to one of
-/// a later one: whoever has the later one has seen more, however late the other one writes.
+/// A worker that changes a project first stores the change, then calls [`CompareStudies::revise`], and then reads all
+/// studies that the change may affect. A mark contains the revision of its worker and is replaced only by one with an
+/// equal or later revision: a worker with a later revision has seen more, however late the other one writes.
 #[async_trait]
 pub trait CompareStudies: Send + Sync {
-    /// Counts a change of what a project holds. Each call returns a greater number.
+    /// Counts a change of a project. Each call returns a greater number.
     ///
     /// # Errors
-    /// When the store does not answer; it may be counted.
+    /// Returns an error if the store is unavailable; the change may be counted.
     async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError>;
 
-    /// Studies of a project that have one of these keys, at most `limit`. Fewer than that are all whose files were read to
-    /// their end ([`WriteStudies::finish`]); those of other files may be among them, or not. At most some thousand keys, each
-    /// once.
+    /// Returns up to `limit` studies of a project that have one of these keys. If there are fewer, they include all
+    /// studies of completed files ([`WriteStudies::finish`]); studies of other files may or may not be included.
+    /// `keys` has up to a few thousand distinct keys.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not a study.
+    /// Returns an error if the store is unavailable or contains something that is not a study.
     async fn sharing(
         &self,
         project: ProjectId,
@@ -298,34 +297,34 @@ pub trait CompareStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Relative>, StoreError>;
 
-    /// Marks studies, at most some thousand. What a later revision has said of a study stays; a study that is not stored
-    /// gets no mark.
+    /// Marks up to a few thousand studies. A mark with a later revision stays; a study that is not stored gets no
+    /// mark.
     ///
     /// # Errors
-    /// When the store does not answer; some of them may be stored.
+    /// Returns an error if the store is unavailable; some marks may be stored.
     async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError>;
 }
 
-/// Which studies of a file to read, and how many at once.
+/// A selection of studies of a file, for one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
-    /// Only those with a mark that is at least as sure as this.
+    /// Selects studies with a mark of at least this certainty.
     pub marked: Option<Tier>,
-    /// Those after this record number; 0 for the first page.
+    /// Selects studies after this record number; 0 for the first page.
     pub after: u64,
-    /// The most studies.
+    /// The maximum number of studies.
     pub limit: usize,
-    /// The most bytes that they take in the store: the study that reaches it is the last one of the page.
+    /// The maximum stored size in bytes: the study that reaches it is the last one of the page.
     pub bytes: usize,
 }
 
-/// One stored record of a file that cannot be read. It is a cause of the [`StoreError`] of a page that has it.
+/// A stored record that cannot be read. It is a cause of the [`StoreError`] of a page that contains the record.
 #[derive(Debug, thiserror::Error)]
 #[error("study {record} cannot be read; the others can")]
 pub struct Damaged {
     /// The number of the record.
     pub record: u64,
-    /// The number of records of the page that come before it.
+    /// The number of records before it in the page.
     pub before: usize,
     /// The damage.
     #[source]
@@ -333,7 +332,7 @@ pub struct Damaged {
 }
 
 impl Damaged {
-    /// Returns the record that an error is about; none if it is another error.
+    /// Returns the damaged record that an error is about, or `None` for another error.
     pub fn of(error: &StoreError) -> Option<&Self> {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
         while let Some(cause) = next {
@@ -351,17 +350,17 @@ impl Damaged {
 pub struct Readable<T> {
     /// The readable records, in order.
     pub items: Vec<T>,
-    /// The record before it that cannot be read, and why.
+    /// The damaged record before them, and the reason.
     pub damaged: Option<(u64, String)>,
-    /// The number of the last record: the next page is after it. None at the end.
+    /// The number of the last record, after which the next page starts; `None` at the end.
     pub last: Option<u64>,
 }
 
-/// Reads a page, and skips a record that cannot be read. `read` returns the records after a number, up to a number of them;
-/// `number` returns the number of one.
+/// Reads a page and skips a record that cannot be read. `read` returns up to a number of records after a number;
+/// `number` returns the number of a record.
 ///
 /// # Errors
-/// When the store does not answer, or something else than one record is damaged.
+/// Returns an error if the store is unavailable, or more than one record is damaged.
 pub async fn readable<T, F>(
     after: u64,
     limit: usize,
@@ -389,13 +388,13 @@ where
     }
 }
 
-/// Reads what was stored.
+/// Reads stored studies.
 #[async_trait]
 pub trait ReadStudies: Send + Sync {
-    /// Some studies of a file in record order; none when there are no more.
+    /// Returns selected studies of a file in record order; an empty list at the end.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not a study.
+    /// Returns an error if the store is unavailable or contains something that is not a study.
     async fn select(
         &self,
         search: SearchId,
@@ -403,11 +402,11 @@ pub trait ReadStudies: Send + Sync {
         selection: Selection,
     ) -> Result<Vec<Study>, StoreError>;
 
-    /// Up to `limit` studies of a file in record order, after record number `after` (0 for the first page), however
-    /// large they are.
+    /// Returns up to `limit` studies of a file of any size, in record order, after record number `after` (0 for the
+    /// first page).
     ///
     /// # Errors
-    /// As [`ReadStudies::select`].
+    /// Like [`ReadStudies::select`].
     async fn studies(
         &self,
         search: SearchId,
@@ -418,10 +417,10 @@ pub trait ReadStudies: Send + Sync {
         self.select(search, file, Selection { marked: None, after, limit, bytes: usize::MAX }).await
     }
 
-    /// Up to `limit` quarantined records of a file in record order, after record number `after`.
+    /// Returns up to `limit` quarantined records of a file in record order, after record number `after`.
     ///
     /// # Errors
-    /// As [`ReadStudies::studies`].
+    /// Like [`ReadStudies::studies`].
     async fn quarantined(
         &self,
         search: SearchId,
@@ -430,11 +429,11 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError>;
 
-    /// By what others find the studies of a file: as [`ReadStudies::studies`], without anything that these say. A store may leave out keys
-    /// that no other study of the project has; only those of files that were read to their end count.
+    /// Returns the keys of a file's studies, with paging as in [`ReadStudies::studies`]. A store may omit keys that
+    /// no other study of a completed file in the project has.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn keyed(
         &self,
         search: SearchId,
@@ -443,10 +442,11 @@ pub trait ReadStudies: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Keyed>, StoreError>;
 
-    /// What these studies of a file are recognised by, at most some thousand. Those that are not stored are left out.
+    /// Returns the compared fields of up to a few thousand studies of a file. Studies that are not stored are
+    /// omitted.
     ///
     /// # Errors
-    /// As [`ReadStudies::studies`].
+    /// Like [`ReadStudies::studies`].
     async fn identities_of(
         &self,
         search: SearchId,
@@ -454,15 +454,15 @@ pub trait ReadStudies: Send + Sync {
         records: &[u64],
     ) -> Result<Vec<Identity>, StoreError>;
 
-    /// The files of a search that were read to their end, in their order.
+    /// Returns the completed files of a search, in their order.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not a file.
+    /// Returns an error if the store is unavailable or contains something that is not a file.
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
 
-    /// How many studies of a file are marked.
+    /// Counts the marked studies of a file.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError>;
 }

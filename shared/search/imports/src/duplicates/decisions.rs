@@ -1,4 +1,4 @@
-//! What people have said of the studies of a project.
+//! Decisions of reviewers about the studies of a project.
 
 use std::collections::BTreeMap;
 
@@ -8,47 +8,47 @@ use serde::{Deserialize, Serialize};
 
 use super::StudyAt;
 
-/// The most that is kept of what people have said in one project: about 3 MB of the 16 MB that a document of MongoDB has
-/// room for (<https://www.mongodb.com/docs/manual/reference/limits/>).
+/// The maximum number of decisions of one project: about 3 MB of the 16 MB that a MongoDB document can have
+/// (<https://www.mongodb.com/docs/manual/reference/limits/>).
 pub const MOST_DECISIONS: usize = 10_000;
 
-/// The kind of record that they are kept in, one a project, by its id.
+/// The kind of the record that contains the decisions of a project; its id is that of the project.
 pub const DECISIONS: &str = "decisions";
 
-/// What somebody has said, and when.
+/// A decision and its author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// When it was said.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// Who has said it.
+    /// The reviewer.
     pub by: String,
-    /// What.
+    /// The subject.
     pub about: About,
 }
 
-/// What can be said of studies.
+/// The subject of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
-    /// Whether two are the same work.
+    /// Two studies are the same work or not.
     Pair {
-        /// The two, in any order.
+        /// The studies, in any order.
         studies: (StudyAt, StudyAt),
-        /// None takes back what was said of them before.
+        /// The verdict; `None` undoes an earlier decision.
         #[serde(with = "words")]
         verdict: Option<Verdict>,
     },
-    /// Whether one is to be kept of all that are the same.
+    /// One study is kept among those that are the same work.
     Keep {
         /// The study.
         study: StudyAt,
-        /// False takes back that it is.
+        /// `false` undoes an earlier decision.
         keep: bool,
     },
 }
 
 impl About {
-    /// The studies that it is about.
+    /// Returns the studies that the decision is about.
     pub fn studies(&self) -> Vec<StudyAt> {
         match self {
             Self::Pair { studies: (one, other), .. } => vec![*one, *other],
@@ -57,18 +57,18 @@ impl About {
     }
 }
 
-/// Why something is not written down.
+/// Reasons to refuse a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionFault {
-    /// It says nothing.
+    /// Both studies are the same one.
     #[error("a study is the same as itself")]
     Itself,
-    /// There is no room for more.
-    #[error("{MOST_DECISIONS} decisions are kept of one project, and there are as many")]
+    /// The project has the maximum number of decisions.
+    #[error("the project has {MOST_DECISIONS} decisions, which is the maximum")]
     TooMany,
 }
 
-/// Everything that was said in a project, in its order. Nothing is taken out: what is taken back was said all the same.
+/// All decisions of a project, in chronological order. Undone decisions stay in the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Decision>", into = "Vec<Decision>")]
 pub struct Decisions {
@@ -79,15 +79,15 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Everything that was said, the earliest first.
+    /// Returns all decisions, oldest first.
     pub fn all(&self) -> &[Decision] {
         &self.all
     }
 
-    /// Writes something down; whether it changes anything.
+    /// Adds a decision. Returns `true` if it changes anything.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// Returns an error if the decision is invalid or there are too many.
     pub fn add(&mut self, decision: Decision) -> Result<bool, DecisionFault> {
         match decision.about {
             About::Pair { studies: (one, other), .. } if one == other => return Err(DecisionFault::Itself),
@@ -129,22 +129,22 @@ impl Decisions {
         }
     }
 
-    /// What holds of pairs, each pair once.
+    /// Returns the current verdicts, each pair once.
     pub fn verdicts(&self) -> impl Iterator<Item = ((StudyAt, StudyAt), Verdict)> {
         self.verdicts.iter().map(|(pair, verdict)| (*pair, *verdict))
     }
 
-    /// What holds of two studies.
+    /// Returns the current verdict on two studies.
     pub fn verdict(&self, one: StudyAt, other: StudyAt) -> Option<Verdict> {
         self.verdicts.get(&sorted((one, other))).copied()
     }
 
-    /// The studies that are the same as one because somebody has said so.
+    /// Returns the studies that a reviewer has declared to be the same as `study`.
     pub fn same_as(&self, study: StudyAt) -> &[StudyAt] {
         self.partners.get(&study).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether somebody has said that a study is the one to keep.
+    /// Returns `true` if a reviewer has chosen to keep this study.
     pub fn keeps(&self, study: StudyAt) -> bool {
         self.kept.get(&study).copied().unwrap_or_default()
     }
@@ -168,7 +168,7 @@ impl From<Decisions> for Vec<Decision> {
     }
 }
 
-/// How a verdict is written.
+/// The serialized form of a verdict.
 mod words {
     use ::duplicates::Verdict;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -181,7 +181,7 @@ mod words {
         TakenBack,
     }
 
-    // The shape that serde asks for.
+    // The signature that serde requires.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(
         verdict: &Option<Verdict>,
@@ -223,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_about_two_studies_holds_and_all_are_kept() {
+    fn last_decision_holds_and_all_are_listed() {
         let mut decisions = Decisions::default();
         let pair = |studies, verdict| said(About::Pair { studies, verdict });
         let (a, b) = (study(1), study(2));
         assert_eq!(decisions.add(pair((b, a), Some(Verdict::Same))), Ok(true));
         assert_eq!((decisions.verdict(a, b), decisions.same_as(a)), (Some(Verdict::Same), &[b][..]));
-        // Said again, by whoever has not seen that it was said.
+        // A repeated decision changes nothing.
         assert_eq!(decisions.add(pair((a, b), Some(Verdict::Same))), Ok(false));
         assert_eq!(decisions.add(pair((a, b), Some(Verdict::Different))), Ok(true));
         assert_eq!((decisions.verdict(b, a), decisions.same_as(a)), (Some(Verdict::Different), &[][..]));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_finds_no_room_is_refused() {
+    fn invalid_or_excess_decisions_are_refused() {
         let mut decisions = Decisions::default();
         let itself = said(About::Pair { studies: (study(1), study(1)), verdict: Some(Verdict::Same) });
         assert_eq!(decisions.add(itself), Err(DecisionFault::Itself));

@@ -1,4 +1,4 @@
-//! The mark of a study that is there before, and how it is stored.
+//! The mark of a study that repeats an earlier one, and its stored form.
 
 use ::duplicates::{Reason, Tier};
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 use super::StudyAt;
 use crate::{FileId, SearchId};
 
-/// The mark of a study that repeats another one of its project, or possibly does.
+/// The mark of a study that repeats, or may repeat, an earlier one of its project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicate {
-    /// The search that brought the study that it repeats.
+    /// The search that contains the earlier study.
     pub search_id: SearchId,
-    /// That study's file.
+    /// The file that contains the earlier study.
     pub file_id: FileId,
-    /// The place of that file among those of its search, from 0.
+    /// The position of that file among the files of its search, from 0.
     pub position: u32,
-    /// That study's record.
+    /// The record number of the earlier study.
     pub record: u64,
-    /// How sure it is that the two are the same work.
+    /// The certainty that both are the same work.
     pub tier: Tier,
-    /// What the two have in common.
+    /// The matching rule.
     pub reason: Reason,
 }
 
 impl Duplicate {
-    /// Where the study is that it repeats.
+    /// Returns the location of the earlier study.
     pub fn of(&self) -> StudyAt {
         StudyAt { search_id: self.search_id, file_id: self.file_id, record: self.record }
     }
 
-    /// Whether the study is taken for the same work. One that is only possibly the same is left for somebody to say.
+    /// Returns `true` if the study is treated as a duplicate. Possible duplicates wait for a reviewer's decision.
     pub fn is_same(&self) -> bool {
         self.tier > Tier::Possible
     }

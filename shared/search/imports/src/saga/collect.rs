@@ -1,4 +1,4 @@
-//! Collecting the files of a search: what its announcement and its arriving files change.
+//! Collecting the files of a search: the effects of its announcement and its arriving files.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::messages::{
 };
 use crate::{FileId, Manifest, ProjectId, TimeoutId, UploadMetadata};
 
-/// `SearchUploadStarted` of a search nobody has heard of.
+/// Handles `SearchUploadStarted` of an unknown search.
 pub(super) fn announce_new(moment: &Moment<'_>, started: &SearchUploadStarted) -> Decision {
     if let Some(reason) = faults(&started.manifest) {
         return Decision::reject(reason);
@@ -28,15 +28,15 @@ pub(super) fn announce_new(moment: &Moment<'_>, started: &SearchUploadStarted) -
     wait(moment, import, why).show().into()
 }
 
-/// What is known of a search whose withdrawal has overtaken its announcement.
+/// Returns the data of a search whose cancellation has overtaken its announcement.
 pub(super) fn announced(withdrawn: &SearchWithdrawn, now: Timestamp) -> Import {
     let mut import = new_import(withdrawn.project_id, now);
     fill(&mut import, &withdrawn.manifest);
     import
 }
 
-/// `SearchUploadStarted` that comes late or again. It may fill gaps; a bad one is no more than a warning,
-/// because the search is under way without it.
+/// Handles a late or repeated `SearchUploadStarted`. It may fill gaps; an invalid one only causes a warning, because
+/// the search is already in progress.
 pub(super) fn announce_late(
     import: &Import,
     started: &SearchUploadStarted,
@@ -53,7 +53,7 @@ pub(super) fn announce_late(
     Decision::to(same(filled), "late announcement fills in what was not known").into()
 }
 
-/// `SearchUploadStarted` that files are waiting for.
+/// Handles `SearchUploadStarted` of a search whose files have arrived first.
 pub(super) fn announce_awaited(
     moment: &Moment<'_>,
     import: &Import,
@@ -67,7 +67,7 @@ pub(super) fn announce_awaited(
     wait_or_parse(moment, filled)
 }
 
-/// The first message of a search is a stored file.
+/// Handles a stored file that is the first message of a search.
 pub(super) fn receive_first(moment: &Moment<'_>, saved: &SearchUploadSaved) -> Decision {
     let metadata = match UploadMetadata::from_map(&saved.metadata) {
         Err(error) => return Decision::reject(error.to_string()),
@@ -87,7 +87,7 @@ pub(super) fn receive_first(moment: &Moment<'_>, saved: &SearchUploadSaved) -> D
     wait(moment, import, why).show().into()
 }
 
-/// A file of an announced search was stored.
+/// Handles a stored file of an announced search.
 pub(super) fn receive(moment: &Moment<'_>, import: &Import, saved: &SearchUploadSaved) -> Decision {
     if is_received(import, saved) {
         return Decision::ignore("the file is known already");
@@ -99,7 +99,7 @@ pub(super) fn receive(moment: &Moment<'_>, import: &Import, saved: &SearchUpload
     }
 }
 
-/// A file was stored while the announcement of its search is still awaited.
+/// Handles a stored file of a search that is not announced yet.
 pub(super) fn receive_unannounced(
     moment: &Moment<'_>,
     import: &Import,
@@ -115,14 +115,14 @@ pub(super) fn receive_unannounced(
     }
 }
 
-/// The time for the files to arrive is up. Before the search ends the store is looked through, since a notification may
-/// be late or lost. A look that is never answered ends it too.
+/// Handles the end of the time for uploads. Before the search ends, the bucket is scanned, since a notification may
+/// be late or lost. If the scan is never answered, the search ends too.
 pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
     if import.timeout != Some(fired) {
         return Decision::ignore("an old timeout; not the one that is running");
     }
     if import.look.is_some() {
-        // The timeout that fired has nothing left to cancel.
+        // Clear the timeout, because one that has fired must not be cancelled.
         let import = Import { timeout: None, ..import.clone() };
         return give_up(moment, import, ", and nobody could look whether more are stored");
     }
@@ -138,7 +138,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
         .into()
 }
 
-/// The store was looked through. What does not belong to the search is not what it waits for.
+/// Handles the result of a scan. Files that do not belong to the search are ignored.
 pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) -> Decision {
     let Some(look) = answered(import, found) else { return Decision::ignore(NO_LOOK) };
     let mut joined = Import { look: None, ..import.clone() };
@@ -159,12 +159,12 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
 
 const NO_LOOK: &str = "this look for uploads is not under way";
 
-/// The look that this answers, if it is under way.
+/// Returns the scan that this result answers, if it is in progress.
 fn answered(import: &Import, found: &UploadsFound) -> Option<Look> {
     import.look.filter(|look| look.id == found.look_id)
 }
 
-/// The store was looked through although all files have arrived since.
+/// Handles the result of a scan after all files have arrived.
 pub(super) fn found_late(import: &Import, found: &UploadsFound) -> Decision {
     if answered(import, found).is_none() {
         return Decision::ignore(NO_LOOK);
@@ -185,7 +185,7 @@ fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
     fail(moment, import, format!("upload timed out: {missing}{besides}"))
 }
 
-/// Adds a file to a search that waits for some, unless something speaks against it.
+/// Adds a file to a search that waits for files, unless it contradicts the search.
 fn join(import: &mut Import, saved: &SearchUploadSaved) -> Result<(), String> {
     if import.expected_files.is_some() {
         fits(import, saved)?;
@@ -196,7 +196,7 @@ fn join(import: &mut Import, saved: &SearchUploadSaved) -> Result<(), String> {
     Ok(())
 }
 
-/// What speaks against a file joining a search that was not announced; otherwise what it says of the search.
+/// Returns the file's metadata, or the reason why the file cannot join an unannounced search.
 fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option<UploadMetadata>, String> {
     if saved.project_id != import.project_id {
         return Err("the file is of another project".into());
@@ -213,10 +213,10 @@ fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option
     }
 }
 
-/// What speaks against a file joining an announced search.
+/// Returns the reason why a file cannot join an announced search, if there is one.
 fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), String> {
     let metadata = UploadMetadata::from_map(&saved.metadata).and_then(|found| {
-        // Whoever uploads by our form sends it, so its absence means that something else wrote the object.
+        // Our upload forms always send it, so its absence means that another program wrote the object.
         found.ok_or(MetadataError::Missing("search-name"))
     });
     match metadata {
@@ -232,7 +232,7 @@ fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), String> {
     }
 }
 
-/// What speaks against a manifest that comes after files have arrived.
+/// Returns the contradiction between a manifest and files that have arrived before it, if there is one.
 fn contradiction(import: &Import, started: &SearchUploadStarted) -> Option<String> {
     let manifest = &started.manifest;
     if let Some(reason) = faults(manifest) {
@@ -268,7 +268,7 @@ fn new_import(project_id: ProjectId, now: Timestamp) -> Import {
     }
 }
 
-/// Adds what the manifest knows, without touching what has been learned from the files themselves.
+/// Adds the data of the manifest without changing data from the files themselves.
 fn fill(import: &mut Import, manifest: &Manifest) {
     import.name.get_or_insert_with(|| manifest.name.clone());
     import.expected_files = Some(manifest.files.len());
@@ -306,23 +306,23 @@ fn is_received(import: &Import, saved: &SearchUploadSaved) -> bool {
     import.files.get(&saved.file_id).is_some_and(|file| file.object.is_some())
 }
 
-/// The state of a search that waits for files.
+/// Returns the state of a search that waits for files.
 fn waiting(import: Import) -> State {
     if import.expected_files.is_some() { State::Uploading(import) } else { State::Uploaded(import) }
 }
 
-/// Waits for (more) files, from now on for as long as a search does.
+/// Waits for more files and restarts the time limit.
 fn wait(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> {
     let timeout_id = moment.timeout_id();
     import.timeout = Some(timeout_id);
     import.look = import.look.map(outdated);
     let fired = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
-    // The look has as much time as it would have had.
+    // The scan keeps the time limit that it would have had.
     let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(LOOK));
     Decision::to(waiting(import), why).schedule(TIMEOUT, moment.after(wait), &fired)
 }
 
-/// Waits anew, or starts parsing when nothing is missing.
+/// Continues to wait, or starts parsing if all files have arrived.
 fn wait_or_parse(moment: &Moment<'_>, import: Import) -> Decision {
     if import.is_complete() {
         return parse(moment, import).into();
@@ -334,7 +334,7 @@ fn wait_or_parse(moment: &Moment<'_>, import: Import) -> Decision {
     wait(moment, import, why).into()
 }
 
-/// Has every file read.
+/// Sends a parse command for every file.
 fn parse(moment: &Moment<'_>, import: Import) -> Advance<State> {
     let commands = import.files.iter().zip(0..).filter_map(|((file_id, file), position)| {
         Some(ParseCommand::StartParsing(StartParsing {
@@ -353,7 +353,7 @@ fn parse(moment: &Moment<'_>, import: Import) -> Advance<State> {
     commands.iter().fold(parsing(moment, import, why), Advance::ask)
 }
 
-/// Waits for what comes of the files. A search that an earlier release has brought here has no deadline yet.
+/// Waits for the results of the files. A search that an earlier version brought into this state has no deadline yet.
 pub(super) fn parsing(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> {
     if import.timeout.is_some() {
         return Decision::to(State::Parsing(import), why);

@@ -1,18 +1,18 @@
-//! How long a search waits before it goes on by itself.
+//! The time limits after which a search continues or ends by itself.
 
 use jiff::SignedDuration;
 
-/// The longest time for which the answer to a look through the store is awaited. As a rule it comes at once; but a message
-/// that only a later release can read waits for fifteen hours before its queue gives it up.
+/// The maximum time to wait for the result of a bucket scan. The result usually arrives immediately, but a message
+/// that only a newer version can read waits for fifteen hours before it is dead-lettered.
 pub(super) const LOOK: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a search waits for what.
+/// The time limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For its next file, counted from its first message and from each file that arrives. An upload form should not be
-    /// valid for longer.
+    /// The time to wait for the next file, from the first message and from each arriving file. An upload form should
+    /// not be valid for longer.
     pub upload: SignedDuration,
-    /// For what comes of its files, counted from when the last of them arrived.
+    /// The time to wait for the results of all files, from the arrival of the last one.
     pub parse: SignedDuration,
 }
 

@@ -1,4 +1,4 @@
-//! What a transition answers, and how a search ends.
+//! The decisions of the state machine, and the end of a search.
 
 use std::collections::BTreeSet;
 
@@ -10,28 +10,28 @@ use crate::ids::TIMEOUT;
 use crate::messages::{ImportEvent, ParseCommand, SearchImportEnded, TakeBackFiles};
 use crate::{FileId, Outcome, ProjectId};
 
-/// What becomes of an event of a search.
+/// The decision about an event of a search.
 pub type Decision = saga::Decision<State>;
 
-/// Every file was read.
+/// Completes the search after every file was read.
 pub(super) fn complete(moment: &Moment<'_>, import: Import) -> Decision {
     let next = State::Completed(Ended { import, at: moment.now, reason: None });
     end(moment, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
         .into()
 }
 
-/// Ends the search in `Error`, whatever was running.
+/// Ends the search in `Error` and cancels a running timeout.
 pub(super) fn fail(moment: &Moment<'_>, import: Import, reason: String) -> Decision {
     let why = format!("search failed: {reason}");
     let next = State::Error(Ended { import, at: moment.now, reason: Some(reason) });
     end(moment, next, ImportEvent::SearchImportFailed, why).into()
 }
 
-/// Why a search ended that was cancelled while its files were being read.
+/// The reason of a search that was cancelled while its files were being read.
 pub const CANCELLED: &str = "cancelled while its files were being read";
 
-/// Ends a search whose files are being read, and has what is stored of them taken back. A reader that is at work meets the
-/// file's fence with its next batch.
+/// Ends a search whose files are being read, and deletes their stored records. A running attempt fails at the file's
+/// fence with its next batch.
 pub(super) fn cancel(moment: &Moment<'_>, mut import: Import) -> Decision {
     let files = import.files.keys().copied().collect();
     for file in import.files.values_mut() {
@@ -43,8 +43,8 @@ pub(super) fn cancel(moment: &Moment<'_>, mut import: Import) -> Decision {
     taking_back(end(moment, next, ImportEvent::SearchImportFailed, why).into(), project_id, files)
 }
 
-/// Has what is stored of files taken back that the search ends, or goes on, without. They may be read to their end, or about to
-/// be: nobody is shown their studies, and none may be there for others to repeat.
+/// Adds a command that deletes the stored records of files which the search ends or continues without. These files
+/// may have been completed, or may still be; their studies must neither be visible nor be referenced as originals.
 pub(super) fn taking_back(decision: Decision, project_id: ProjectId, files: BTreeSet<FileId>) -> Decision {
     let command = TakeBackFiles { project_id, files, forget: false };
     match decision {
@@ -53,7 +53,7 @@ pub(super) fn taking_back(decision: Decision, project_id: ProjectId, files: BTre
     }
 }
 
-/// Shows readers the end, cancels what is running, and tells the world.
+/// Updates the view, cancels the running timeout, and publishes the end.
 fn end(
     moment: &Moment<'_>,
     mut next: State,

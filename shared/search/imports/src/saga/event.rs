@@ -1,4 +1,4 @@
-//! What can happen to a search.
+//! The events of a search.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -7,38 +7,38 @@ use crate::manifest::{MAX_FILES, ManifestLimits};
 use crate::messages::{SearchEvent, SearchUploadSaved};
 use crate::{Manifest, TimeoutId, UploadMetadata};
 
-/// One event, as the state machine sees it.
+/// An event as the state machine receives it.
 pub type Event<'a> = saga::Event<'a, SearchEvent>;
 
-/// An event at the time of its handling.
+/// An event with the time and the limits for its handling.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    /// What happened.
+    /// The event.
     pub event: &'a Event<'a>,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
-    /// How long a search waits for what.
+    /// The time limits of a search.
     pub deadlines: Deadlines,
 }
 
 impl Moment<'_> {
-    /// The timeout that is scheduled now.
+    /// Returns the id of the timeout that this event schedules.
     pub(super) fn timeout_id(&self) -> TimeoutId {
         TimeoutId::caused_by(&self.event.id)
     }
 
-    /// The end of a time that begins now.
+    /// Returns the time after `wait`.
     pub(super) fn after(&self, wait: SignedDuration) -> Timestamp {
-        // Saturates at the end of representable time, some eight thousand years from now.
+        // Saturates at the maximum representable time, some eight thousand years from now.
         self.now.checked_add(wait).unwrap_or(Timestamp::MAX)
     }
 }
 
-/// The most tokens that handling this event can need, whatever the state: one for the reply to each command and one
-/// for a timeout.
+/// Returns the maximum number of tokens that handling this event can need in any state: one for the reply to each
+/// command and one for a timeout.
 ///
-/// Tokens are minted with the claim, while the state is still being loaded, so the number must follow from
-/// the event alone. It is at most [`MAX_FILES`] + 1.
+/// Tokens are created with the claim, while the state is still being loaded, so the number has to follow from the
+/// event alone. It is at most [`MAX_FILES`] + 1.
 pub fn tokens_needed(event: &SearchEvent) -> usize {
     match event {
         SearchEvent::SearchUploadStarted(started) if is_valid(&started.manifest) => {

@@ -1,4 +1,4 @@
-//! What is remembered of a search between two messages.
+//! The state of a search between two messages.
 
 use std::collections::BTreeMap;
 
@@ -11,82 +11,82 @@ use crate::{FileId, Job, JobFile, JobState, Outcome, ProjectId, SearchId, Timeou
 /// The state of one search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
-    /// Nothing is known of it; nothing is stored.
+    /// Nothing is known about the search; nothing is stored.
     #[default]
     Initial,
     /// Files are expected, and their number is known.
     Uploading(Import),
-    /// Files have arrived whose search nobody has announced yet.
+    /// Files have arrived, but the search was not announced yet.
     Uploaded(Import),
-    /// All files are here, and each has a parse command.
+    /// All files have arrived, and each has a parse command.
     Parsing(Import),
     /// Every file was read.
     Completed(Ended),
-    /// It failed for good.
+    /// The search failed permanently.
     Error(Ended),
 }
 
-/// What is known of a search that is under way.
+/// The data of an unfinished search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
-    /// The review that the search is for.
+    /// The review that the search belongs to.
     pub project_id: ProjectId,
-    /// The search's name, once somebody said it.
+    /// The search's name, once it is known from the announcement or an upload.
     pub name: Option<String>,
-    /// How many files it has, once somebody said it.
+    /// Number of its files, once it is known from the announcement or an upload.
     pub expected_files: Option<usize>,
-    /// Whether the manifest was seen, so that `files` names all of them.
+    /// `true` if the manifest was received, so that `files` is complete.
     pub announced: bool,
-    /// The files known so far. Ids are minted in the manifest's order, so this is that order.
+    /// The files known so far. Their ids sort in the manifest's order.
     pub files: BTreeMap<FileId, File>,
-    /// The timeout that is running: for the files to arrive, or for them to be read. None in documents of earlier
-    /// releases that are being read.
+    /// The running timeout, for the arrival of the files or for the results of reading them. `None` in documents of
+    /// earlier versions whose files are being read.
     pub timeout: Option<TimeoutId>,
-    /// The look that is under way: through the store, for files that nobody told of.
+    /// The scan in progress for files without a notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,
-    /// The search that it repairs, if its announcement says so.
+    /// The search that it repairs, if the announcement names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
-    /// When its first message was handled.
+    /// The time at which its first message was handled.
     pub created_at: Timestamp,
 }
 
-/// A look through the store.
+/// A scan of the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// The timeout that was set with it.
+    /// The timeout that was scheduled with it.
     pub id: TimeoutId,
-    /// Whether the search ends when nothing new is found; not when a file has arrived since.
+    /// `true` if the search ends when nothing new is found; `false` once a file has arrived in the meantime.
     pub decides: bool,
 }
 
-/// What is known of one file.
+/// The data of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name; unknown until the manifest or the file itself arrives.
+    /// The name; `None` until the manifest or the file arrives.
     pub name: Option<String>,
-    /// Its size in bytes as announced.
+    /// The announced size in bytes.
     pub announced_bytes: Option<u64>,
-    /// Where it is, once it has arrived.
+    /// The location, once the file has arrived.
     pub object: Option<ObjectRef>,
-    /// What came of it, once it was parsed.
+    /// The result, once the file was parsed.
     pub outcome: Option<Outcome>,
 }
 
-/// A search that is over. It stays for a while so that late duplicates are ignored.
+/// A search that has ended. It is kept for a while so that late duplicates are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// What was known at its end.
+    /// The data at the end.
     pub import: Import,
-    /// When it ended.
+    /// The time at which it ended.
     pub at: Timestamp,
-    /// Why it failed, in words for the reviewer.
+    /// The reason of the failure, in plain language for the reviewer.
     pub reason: Option<String>,
 }
 
 impl State {
-    /// The state's name.
+    /// Returns the state's name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Initial => "Initial",
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// When it ended, if it has.
+    /// Returns the time at which it ended, if it has.
     pub fn completed_at(&self) -> Option<Timestamp> {
         match self {
             Self::Completed(ended) | Self::Error(ended) => Some(ended.at),
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    /// The timeout that is running, if one is.
+    /// Returns the running timeout, if any.
     pub fn timeout(&self) -> Option<TimeoutId> {
         match self {
             Self::Uploading(import) | Self::Uploaded(import) | Self::Parsing(import) => import.timeout,
@@ -114,8 +114,8 @@ impl State {
         }
     }
 
-    /// The import as its reader sees it; none in [`State::Initial`]. The revision is left at 0 for whoever
-    /// stores the state to fill in.
+    /// Returns the job for readers; `None` in [`State::Initial`]. The engine sets the revision when it stores the
+    /// state.
     pub fn job(&self, search_id: SearchId) -> Option<Job> {
         let (state, import, ended) = match self {
             Self::Initial => return None,
@@ -141,12 +141,12 @@ impl State {
 }
 
 impl Import {
-    /// How many of its files have arrived.
+    /// Returns the number of files that have arrived.
     pub fn received(&self) -> usize {
         self.files.values().filter(|file| file.object.is_some()).count()
     }
 
-    /// Whether every expected file has arrived.
+    /// Returns `true` if every expected file has arrived.
     pub fn is_complete(&self) -> bool {
         self.expected_files == Some(self.received())
     }

@@ -1,4 +1,4 @@
-//! The function itself: one arm for every pair of state and event, no catch-all.
+//! The transition function: one arm for every pair of state and event, without a catch-all.
 
 use super::collect::{self, announced};
 use super::decision::{Decision, cancel, complete, fail, taking_back};
@@ -7,7 +7,7 @@ use super::state::{Import, State};
 use crate::messages::SearchEvent;
 use crate::{FileId, Outcome, TimeoutId};
 
-/// What an event changes in a search that is in `state`, and what is to be done about it.
+/// Returns the change and the effects of an event in `state`.
 #[rustfmt::skip] // one line per pair reads as the table it is
 pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
     use SearchEvent::{
@@ -101,14 +101,14 @@ fn already_failed() -> Decision {
     Decision::ignore("already in Error")
 }
 
-/// The most files that the reason of a failure names.
+/// The maximum number of files that the reason of a failure names.
 const NAMED: usize = 5;
 
 fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
     if import.timeout != Some(fired) {
         return Decision::ignore("an old timeout; not the one that is running");
     }
-    // The timeout that fired has nothing left to cancel.
+    // Clear the timeout, because one that has fired must not be cancelled.
     let import = Import { timeout: None, ..import.clone() };
     let silent = || import.files.iter().filter(|(_, file)| file.outcome.is_none());
     let files = silent().map(|(id, _)| *id).collect();
@@ -122,8 +122,8 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
     taking_back(ended, project_id, files)
 }
 
-/// Ends a search of which nothing has been read. The document stays like that of any search that has ended, so an
-/// announcement or a file that comes after this cannot bring the search about.
+/// Ends a search before any of its files was read. The document is kept like that of any ended search, so a late
+/// announcement or file cannot start the search.
 fn withdraw(moment: &Moment<'_>, import: Import) -> Decision {
     fail(moment, import, "withdrawn before its files were read".to_owned())
 }
