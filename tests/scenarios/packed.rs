@@ -95,8 +95,8 @@ async fn the_files_of_an_archive_are_read_and_the_others_are_named() {
     let parts: Vec<_> =
         counts.parts.iter().map(|part| (part.name.as_str(), part.first, part.records)).collect();
     assert_eq!(parts, [("exports/a.ris", 1, 2), ("b.csv", 3, 2)]);
-    assert!(counts.notes[0].starts_with("\"readme.txt\" was passed over: no known"), "{:?}", counts.notes);
-    assert_eq!(counts.notes[1], "\"empty\" was passed over: the file is empty");
+    assert!(counts.notes[0].starts_with("\"readme.txt\" was skipped: no known"), "{:?}", counts.notes);
+    assert_eq!(counts.notes[1], "\"empty\" was skipped: the file is empty");
     assert_eq!(titles(&world, &announced).await[2], (3, "From a table".to_owned()));
     let path = path_of(announced.search_id);
     let shown = get(&api(&world), &format!("{path}/studies/0-3")).await;
@@ -131,7 +131,7 @@ async fn the_sheet_of_records_is_read_and_the_others_are_named() {
     let (announced, came) = read(&world, workbook(&rows)).await;
     let counts = came.unwrap();
     assert_eq!((counts.records, counts.format.as_str()), (1, "Excel workbook"));
-    assert!(counts.notes[0].starts_with("\"About\" was passed over: "), "{:?}", counts.notes);
+    assert!(counts.notes[0].starts_with("\"About\" was skipped: "), "{:?}", counts.notes);
     assert_eq!(counts.notes[1], "the sheet \"Old\" is hidden, and was not read");
     let shown = get(&api(&world), &format!("{}/studies/0-1", path_of(announced.search_id))).await;
     assert_eq!((&shown["study"]["part"], &shown["study"]["year"]), (&"Records".into(), &2001.into()));
@@ -154,7 +154,7 @@ async fn packed_files_that_are_refused_say_why_and_leave_nothing() {
         (zip(&[]), "it is a ZIP archive with no reference file inside"),
         (
             zip(&[("a.pdf", b"%PDF-1.7")]),
-            "it is a ZIP archive with no reference file inside: \"a.pdf\" was passed over",
+            "it is a ZIP archive with no reference file inside: \"a.pdf\" was skipped",
         ),
         (
             zip(&[("../a.ris", TWO_RECORDS.as_bytes())]),

@@ -1,5 +1,5 @@
-//! Taking back what is stored of files: their search was cancelled while they were being read, or ended without them, or is to be
-//! forgotten.
+//! Deleting the stored records of files whose search was cancelled while they were being read, ended without them, or is
+//! deleted.
 
 use dedup::{Done, HandlerError};
 use imports::messages::TakeBackFiles;
@@ -7,41 +7,43 @@ use imports::{ExportKey, ObjectKey, Place, SearchId};
 use outbox::View;
 
 use super::ParseReferences;
-use super::file::Time;
+use super::attempt::Deadline;
 
-/// The reply of an attempt that finds its file taken back, and what it says. Its search goes on without it, so nobody listens.
-const TAKEN_BACK: (usize, &str) = (3, "what was stored of it was taken back");
+/// The index and the reason of the reply of an attempt that finds its file deleted. The search no longer waits for it.
+const REPLY: usize = 3;
+const REASON: &str = "its stored records were deleted";
 
 impl ParseReferences {
-    /// Takes back everything that is stored of these files. It may be done any number of times.
-    pub(super) async fn take_back(
+    /// Deletes the stored records of these files. It is idempotent.
+    pub(super) async fn delete_files(
         &self,
         search: SearchId,
         command: &TakeBackFiles,
-        time: &Time<'_>,
+        deadline: &Deadline<'_>,
     ) -> Result<Done, HandlerError> {
-        let (reply, reason) = TAKEN_BACK;
-        let taken_back = |compared| Place::Refused { reason: reason.to_owned(), reply, compared };
+        let deleted = |compared| Place::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
         for file in &command.files {
-            if time.is_over() {
-                return Ok(Done::again("the time is nearly over; not all files are taken back"));
+            if deadline.has_passed() {
+                return Ok(Done::again("the deadline is near; not all files are deleted"));
             }
             let after = match self.reading.place(search, *file).await? {
                 Some(Place::Refused { compared, .. }) => compared,
                 Some(Place::End { .. } | Place::Within(_)) | None => 0,
             };
-            // First nobody finds its studies any more, then nothing names them, and then they go.
-            self.studies.withdraw(search, *file, &taken_back(after)).await?;
-            let is_over = || time.is_over();
+            // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
+            self.studies.withdraw(search, *file, &deleted(after)).await?;
+            let has_passed = || deadline.has_passed();
             let of = (search, *file);
-            if let Some(after) = self.duplicates.shrunk(command.project_id, of, after, is_over).await? {
-                self.studies.withdraw(search, *file, &taken_back(after)).await?;
-                return Ok(Done::again("the time is nearly over; not all files are taken back"));
+            if let Some(after) =
+                self.duplicates.file_removed(command.project_id, of, after, has_passed).await?
+            {
+                self.studies.withdraw(search, *file, &deleted(after)).await?;
+                return Ok(Done::again("the deadline is near; not all files are deleted"));
             }
-            self.studies.remove(search, *file, &taken_back(0)).await?;
+            self.studies.remove(search, *file, &deleted(0)).await?;
         }
         if !command.forget {
-            return Ok(Done::because(format!("took back {} files", command.files.len())));
+            return Ok(Done::because(format!("deleted the records of {} files", command.files.len())));
         }
         let uploads = ObjectKey::folder(&self.key_prefix, command.project_id, search);
         for folder in [uploads, ExportKey::folder(command.project_id, search)] {
@@ -52,8 +54,8 @@ impl ParseReferences {
         if let Some(history) = &self.history {
             history.remove(search).await?;
         }
-        // Last: as long as it can be seen, somebody may ask for its deletion again.
+        // Remove the view last: while it exists, a client can repeat the deletion.
         self.views.write(&[View::removed(search, command.project_id.as_uuid())]).await?;
-        Ok(Done::because(format!("forgot the search and its {} files", command.files.len())))
+        Ok(Done::because(format!("deleted the search and its {} files", command.files.len())))
     }
 }

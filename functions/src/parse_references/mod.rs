@@ -1,27 +1,30 @@
-//! The parser: one `StartParsing` command becomes the studies of one file, and a reply to the saga. It is the function
-//! that reads the uploaded files, so it also looks for those that nobody told of (`LookForUploads`).
+//! The parser: a `StartParsing` command turns one file into studies, and a reply to the saga. As the function that reads
+//! the bucket, it also scans it for files without a notification (`LookForUploads`).
 //!
-//! It may run twice for one command: a study's id is derived from search, file and record, so the second run
-//! stores the same studies again, or goes on where the first one ended. The filter pair only spares it the work. A file
-//! that is refused leaves nothing behind: its fence is raised before its studies go, so whoever was reading it too stores
-//! nothing more, and one that was read to its end meanwhile stays.
+//! It may run twice for one command. A study's id is derived from search, file and record, so the second run stores the
+//! same studies again, or resumes where the first one ended; the filter of processed messages only saves work. A rejected
+//! file leaves nothing behind: its fence is raised before its studies are deleted, so concurrent attempts cannot store more
+//! of them. A file that was completed concurrently stays.
 //!
-//! A file may take longer than one invocation: an attempt whose time is nearly over remembers its place and has the
-//! command come again. An attempt is noted before it begins, and again when it ends by itself; so attempts that crashed
-//! are known, and are counted apart from those that failed because a store was away.
+//! A file may take longer than one invocation. An attempt whose deadline is near saves a checkpoint and has the command
+//! redelivered. Each attempt is recorded before it starts, and again when it ends without a crash. Crashed attempts are
+//! therefore known, and are counted separately from attempts that failed because a store was unavailable.
 //!
 //! - [`ParseReferences`] is the handler;
-//! - `file` streams one file into studies, `parts` those that are inside a packed one, and `pending` is what is not stored yet;
-//! - `scan_bucket` finds the files of a search in the store;
-//! - `delete_studies` removes what is stored of a search that was cancelled or deleted;
-//! - `export` makes an object of the studies of a search.
+//! - `file` streams one file into studies, `parts` the parts of a packed one, and `pending` holds records to be stored;
+//! - `attempt` and `stats` are the data of one attempt;
+//! - `scan_bucket` finds the files of a search in the bucket;
+//! - `delete_studies` deletes the stored records of a search that was cancelled or deleted;
+//! - `export` writes the studies of a search to an object.
 
+mod attempt;
 mod delete_studies;
 mod export;
 mod file;
 mod parts;
 mod pending;
 mod scan_bucket;
+mod stats;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -42,9 +45,9 @@ use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, Missing, Service, Source};
-use service::marking::Duplicates;
+use service::marking::DuplicateMarking;
 
-use self::file::{Attempt, FileError, Time};
+use self::attempt::{AttemptOutcome, Deadline, FileError, FileRead};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "parse-references";
@@ -59,18 +62,20 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-/// How often a file may make the parser crash, by the memory or the time that it takes.
-const MOST_CRASHES: u32 = 5;
+/// The maximum number of crashed attempts for a file, which may need too much memory or time.
+const MAX_CRASHES: u32 = 5;
 
-/// How often the end of an attempt is noted, at most, when the store does not confirm it.
-const MOST_TRIES: u32 = 3;
+/// The maximum number of attempts to record the end of an attempt.
+const MAX_TRIES: u32 = 3;
 
-/// The reply of whoever has read the file. What it says follows from the file, so every copy of it says the same.
+/// The index of the reply of an attempt that has read the file. Its content follows from the file, so redeliveries repeat it.
 const READ: usize = 0;
-/// The reply that gives it up, apart from that and from the one of `report-faults`: the token admits one of them.
+/// The index of the reply after too many crashes, distinct from [`READ`] and the one of `report-faults`: the token admits one
+/// of them.
 const CRASHED: usize = 2;
 
-/// On Lambda that follows from the memory that the function has. Asking reads files of the system, so it is asked once.
+/// The number of reading threads. On Lambda it depends on the function's memory. The query reads system files, so it is
+/// made once.
 static THREADS: LazyLock<NonZeroUsize> =
     LazyLock::new(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
@@ -81,77 +86,77 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
 /// Reads files into studies.
 #[derive(Clone)]
 pub struct ParseReferences {
-    /// Reads the files.
+    /// Reads uploaded files.
     pub objects: Arc<dyn ReadObject>,
-    /// Looks through them.
+    /// Lists and removes objects.
     pub bucket: Arc<dyn FindObjects>,
-    /// Keeps exports.
+    /// Stores exports.
     pub exports: Arc<dyn KeepExports>,
-    /// What their keys begin with.
+    /// The key prefix of uploads.
     pub key_prefix: String,
-    /// Whether files that were put into the bucket by hand are admitted.
+    /// `true` if files without a token are admitted, which were placed in the bucket by other means.
     pub admit_untokened: bool,
-    /// Stores the studies.
+    /// Stores studies.
     pub studies: Arc<dyn WriteStudies>,
-    /// Marks those that are there twice.
-    pub duplicates: Duplicates,
-    /// Writes what readers see.
+    /// Marks duplicates.
+    pub duplicates: DuplicateMarking,
+    /// Updates the views that clients read.
     pub views: Arc<dyn WriteViews>,
-    /// What was decided about messages; none without a database.
+    /// Deletes the history of a search; `None` without a database.
     pub history: Option<Arc<dyn KeepHistory>>,
-    /// Reads which studies are stored already.
+    /// Reads stored studies.
     pub stored: Arc<dyn ReadStudies>,
-    /// Records how far a file has been read.
+    /// Reports the progress of files.
     pub progress: Arc<dyn ReportProgress>,
-    /// Keeps track of the attempts.
+    /// Records the attempts.
     pub reading: Arc<dyn TrackReading>,
-    /// How many bytes are read of a file before its records are.
+    /// The number of bytes that are fed to a reader before its records are taken.
     pub push_bytes: usize,
-    /// What a file may be at most.
+    /// The limits of a file.
     pub limits: Limits,
-    /// How many unreadable records of a file are kept; the others are only counted.
+    /// The maximum number of unreadable records of a file that are stored; further ones are only counted.
     pub kept_unreadable: u64,
-    /// The percentage of unreadable records tolerated; a file with more is refused.
+    /// The maximum percentage of unreadable records; a file with more is rejected.
     pub max_quarantined_percent: u8,
-    /// How many records are read at the same time.
+    /// The number of reading threads.
     pub threads: NonZeroUsize,
-    /// The files that this process is reading: a copy of a command waits until nobody does.
-    pub under_way: Arc<Mutex<BTreeSet<(SearchId, FileId)>>>,
+    /// The files that this process is reading. A redelivered command waits until the first delivery is done.
+    pub in_flight: Arc<Mutex<BTreeSet<(SearchId, FileId)>>>,
 }
 
-/// A file that this process is reading. Copies of its command that come meanwhile wait: nobody can tell attempts under way
-/// from those that have crashed, so that many at once, or one crash of them all, would look like a file that makes the parser
-/// crash again and again.
-struct UnderWay<'a> {
+/// A file that this process is reading, until it is dropped. Concurrent redeliveries of its command wait: attempts in progress
+/// cannot be distinguished from crashed ones, so several at once, or one crash of all of them, would look like a file that
+/// repeatedly crashes the parser.
+struct InFlightGuard<'a> {
     files: &'a Mutex<BTreeSet<(SearchId, FileId)>>,
     file: (SearchId, FileId),
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> InFlightGuard<'a> {
     fn begin(files: &'a Mutex<BTreeSet<(SearchId, FileId)>>, file: (SearchId, FileId)) -> Option<Self> {
-        // A poisoned lock means that somebody panicked between two entries, each of which is whole.
+        // A panic cannot leave an entry half changed, so a poisoned lock is used as it is.
         let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
-        // Lazily: one that is made for nothing and dropped would let the next copy in.
+        // Lazily: dropping an unused guard would remove the entry of the other delivery.
         is_first.then(|| Self { files, file })
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.file);
     }
 }
 
-/// What a copy of a command is told whose file is being read.
+/// The error of a redelivered command whose file is being read.
 #[derive(Debug, thiserror::Error)]
-#[error("the file is being read here")]
-struct BeingRead;
+#[error("the file is already being read by this process")]
+struct AlreadyInFlight;
 
 impl ParseReferences {
-    /// The handler over these ports.
+    /// Returns the handler over these ports.
     ///
     /// # Errors
-    /// When no database or no bucket is configured.
+    /// Returns an error if a database or bucket is not configured.
     pub fn over(ports: &Ports) -> Result<Self, Missing> {
         let library = ports.library()?;
         Ok(Self {
@@ -161,7 +166,7 @@ impl ParseReferences {
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
             studies: Arc::clone(&library.write_studies),
-            duplicates: Duplicates {
+            duplicates: DuplicateMarking {
                 stored: Arc::clone(&library.read_studies),
                 compare: Arc::clone(&library.compare_studies),
                 records: Arc::clone(&ports.engine.stores()?.records),
@@ -180,55 +185,50 @@ impl ParseReferences {
             kept_unreadable: ports.settings.kept_unreadable,
             max_quarantined_percent: ports.settings.max_quarantined_percent,
             threads: *THREADS,
-            under_way: Arc::default(),
+            in_flight: Arc::default(),
         })
     }
 
-    /// One attempt, from a place that an earlier one has reached.
-    async fn attempt(
-        &self,
-        message: &Message,
-        command: &StartParsing,
-        Reading { begun, place, .. }: &Reading,
-        held: &mut Fenced,
-        reporter: &Reporter,
-        time: &Time<'_>,
-    ) -> Result<Done, HandlerError> {
+    /// Runs one attempt, from the status that an earlier one has saved.
+    async fn attempt(&self, read: &mut FileRead<'_>, reading: &Reading) -> Result<Done, HandlerError> {
+        let Reading { begun, place, .. } = reading;
         match place {
             Some(Place::End { counts, compared, .. }) => {
-                let end = (counts.clone(), *compared);
-                return self.complete(message, command, held, end, reporter, time).await;
+                return self.complete(read, counts.clone(), *compared).await;
             }
-            Some(Place::Refused { reason, reply, .. }) => return refused(command, reason.clone(), *reply),
+            Some(Place::Refused { reason, reply, .. }) => {
+                return refused(read.command, reason.clone(), *reply);
+            }
             Some(Place::Within(_)) | None => {}
         }
-        if *begun >= MOST_CRASHES {
+        if *begun >= MAX_CRASHES {
             let reason = format!("reading it made the parser crash {begun} times");
-            return self.refuse(command, held, reason, CRASHED).await;
+            return self.refuse(read, reason, CRASHED).await;
         }
-        let spot = self.spot(held, place.as_ref()).await?;
-        let reason = match self.parse_file(message, command, reporter, (*held, spot), time).await {
-            Ok(Attempt::UpTo(records)) => {
-                return Ok(Done::again(format!("the time is nearly over; {records} records are stored")));
+        let resume = self.resume_point(read, place.as_ref()).await?;
+        let reason = match self.parse_file(read, resume).await {
+            Ok(AttemptOutcome::Paused(records)) => {
+                return Ok(Done::again(format!("the deadline is near; {records} records are stored")));
             }
-            Ok(Attempt::Whole(tally)) => {
-                let counts = tally.counts();
-                self.reading.reach(held, &Place::end(counts.clone())).await?;
-                return self.complete(message, command, held, (counts, 0), reporter, time).await;
+            Ok(AttemptOutcome::Completed(stats)) => {
+                let counts = stats.counts();
+                self.reading.reach(&read.fence, &Place::end(counts.clone())).await?;
+                return self.complete(read, counts, 0).await;
             }
             Err(FileError::Store(error)) => return Err(error.into()),
             Err(error) => chain(&error),
         };
-        self.refuse(command, held, reason, READ).await
+        self.refuse(read, reason, READ).await
     }
 
-    /// Notes that an attempt has ended by itself. What made it fail may be over by the next try.
-    async fn end_attempt(&self, message: &Message, file: FileId, time: &Time<'_>) {
+    /// Records that an attempt ended without a crash. It is retried, because the cause of the failure may be temporary.
+    async fn end_attempt(&self, message: &Message, file: FileId, deadline: &Deadline<'_>) {
+        let (search, message_id) = (message.partition, message.id);
         let mut tries = 1;
-        while let Err(error) = self.reading.pause(message.partition, file).await {
-            if tries == MOST_TRIES || time.is_over() {
-                // Then it counts as a crash, of which there may be some.
-                let (search, message_id, error) = (message.partition, message.id, error.chain());
+        while let Err(error) = self.reading.pause(search, file).await {
+            if tries == MAX_TRIES || deadline.has_passed() {
+                // The attempt then counts as a crash, and a few of them are tolerated.
+                let error = error.chain();
                 tracing::warn!(function = NAME, correlation_id = %search, %message_id, error, "an attempt counts as crashed");
                 return;
             }
@@ -236,59 +236,56 @@ impl ParseReferences {
         }
     }
 
-    /// Takes back what is stored of a file, and answers that it is refused. Unless another copy has read it to its end,
-    /// while it was there or by other settings, or has refused it: then this fails, and the next attempt answers that.
+    /// Deletes the stored records of a file and replies that it is rejected. If a concurrent attempt has completed the file,
+    /// for example with other settings, or has rejected it, this fails, and the next attempt repeats that reply.
     async fn refuse(
         &self,
-        command: &StartParsing,
-        held: &mut Fenced,
+        read: &mut FileRead<'_>,
         reason: String,
         reply: usize,
     ) -> Result<Done, HandlerError> {
         let then = Place::refused(reason.clone(), reply);
-        *held = self.studies.discard(held, Some(&then)).await?;
-        refused(command, reason, reply)
+        read.fence = self.studies.discard(&read.fence, Some(&then)).await?;
+        refused(read.command, reason, reply)
     }
 
-    /// Remembers that a file was read to its end, marks the duplicates among its studies, after those that were compared
-    /// before, and answers.
+    /// Lists a file as complete, marks the duplicates among its studies after record `compared`, and replies.
     async fn complete(
         &self,
-        message: &Message,
-        command: &StartParsing,
-        held: &Fenced,
-        (counts, compared): (Counts, u64),
-        reporter: &Reporter,
-        time: &Time<'_>,
+        read: &FileRead<'_>,
+        counts: Counts,
+        compared: u64,
     ) -> Result<Done, HandlerError> {
-        let StartParsing { project_id, file_id, position, .. } = *command;
-        let search_id = message.partition;
+        let StartParsing { project_id, file_id, position, .. } = *read.command;
+        let search_id = read.message.partition;
         let file = ParsedFile {
             search_id,
             file_id,
             position,
-            name: command.file_name.clone(),
-            object: command.object.clone(),
+            name: read.command.file_name.clone(),
+            object: read.command.object.clone(),
             parts: counts.parts.clone(),
-            announced_at: command.announced_at,
+            announced_at: read.command.announced_at,
         };
+        // List the file before marking: see `service::marking`.
         self.studies.finish(&file).await?;
-        let is_over = || time.is_over();
-        let reached = self.duplicates.grown(project_id, (search_id, file_id), compared, is_over).await?;
-        if let Some(compared) = reached {
-            self.reading.reach(held, &Place::compared(counts, compared)).await?;
-            return Ok(Done::again("the time is nearly over; not all duplicates are marked"));
+        let has_passed = || read.deadline.has_passed();
+        let marked =
+            self.duplicates.file_added(project_id, (search_id, file_id), compared, has_passed).await?;
+        if let Some(compared) = marked {
+            self.reading.reach(&read.fence, &Place::compared(counts, compared)).await?;
+            return Ok(Done::again("the deadline is near; not all duplicates are marked"));
         }
-        reporter.measure(STUDIES, counts.studies);
-        reporter.measure(QUARANTINED_RECORDS, counts.quarantined);
+        read.reporter.measure(STUDIES, counts.studies);
+        read.reporter.measure(QUARANTINED_RECORDS, counts.quarantined);
         let why = format!("{} studies from {} records", counts.studies, counts.records);
-        let completed = ReferenceFileParsingCompleted { file_id: command.file_id, counts };
+        let completed = ReferenceFileParsingCompleted { file_id, counts };
         Done::because(why).reply(&SearchEvent::ReferenceFileParsingCompleted(completed))
     }
 }
 
 fn refused(command: &StartParsing, reason: String, index: usize) -> Result<Done, HandlerError> {
-    let why = format!("the file was refused: {reason}");
+    let why = format!("the file was rejected: {reason}");
     let faulted = ReferenceFileFaulted { file_id: command.file_id, reason };
     Done::because(why).reply_as(index, &SearchEvent::ReferenceFileFaulted(faulted))
 }
@@ -297,46 +294,45 @@ fn refused(command: &StartParsing, reason: String, index: usize) -> Result<Done,
 impl Handler for ParseReferences {
     type Command = ParseCommand;
 
-    /// Reads the file and tells the saga. Whatever is found in it, the reply has the same id.
+    /// Reads the file and replies to the saga. The id of the reply does not depend on the outcome.
     async fn handle(
         &self,
         asked: &Asked<ParseCommand>,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<Done, HandlerError> {
+        let deadline = Deadline { host: &*reporter.host, at: deadline };
         let (message, command) = match (&asked.message, &asked.command) {
             (message, ParseCommand::StartParsing(command)) => (message, command),
             (message, ParseCommand::LookForUploads(command)) => {
-                return self.look(message.partition, command).await;
+                return self.scan_bucket(message.partition, command).await;
             }
             (message, ParseCommand::TakeBackFiles(command)) => {
-                let time = Time { host: &*reporter.host, deadline };
-                return self.take_back(message.partition, command, &time).await;
+                return self.delete_files(message.partition, command, &deadline).await;
             }
             (message, ParseCommand::MakeExport(command)) => {
-                let time = Time { host: &*reporter.host, deadline };
-                return self.export(message.partition, command, &time).await;
+                return self.export(message.partition, command, &deadline).await;
             }
             (_, ParseCommand::CompareStudies(command)) => {
-                self.duplicates.decided(command.project_id, &command.studies).await?;
+                self.duplicates.decisions_changed(command.project_id, &command.studies).await?;
                 return Ok(Done::because(format!("compared {} studies", command.studies.len())));
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);
-        let Some(_under_way) = UnderWay::begin(&self.under_way, (search_id, file_id)) else {
+        let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, (search_id, file_id)) else {
             let doing = format!("reading file {file_id} of search {search_id}");
-            return Err(StoreError::unavailable(doing, BeingRead).into());
+            return Err(StoreError::unavailable(doing, AlreadyInFlight).into());
         };
-        let time = Time { host: &*reporter.host, deadline };
         let done = match self.reading.begin(search_id, file_id, READER_VERSION).await {
             Ok(reading) => {
-                let mut held = Fenced { search_id, file_id, fence: reading.fence };
-                self.attempt(message, command, &reading, &mut held, reporter, &time).await
+                let fence = Fenced { search_id, file_id, fence: reading.fence };
+                let mut read = FileRead { message, command, reporter, deadline, fence };
+                self.attempt(&mut read, &reading).await
             }
-            // It may have been noted all the same.
+            // The start may have been recorded despite the error.
             Err(error) => Err(error.into()),
         };
-        self.end_attempt(message, file_id, &time).await;
+        self.end_attempt(message, file_id, &deadline).await;
         done
     }
 

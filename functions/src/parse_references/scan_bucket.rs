@@ -1,4 +1,4 @@
-//! Looking which files of a search are stored: a notification may be late, or lost.
+//! Scanning the bucket for the files of a search, because a notification may be late or lost.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use imports::{ObjectKey, SearchEvent, SearchId};
 use super::ParseReferences;
 
 impl ParseReferences {
-    /// Tells the saga of the files that it does not know: all of them in one reply, so that none comes too late.
-    pub(super) async fn look(
+    /// Reports the files that the saga does not know, in one reply, so that none arrives too late.
+    pub(super) async fn scan_bucket(
         &self,
         search: SearchId,
         command: &LookForUploads,
@@ -33,7 +33,7 @@ impl ParseReferences {
         let why = format!("found {} files that the saga did not know", files.len());
         let (look_id, index) = (command.look_id, files.len());
         let found = UploadsFound { look_id, files: files.into_values().collect() };
-        // Two copies of the command may find different files, and a message of one id says one thing.
+        // Redeliveries of the command may find different files, and a message id must always have the same content.
         Done::because(why).reply_as(index, &SearchEvent::UploadsFound(found))
     }
 }

@@ -12,7 +12,7 @@ use imports::{
     CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyAt, Tier,
 };
 use serde_json::{Value, json};
-use service::marking::Duplicates;
+use service::marking::DuplicateMarking;
 use service::{Deletion, ProjectAccess};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -154,7 +154,7 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
     let file = world.store().parsed(first).await.unwrap()[0].file_id;
     let still = Arc::new(StoodStill::default());
     let store = Arc::new(world.store().with_intercept(still.clone()));
-    let late = Duplicates { stored: store.clone(), compare: store.clone(), records: store };
+    let late = DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store };
     let meanwhile = async {
         still.stands.notified().await;
         let deletion = world.functions.start_upload.delete(&ProjectAccess::All, first).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
         still.goes_on.notify_one();
     };
     let project = ProjectId::from_uuid(Uuid::nil());
-    let (marked, ()) = tokio::join!(late.grown(project, (first, file), 0, || false), meanwhile);
+    let (marked, ()) = tokio::join!(late.file_added(project, (first, file), 0, || false), meanwhile);
     assert_eq!(marked.unwrap(), None);
     assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
 }
@@ -180,14 +180,15 @@ async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_
     let (by_rules, project) =
         (pair(second, "0-2", first, "0-1", "likely"), ProjectId::from_uuid(Uuid::nil()));
     let store = Arc::new(world.store().clone());
-    let duplicates = Duplicates { stored: store.clone(), compare: store.clone(), records: store.clone() };
+    let duplicates =
+        DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
     let file = store.parsed(second).await.unwrap()[0].clone();
     let mark = async |at: StudyAt, duplicate: Option<Duplicate>| {
         let revision = store.revise(project).await.unwrap();
         store.mark(revision, &[Mark { at, duplicate }]).await.unwrap();
     };
     let mark_again = async |file: &ParsedFile| {
-        let marked = duplicates.grown(project, (file.search_id, file.file_id), 0, || false).await;
+        let marked = duplicates.file_added(project, (file.search_id, file.file_id), 0, || false).await;
         assert_eq!(marked.unwrap(), None);
         pairs(&api, &all).await
     };

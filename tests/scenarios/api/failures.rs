@@ -177,8 +177,8 @@ async fn whoever_is_no_operator_sees_and_does_nothing() {
     given_up(&world, "one").await;
     gather(&world).await;
     let api = |operator: Option<Operator>| {
-        let whoever = Principal { operator, ..ProjectAccess::All.into() };
-        router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| whoever.clone())
+        let principal = Principal { operator, ..ProjectAccess::All.into() };
+        router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| principal.clone())
     };
     let nobody = api(None);
     for path in ["/admin/failures", "/admin/failures/groups", "/admin/operations", "/admin/audit"] {

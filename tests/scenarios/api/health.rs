@@ -61,8 +61,8 @@ async fn everybody_is_told_what_answers_and_no_more() {
     assert_eq!((status, &reach["ok"]), (StatusCode::SERVICE_UNAVAILABLE, &json!(false)));
     let of =
         |name: &str| reach["parts"].as_array().unwrap().iter().find(|part| part["name"] == name).unwrap();
-    assert_eq!(of("queue parse")["why"], "it does not answer");
-    assert_eq!(of("queue control")["why"], "what it answers is of no use");
+    assert_eq!(of("queue parse")["why"], "it does not respond");
+    assert_eq!(of("queue control")["why"], "its response is not usable");
     assert_eq!((&of("queue saga")["ok"], &of("database")["ok"]), (&json!(true), &json!(true)));
     assert!(!reach.to_string().contains("10.0.0.1"), "{reach}");
 }
@@ -139,7 +139,7 @@ async fn a_store_that_cannot_be_written_is_not_well() {
     for path in ["/health", "/admin/health"] {
         let (status, report) = answer(&api, path).await;
         assert_eq!((status, &report["ok"]), (StatusCode::SERVICE_UNAVAILABLE, &json!(false)), "{report}");
-        assert_eq!(report["parts"][0]["why"], "the disk takes no more data");
+        assert_eq!(report["parts"][0]["why"], "the disk is full or read-only");
     }
 }
 

@@ -67,7 +67,7 @@ async fn what_makes_no_sense_is_refused_with_a_sentence() {
         (format!("{path}/studies?duplicates=some"), 400, "duplicates"),
         (format!("{path}/studies?text="), 400, "text has 1 to 255 characters"),
         (format!("{path}/studies?text={long}"), 400, "text has 1 to 255 characters"),
-        (format!("{path}/studies?file=a.ris"), 400, "file is the id of a file"),
+        (format!("{path}/studies?file=a.ris"), 400, "file is not the id of a file"),
         (format!("{path}/quarantine?file={}", uuid::Uuid::nil()), 404, "no such file"),
         (format!("{path}/studies/1"), 400, "the id in the path"),
         (format!("{path}/studies/0-0"), 400, "the id in the path"),

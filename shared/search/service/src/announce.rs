@@ -1,4 +1,4 @@
-//! Announcing a search: tokens, upload forms, and the session that stores job and announcement.
+//! Announcing a search: grants tokens, signs upload forms and stores job and announcement in one session.
 
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
@@ -17,55 +17,55 @@ use utoipa::ToSchema;
 
 use crate::{SearchService, repair};
 
-/// A search to be announced.
+/// An import to announce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewSearch {
-    /// The name that the reviewer gives it, up to 255 characters, and up to 1999 bytes once all but ASCII letters and
-    /// digits is percent-encoded.
+    /// The name, up to 255 characters, and up to 1,999 bytes when everything except ASCII letters and digits is
+    /// percent-encoded.
     pub name: String,
     /// The files to upload, 1 to 50.
     pub files: Vec<NewFile>,
 }
 
-/// A file to be announced.
+/// A file to announce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewFile {
-    /// Its name without a path, up to 255 characters, and up to 868 bytes of UTF-8; less or more where keys have another
-    /// prefix.
+    /// The file name without a path, up to 255 characters and up to about 868 bytes of UTF-8, depending on the
+    /// configured key prefix.
     pub name: String,
-    /// Its size in bytes, at least 1.
+    /// The size in bytes, at least 1.
     pub size_bytes: u64,
 }
 
 /// An announced search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announced {
-    /// The id under which its state can be read.
+    /// The id of the search.
     pub search_id: SearchId,
     /// Its files, in the order of the request.
     pub files: Vec<Upload>,
 }
 
-/// An announced file, and how to upload it.
+/// An announced file and its upload form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
-    /// The file's id in the search's state.
+    /// The file's id within the search.
     pub file_id: FileId,
-    /// Its name as announced.
+    /// The name as announced.
     pub name: String,
     /// The form that uploads it, valid for [`Settings::upload_valid_for`].
     pub upload: PresignedPost,
 }
 
-/// A search that is ready to be announced.
+/// A search that is prepared but not yet announced.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// The answer to the caller, once the search is announced.
+    /// The response to the client once the search is announced.
     pub announced: Announced,
     announcement: Announcement,
 }
 
-/// What announces a search.
+/// The data of an announcement.
 #[derive(Debug, Clone)]
 pub(crate) struct Announcement {
     pub(crate) started: SearchUploadStarted,
@@ -73,32 +73,32 @@ pub(crate) struct Announcement {
     pub(crate) job: Job,
 }
 
-/// Why a search was not announced.
+/// Errors of announcing a search.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is at fault; nothing is stored.
+    /// The request is invalid; nothing is stored.
     #[error("the manifest is not valid")]
     Invalid(Vec<ManifestFault>),
-    /// The project has as many searches under way as it may have; nothing is stored.
-    #[error("the project has {searches} searches that have not ended, and may have no more")]
+    /// The project has the maximum number of unfinished searches; nothing is stored.
+    #[error("the project has {searches} searches that have not ended, which is the maximum")]
     TooMany {
-        /// How many it may have.
+        /// The maximum number.
         searches: usize,
     },
-    /// The files of the project's searches that have not ended would come to more than they may; nothing is stored.
+    /// The files of the project's unfinished searches would exceed the limit; nothing is stored.
     #[error(
-        "the files of the project's searches that have not ended would come to {wanted} bytes, more than {bytes}"
+        "the files of the project's searches that have not ended would total {wanted} bytes, more than {bytes}"
     )]
     TooMuch {
-        /// What they would come to, with this search.
+        /// The total size including this search.
         wanted: u64,
-        /// What they may come to.
+        /// The maximum total size.
         bytes: u64,
     },
-    /// A store did not answer; nothing that anybody could see is stored.
+    /// A store is unavailable; no visible data is stored.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The announcement could not be written.
+    /// The announcement could not be serialized.
     #[error(transparent)]
     Stage(#[from] StageError),
     /// The session was not committed, or its outcome is unknown.
@@ -110,19 +110,19 @@ impl SearchService {
     /// Announces a search.
     ///
     /// # Errors
-    /// When the manifest is not valid, or something did not answer.
+    /// Returns an error if the manifest is invalid or a store is unavailable.
     pub async fn create(&self, project_id: ProjectId, request: &NewSearch) -> Result<Announced, Error> {
         let prepared = self.prepare(project_id, request).await?;
         self.announce(&prepared).await?;
         Ok(prepared.announced)
     }
 
-    /// Prepares a search so far that its files can be uploaded, without announcing it. Whoever has to remember
-    /// the uploads does it before [`SearchService::announce`]; should that never happen, the uploads themselves
-    /// bring the search about.
+    /// Prepares a search so that its files can be uploaded, without announcing it. A client that records the uploads
+    /// does so before [`SearchService::announce`]. If the announcement never follows, the uploads themselves start
+    /// the search.
     ///
     /// # Errors
-    /// When the manifest is not valid, or something did not answer. Then nothing that anybody could see is stored.
+    /// Returns an error if the manifest is invalid or a store is unavailable. No visible data is stored then.
     pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
         let search_id = SearchId::from_uuid(self.host().fresh_id());
         let (announcement, _) = self.begin(search_id, project_id, request, None).await?;
@@ -133,21 +133,21 @@ impl SearchService {
     /// Announces a prepared search: job and announcement are stored together.
     ///
     /// # Errors
-    /// When the session is not committed, or its outcome is unknown.
+    /// Returns an error if the session is not committed, or its outcome is unknown.
     pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
         let Announcement { job, .. } = &prepared.announcement;
         let mut tries = 1..repair::TRIES;
         loop {
             let session = self.entry.session(job.search_id);
             match self.send(session, &prepared.announcement, None).await {
-                // The commit took too long. Another session may be quicker.
+                // The commit took too long; another session may be faster.
                 Err(Error::Commit(error)) if error.is_refused() && tries.next().is_some() => {}
                 done => return done,
             }
         }
     }
 
-    /// Grants all tokens that a search needs from outside, once. Answers whether they are there.
+    /// Grants, once, all tokens that a search needs from outside. Returns `true` if they exist.
     pub(crate) async fn begin(
         &self,
         search_id: SearchId,
@@ -167,21 +167,21 @@ impl SearchService {
         Ok((Announcement { started, token, job }, is_granted))
     }
 
-    /// Refuses a search that is more than its project may have under way.
+    /// Rejects a search that would exceed the project's quota.
     async fn allow(&self, project_id: ProjectId, manifest: &Manifest) -> Result<(), Error> {
         let allowance = self.settings.allowance;
-        // Of searches that are no larger than their share there are too many before they are too much.
+        // Searches within their share of the size limit reach the maximum number first, so counting them is enough.
         if announced_bytes(manifest) <= allowance.share()
             && self.jobs.count_written_open(project_id, allowance.searches).await? < allowance.searches
         {
             return Ok(());
         }
-        // Before one is refused, those that have ended in the last minute are left out.
+        // Before rejecting, load the jobs: the count may include searches that ended within the last minute.
         let open = self.jobs.open(project_id, allowance.searches).await?;
         exceeds(allowance, &open, manifest).map_or(Ok(()), Err)
     }
 
-    /// Stores job and announcement, and what was asked for under a key.
+    /// Stores job and announcement, and the request if it had a key.
     pub(crate) async fn send(
         &self,
         mut session: Opened<'_>,
@@ -198,7 +198,7 @@ impl SearchService {
     }
 
     pub(crate) fn manifest(&self, search: SearchId, request: &NewSearch) -> Result<Manifest, Error> {
-        // A manifest with more files than numbers has too many anyway, and is refused below.
+        // A manifest with more files than a `u8` can number is rejected below anyway.
         let files = (0..=u8::MAX).cycle().zip(&request.files).map(|(index, file)| ManifestFile {
             file_id: FileId::announced(search, index),
             name: file.name.clone(),
@@ -209,7 +209,7 @@ impl SearchService {
         if faults.is_empty() { Ok(manifest) } else { Err(Error::Invalid(faults)) }
     }
 
-    /// Forms for the files of a search that have not arrived.
+    /// Signs forms for the files of a search that have not arrived.
     pub(crate) async fn forms(&self, job: &Job) -> Result<Vec<Upload>, StoreError> {
         let open = !job.state.has_ended();
         let name = job.name.clone().unwrap_or_default();
@@ -228,7 +228,7 @@ impl SearchService {
             };
             let grant = UploadGrant {
                 key: key.to_string(),
-                // What has not arrived was announced, with its size.
+                // Files that have not arrived were announced with their size.
                 size_bytes: file.announced_bytes.or(file.size_bytes).unwrap_or_default(),
                 metadata: metadata.to_map(),
                 expires_at,
@@ -244,7 +244,7 @@ fn announced_bytes(manifest: &Manifest) -> u64 {
     manifest.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add)
 }
 
-/// Why a project with these searches may have no such search beside them, if it may not.
+/// Returns the error if the open searches and the new one together exceed the project's quota.
 fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Error> {
     let Allowance { searches, bytes } = allowance;
     if open.len() >= searches {

@@ -1,32 +1,32 @@
-//! Who asks, and which projects they may see and change.
+//! Principals of requests and the projects that they can access.
 
 use std::collections::{BTreeSet, HashMap};
 
 use imports::ProjectId;
 use uuid::Uuid;
 
-/// What stands for every project in a claim.
+/// The element of a claim that stands for every project.
 const ALL: &str = "*";
 
-/// Who asks.
+/// The projects that a caller can read and change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectAccess {
-    /// May see and change every project: an operator, or somebody whom another door has let in.
+    /// Every project: the caller is an operator, or was authorized by the host.
     All,
-    /// May see and change these projects.
+    /// Only these projects.
     Only(BTreeSet<ProjectId>),
 }
 
 impl ProjectAccess {
-    /// The caller of a request, by the claims of its token, which whoever handed the request on has verified.
+    /// Returns the access of a caller from the claims of a token that the host has verified.
     ///
-    /// `claim` names the one that lists their projects: ids, or `*` for all, separated by spaces or commas, with or
-    /// without the brackets that an API Gateway puts around the elements of a list
-    /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>). What is neither
-    /// names no project.
+    /// `claim` names the claim that lists the projects: ids, or `*` for all, separated by spaces or commas, with or
+    /// without the brackets that API Gateway puts around the elements of a list
+    /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html>). Other elements
+    /// are ignored.
     ///
-    /// Where no claim is named and there is no token, callers are let in otherwise, and all of them everywhere. If only
-    /// one of the two is there, something is set up wrongly, and the caller may see nothing.
+    /// If no claim is configured and there is no token, the host authorizes callers itself, and they can access every
+    /// project. If only one of the two exists, the configuration is wrong, and the caller can access nothing.
     pub fn of(claim: Option<&str>, claims: Option<&HashMap<String, String>>) -> Self {
         match (claim, claims) {
             (None, None) => Self::All,
@@ -43,7 +43,7 @@ impl ProjectAccess {
         Self::Only(ids.map(ProjectId::from_uuid).collect())
     }
 
-    /// Whether they may see and change a project and its searches.
+    /// Returns `true` if the caller can read and change a project and its searches.
     pub fn can_access(&self, project: ProjectId) -> bool {
         match self {
             Self::All => true,
@@ -51,26 +51,26 @@ impl ProjectAccess {
         }
     }
 
-    /// The same caller, who asks about one project alone.
+    /// Restricts the access to one project.
     #[must_use]
     pub fn within(&self, project: ProjectId) -> Self {
         Self::Only([project].into_iter().filter(|project| self.can_access(*project)).collect())
     }
 }
 
-/// Somebody who may operate the deployment.
+/// An operator of the deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
-    /// Who that is, for the record of what was done.
+    /// The name, for the audit log.
     pub name: String,
 }
 
 impl Operator {
-    /// Returns the operator who made a request, by the claims of its token. As with [`ProjectAccess::of`], where there are
-    /// no tokens every caller is an operator.
+    /// Returns the operator that the claims of a token identify. As with [`ProjectAccess::of`], every caller is an
+    /// operator if there are no tokens.
     ///
-    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope alone
-    /// says nothing about a person: Cognito gives every user of an app client all scopes of that client
+    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope
+    /// alone does not identify a person: Cognito gives every user of an app client all scopes of that client
     /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
     /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
     pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
@@ -86,32 +86,32 @@ impl Operator {
     }
 }
 
-/// Returns the elements of a list in a claim, however it is written: separated by spaces or commas, with or without
-/// brackets and quotes.
+/// Returns the elements of a list in a claim, which are separated by spaces or commas, with or without brackets and
+/// quotes.
 fn elements(claim: &str) -> impl Iterator<Item = &str> {
     claim
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"'))
         .filter(|part| !part.is_empty())
 }
 
-/// Who that is by the claims of a token.
+/// Returns the name of the caller from the claims of a token.
 pub fn name(claims: Option<&HashMap<String, String>>) -> String {
     claims.and_then(|claims| claims.get("sub")).map_or_else(|| "somebody".to_owned(), Clone::clone)
 }
 
-/// The caller of a request.
+/// The principal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// Which projects they may see and change.
+    /// The projects that the caller can access.
     pub caller: ProjectAccess,
-    /// Whether they may operate the deployment.
+    /// The operator, if the caller is one.
     pub operator: Option<Operator>,
-    /// Who that is, for the record of what they say.
+    /// The name of the caller, for records of their actions.
     pub name: String,
 }
 
 impl Principal {
-    /// The same by another name.
+    /// Replaces the name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let operator = self.operator.map(|_| Operator { name: name.to_owned() });
@@ -120,7 +120,7 @@ impl Principal {
 }
 
 impl From<ProjectAccess> for Principal {
-    /// Somebody whom another door has let in everywhere may operate what is behind it too.
+    /// A caller whom the host has authorized for every project is also an operator.
     fn from(caller: ProjectAccess) -> Self {
         let operator = (caller == ProjectAccess::All).then(Operator::unnamed);
         Self { caller, operator, name: name(None) }
@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_lets_nobody_do_more() {
+    fn naming_a_principal_grants_nothing() {
         let named = Principal::from(ProjectAccess::All).named("arn:ann");
         assert_eq!(
             (named.name.as_str(), named.operator),
             ("arn:ann", Some(Operator { name: "arn:ann".into() }))
         );
-        let nobody = Principal { caller: ProjectAccess::All, operator: None, name: String::new() };
-        assert_eq!(nobody.named("arn:ann").operator, None);
+        let unprivileged = Principal { caller: ProjectAccess::All, operator: None, name: String::new() };
+        assert_eq!(unprivileged.named("arn:ann").operator, None);
     }
 
     const ONE: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_lists_projects_however_it_is_written() {
+    fn claim_lists_projects_in_any_notation() {
         for text in [
             format!("{ONE} {OTHER}"),
             format!("[{ONE} {OTHER}]"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_project_opens_none() {
+    fn invalid_project_ids_grant_nothing() {
         for text in ["", "[]", "**", "*.*", "all", "8f0c6a52"] {
             assert_eq!(with("projects", text), ProjectAccess::Only(BTreeSet::new()), "{text}");
         }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_without_a_claim_to_read_and_a_claim_without_a_token_open_nothing() {
+    fn claim_or_token_alone_grants_nothing() {
         let token = HashMap::from([("projects".to_owned(), "*".to_owned())]);
         assert_eq!(ProjectAccess::of(None, Some(&token)), ProjectAccess::Only(BTreeSet::new()));
         assert_eq!(ProjectAccess::of(Some("projects"), None), ProjectAccess::Only(BTreeSet::new()));
@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(of("scope", scope, "*"), None, "{scope}");
         }
         assert_eq!(of("roles", "searches:operate", "*"), None, "another claim");
-        assert_eq!(Operator::of(Some("projects"), "x", None), None, "something is set up wrongly");
+        assert_eq!(Operator::of(Some("projects"), "x", None), None, "the configuration is wrong");
         let token = token("scope", "searches:operate", "*");
         assert_eq!(
             Operator::of(None, "searches:operate", Some(&token)),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_about_one_project_is_shown_no_other() {
+    fn access_within_one_project_excludes_others() {
         for caller in [ProjectAccess::All, with("projects", &format!("{ONE} {OTHER}"))] {
             let caller = caller.within(project(ONE));
             assert!(caller.can_access(project(ONE)) && !caller.can_access(project(OTHER)));

@@ -1,4 +1,4 @@
-//! Withdrawing a search that is under way, and deleting one that has ended.
+//! Cancelling an unfinished search, and deleting one that has ended.
 
 use imports::messages::{SearchWithdrawn, TakeBackFiles};
 use imports::saga::CANCELLED;
@@ -9,35 +9,36 @@ use serde_json::{Map, Value};
 
 use crate::{Error, ProjectAccess, SearchService, repair, sources};
 
-/// What became of a request to withdraw a search.
+/// The outcome of a request to cancel a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// It will end, and what was read of it is taken back, unless its last file is read just now; or it has ended like that.
+    /// The search will end and its studies will be deleted, unless its last file has just been read; or it was
+    /// already cancelled.
     Accepted,
-    /// It has ended.
+    /// The search has already ended.
     TooLate,
-    /// There is no such search, or it is not the caller's.
+    /// The search does not exist, or the caller cannot access it.
     Unknown,
 }
 
-/// What became of a request to delete a search.
+/// The outcome of a request to delete a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is seen no more, and what is stored of it goes.
+    /// The search is no longer visible, and its data will be deleted.
     Accepted,
-    /// It has not ended.
+    /// The search has not ended.
     Running,
     /// A search that repairs it reads one of its files.
     Needed(SearchId),
-    /// There is no such search any more, or it is not the caller's.
+    /// The search does not exist any more, or the caller cannot access it.
     Unknown,
 }
 
 impl SearchService {
-    /// Withdraws a search that has not ended. Repeating it changes nothing.
+    /// Cancels a search that has not ended. It is idempotent.
     ///
     /// # Errors
-    /// When a store or queue did not answer; the search may be withdrawn or not.
+    /// Returns an error if a store or queue is unavailable; the search may or may not be cancelled.
     pub async fn withdraw(&self, caller: &ProjectAccess, search_id: SearchId) -> Result<Withdrawal, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Withdrawal::Unknown) };
         let was_withdrawn = !job.has_started() || job.reason.as_deref() == Some(CANCELLED);
@@ -53,7 +54,8 @@ impl SearchService {
 
     async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
         let withdrawn = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
-        // One token for all requests, or each would leave another one while nothing works on them.
+        // All requests share one token. Otherwise each request would leave another token in the ledger until a worker
+        // uses it.
         let token = ids::withdrawal_token(job.search_id);
         self.entry.tokens.grant(job.search_id, std::slice::from_ref(&token), self.host().now()).await?;
         let mut session = self.entry.session(job.search_id);
@@ -61,10 +63,10 @@ impl SearchService {
         self.commit(session, "withdrew the search").await
     }
 
-    /// Deletes a search that has ended, with everything that it has stored. Repeating it changes nothing.
+    /// Deletes a search that has ended, with all of its data. It is idempotent.
     ///
     /// # Errors
-    /// When a store or queue did not answer; it may be deleted or not.
+    /// Returns an error if a store or queue is unavailable; the search may or may not be deleted.
     pub async fn delete(&self, caller: &ProjectAccess, search_id: SearchId) -> Result<Deletion, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Deletion::Unknown) };
         if !job.state.has_ended() {
@@ -72,7 +74,7 @@ impl SearchService {
         }
         for _ in 0..repair::TRIES {
             match self.try_to_delete(&job).await {
-                // Somebody repairs or deletes one of these searches at the same time.
+                // One of these searches was repaired or deleted concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 answer => return answer,
             }
@@ -91,7 +93,7 @@ impl SearchService {
         let mut repairs = known.repairs;
         repairs.deleted.insert(search_id);
         session.write(repair::key(original), repair::written(&repairs)?);
-        // What was said of its files stands for those that repair them.
+        // Keep the sources of its files while other files that repair them exist.
         for search_id in repairs.forgotten() {
             session.write(sources::key(search_id), Value::Object(Map::new()));
         }
@@ -101,13 +103,14 @@ impl SearchService {
             forget: true,
         }))?;
         self.commit(session, "deleted the search").await?;
-        // Whoever takes its files back does this too, should it not come to it here.
+        // The worker that deletes the files removes the view too, in case this write fails.
         self.views.write(&[View::removed(search_id, job.project_id.as_uuid())]).await?;
         Ok(Deletion::Accepted)
     }
 }
 
-/// What was announced of it. It matters only while the announcement has not been handled, and then all of it is known.
+/// Rebuilds the manifest from the job. It is only used while the announcement has not been handled, and then the job
+/// is complete.
 pub(super) fn manifest(job: &Job) -> Manifest {
     let files = job.files.iter().map(|file| ManifestFile {
         file_id: file.file_id,

@@ -1,8 +1,9 @@
-//! What has changed of the searches of a project since a client looked last.
+//! Changes of a project's searches since a client's last request.
 //!
-//! The client is given what it has been told, and gives it back ([`Seen`]), so nothing is kept for it. What could have
-//! changed since is looked at again: the searches that have not ended, and those that were written since, in the order of
-//! the store. What is as the client was told is left out. Nothing depends on a clock of ours.
+//! The client receives a cursor of what it has seen and sends it back ([`ChangeCursor`]), so the server stores
+//! nothing for it. Each request examines the searches that may have changed: the unfinished ones, and those written
+//! since, in the order of the store. Searches that are as the client has seen them are omitted. Nothing depends on
+//! the clock of a server.
 
 use std::fmt;
 
@@ -13,10 +14,10 @@ use outbox::Written;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// The most searches that are looked at for one answer, and how many a client's [`Seen`] stands for. Of a project in which
-/// more are open, some are told again and again.
+/// The maximum number of searches that are examined for one response, and that a client's [`ChangeCursor`] records.
+/// If a project has more unfinished searches, some are reported repeatedly.
 pub const MOST_SEEN: usize = 100;
-/// How many searches are read at the same time.
+/// The number of searches that are read concurrently.
 const AT_ONCE: usize = 8;
 
 /// A search that has changed.
@@ -24,21 +25,21 @@ const AT_ONCE: usize = 8;
 pub struct Change {
     /// The search.
     pub search_id: SearchId,
-    /// As it is now; none when it was deleted.
+    /// The current state; `None` if the search was deleted.
     pub now: Option<Job>,
 }
 
-/// What a client has been told of a project.
+/// The searches of a project that a client has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     project: ProjectId,
-    /// What was written up to here is known to the client ([`Written::at`]).
+    /// The client has seen everything that was written up to here ([`Written::at`]).
     since: u64,
-    /// How far it has come on its way through what could have changed; none between two of them.
+    /// The position in the current pass over the searches that may have changed; `None` between two passes.
     within: Option<Written>,
-    /// What it has been told on this way, or on the last one: a number for each search as it was then.
+    /// The searches seen in this pass, or in the last one: a tag of each search's state.
     told: Vec<u64>,
-    /// What it had been told before this way, and has not come by yet.
+    /// The searches seen before this pass that have not been reached again.
     before: Vec<u64>,
 }
 
@@ -47,7 +48,7 @@ impl Seen {
         Self { project, since, within: None, told: Vec::new(), before: Vec::new() }
     }
 
-    /// Reads what it is written as; `None` for any other text, and for one of another project.
+    /// Parses the text form; returns `None` for any other text, and for a cursor of another project.
     pub fn read(project: ProjectId, text: &str) -> Option<Self> {
         let mut fields = text.split('.');
         fields.next().filter(|of| *of == mark(project))?;
@@ -60,12 +61,12 @@ impl Seen {
         fields.next().is_none().then_some(Self { within, before, ..seen })
     }
 
-    /// Whether everything was looked at that could have changed; otherwise the next answer goes on.
+    /// Returns `true` if the pass is complete; otherwise the next request continues it.
     pub fn is_whole(&self) -> bool {
         self.within.is_none()
     }
 
-    /// Whether a client has been told this; from now on it has.
+    /// Records that the client has seen this state. Returns `true` if it had seen it before.
     fn tell(&mut self, tag: u64) -> bool {
         let place = self.before.iter().position(|known| *known == tag);
         if let Some(place) = place {
@@ -79,7 +80,7 @@ impl Seen {
     }
 }
 
-/// In one word of letters, digits and dots.
+/// Formats the cursor as one word of letters, digits and dots.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tags = |tags: &[u64]| tags.iter().map(|tag| format!("{tag:016x}")).collect::<String>();
@@ -93,7 +94,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// So that no other project takes it.
+/// A tag of the project, so that its cursor is rejected by other projects.
 fn mark(project: ProjectId) -> String {
     let mut mark = Uuid::new_v5(&project.as_uuid(), b"changes").simple().to_string();
     mark.truncate(8);
@@ -112,14 +113,13 @@ fn tags(text: &str) -> Option<Vec<u64>> {
     has_tags.then(|| text.as_bytes().chunks(DIGITS).map(tag).collect()).flatten()
 }
 
-/// Up to `limit` searches of a project that are not as a client was told, and what it has been told with them. Without
-/// anything to compare with nothing has changed: the client asks for this first, then lists the searches, and then asks what
-/// has changed since.
+/// Returns up to `limit` changed searches of a project, and the next cursor. Without a cursor, nothing has changed:
+/// the client first requests a cursor, then lists the searches, and then requests the changes since.
 ///
-/// After `limit` of them more may follow at once.
+/// If there are `limit` changes, more may follow immediately.
 ///
 /// # Errors
-/// When the store does not answer, or holds something that is not a search.
+/// Returns an error if the store is unavailable or contains something that is not a search.
 pub async fn changes(
     jobs: &Jobs,
     project: ProjectId,
@@ -159,20 +159,20 @@ pub async fn changes(
     Ok((changes, next))
 }
 
-/// Stands for what there is to say of a search.
+/// Returns a tag that identifies the state of a search.
 async fn tag_of(jobs: &Jobs, search: SearchId, job: Option<&Job>) -> Result<u64, StoreError> {
     match job {
         None => tag(&(search, "deleted")),
-        // What has ended says nothing else until it is stored anew.
+        // A search that has ended changes only if it is stored again.
         Some(job) if job.state.has_ended() => tag(&(search, job.revision)),
-        // Not every message changes what is shown.
+        // Not every revision changes what clients see.
         Some(job) => tag(&(Job { revision: 0, ..job.clone() }, jobs.progress(search).await?)),
     }
 }
 
 fn tag(of: &impl Serialize) -> Result<u64, StoreError> {
     let text = serde_json::to_vec(of)
-        .map_err(|error| StoreError::unusable("writing down what a client was told", error))?;
+        .map_err(|error| StoreError::unusable("serializing a search for a change cursor", error))?;
     Ok(Uuid::new_v5(&Uuid::NAMESPACE_OID, &text).as_u64_pair().0)
 }
 
@@ -183,7 +183,7 @@ mod tests {
     const PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
 
     #[test]
-    fn what_was_seen_is_read_back_and_nothing_else_is() {
+    fn cursor_round_trips_and_rejects_other_text() {
         let within = Written { at: 0x1f, partition: SearchId::from_uuid(Uuid::from_u128(7)) };
         let nothing = Seen::new(PROJECT, 0);
         for seen in [
@@ -194,7 +194,7 @@ mod tests {
             let text = seen.to_string();
             assert_eq!(Seen::read(PROJECT, &text), Some(seen));
             let other = ProjectId::from_uuid(Uuid::from_u128(1));
-            assert_eq!(Seen::read(other, &text), None, "it is of another project");
+            assert_eq!(Seen::read(other, &text), None, "another project's cursor");
         }
         let many = format!("1.{}", "0".repeat(16 * (MOST_SEEN + 1)));
         let odd = "1.+000000000000000";
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_told_once_and_of_what_is_beyond_its_memory_again() {
+    fn changes_beyond_the_cursor_capacity_repeat() {
         let mut seen = Seen { before: vec![1, 2], ..Seen::new(PROJECT, 0) };
         assert_eq!([1, 3, 3, 1].map(|tag| seen.tell(tag)), [true, false, true, true]);
         assert_eq!((seen.told, seen.before), (vec![1, 3], vec![2]));

@@ -1,7 +1,7 @@
-//! What people say of duplicates: that two studies are the same work, or are not, and which one is to be kept.
+//! Decisions of reviewers about duplicates: two studies are the same or different, or one of them is to be kept.
 //!
-//! All of it is one record for each project. What is said is written down in a session that also has the studies compared
-//! anew: so either both happens or neither does, and of two people who say something at once neither is forgotten.
+//! All decisions of a project form one record. A decision is stored in a session that also sends the command to
+//! compare the studies again, so either both happen or neither does, and concurrent decisions are never lost.
 
 use imports::duplicates::{About, DECISIONS, Decision, DecisionFault, Decisions, Verdict};
 use imports::messages::CompareStudies;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::{Error, ProjectAccess, SearchService, repair};
 
-/// What can be said.
+/// The type of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
@@ -23,41 +23,41 @@ pub enum Word {
     Same,
     /// Two studies are not the same work.
     Different,
-    /// What was said of two studies is taken back: the rules decide.
+    /// The decision about two studies is undone; the matching rules apply again.
     Undo,
-    /// Of all studies that are the same work this one is to be kept.
+    /// Of all studies that are the same work, this one is kept.
     Keep,
-    /// The earliest is to be kept, as if nothing had been said of this one.
+    /// The earliest study is kept, as if this one had not been chosen.
     Unkeep,
 }
 
-/// What became of something that was said.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decided {
-    /// It holds. Whether it did not before.
+    /// The decision is in effect.
     Accepted {
-        /// Whether marks may change.
+        /// `true` if it was not in effect before, so that marks may change.
         is_new: bool,
     },
     /// Nothing is changed.
     Refused(Refused),
-    /// There is no such study, by its place in the request.
+    /// The study at this index of the request does not exist.
     Unknown(usize),
 }
 
-/// Why something is not written down.
+/// Reasons to refuse a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Too few or too many studies.
-    #[error("\"same\", \"different\" and \"undo\" are said of two studies, \"keep\" and \"unkeep\" of one")]
+    /// The number of studies is wrong.
+    #[error("\"same\", \"different\" and \"undo\" apply to two studies, \"keep\" and \"unkeep\" to one")]
     Number,
-    /// What it says.
+    /// The decision contradicts others, or there are too many.
     #[error(transparent)]
     Decision(#[from] DecisionFault),
 }
 
 impl Word {
-    /// What it says of studies.
+    /// Returns the subject of the decision, or `None` if the number of studies is wrong.
     fn about(self, studies: &[StudyAt]) -> Option<About> {
         let pair = |verdict| {
             let [one, other] = studies else { return None };
@@ -76,7 +76,7 @@ impl Word {
         }
     }
 
-    /// The word for what was said.
+    /// Returns the type of a stored decision.
     pub fn of(about: &About) -> Self {
         match about {
             About::Pair { verdict: Some(Verdict::Same), .. } => Self::Same,
@@ -94,16 +94,16 @@ fn key(project: ProjectId) -> Key {
 
 fn read(project: ProjectId, body: Option<Value>) -> Result<Decisions, StoreError> {
     let decisions = body.map(|body| Decisions::deserialize(&body)).transpose();
-    let doing = || format!("reading what was said of the studies of project {project}");
+    let doing = || format!("reading the decisions of project {project}");
     Ok(decisions.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
 }
 
 impl SearchService {
-    /// Writes down what somebody says of studies of a project, and has them compared anew. Saying what holds already changes
-    /// nothing.
+    /// Stores a decision about studies of a project and has them compared again. A decision that is already in effect
+    /// changes nothing.
     ///
     /// # Errors
-    /// When a store did not answer; it may be written down or not.
+    /// Returns an error if a store is unavailable; the decision may or may not be stored.
     pub async fn decide(
         &self,
         project: ProjectId,
@@ -112,7 +112,7 @@ impl SearchService {
         by: &str,
     ) -> Result<Decided, Error> {
         let caller = ProjectAccess::Only([project].into());
-        // More are refused, whatever they are.
+        // Requests with more studies are refused below.
         for (place, study) in studies.iter().enumerate().take(2) {
             let StudyAt { search_id, file_id, record } = *study;
             let stored = self.stored(&caller, search_id).await?;
@@ -135,12 +135,12 @@ impl SearchService {
                 Ok(false) => return Ok(Decided::Accepted { is_new: false }),
                 Err(fault) => return Ok(Decided::Refused(fault.into())),
             }
-            let failed = |error| StoreError::unusable("writing down what was said of studies", error);
+            let failed = |error| StoreError::unusable("serializing a decision", error);
             session.write(key(project), serde_json::to_value(&decisions).map_err(failed)?);
             let command = CompareStudies { project_id: project, studies: studies.to_vec() };
             session.send(&ParseCommand::CompareStudies(command))?;
-            match self.commit(session, "noted what was said of studies").await {
-                // Somebody says something in the same project at the same time.
+            match self.commit(session, "stored a decision about studies").await {
+                // Another decision in the same project was stored concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Decided::Accepted { is_new: true }),
             }
@@ -148,10 +148,10 @@ impl SearchService {
         Err(Error::Commit(CommitError::Changed))
     }
 
-    /// Everything that was said of the studies of a project, in its order.
+    /// Returns all decisions of a project, in chronological order.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn decisions(&self, project: ProjectId) -> Result<Decisions, StoreError> {
         let record = self.entry.sessions.records.record(&key(project)).await?;
         read(project, record.map(|record| record.body))

@@ -1,27 +1,27 @@
-//! Effects that are stored and not performed yet, as operators see them.
+//! Effects that are stored and still to be performed, for operators.
 
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::{InspectOutbox, Owner, Pending, Stored};
 use saga::Stores;
 
-/// How many records with effects are read at a time, and looked through for one page.
+/// The number of records with effects that are read at a time, and the maximum for one page.
 const AT_ONCE: usize = 200;
 const MOST_RECORDS: usize = 1_000;
 
-/// The outboxes of one kind of records.
+/// The outboxes of one type of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outboxes {
-    /// Those of sagas.
+    /// The outboxes of sagas.
     Sagas,
-    /// Those of committed sessions.
+    /// The outboxes of committed sessions.
     Sessions,
 }
 
 impl Outboxes {
     const ALL: [Self; 2] = [Self::Sagas, Self::Sessions];
 
-    /// Where they are.
+    /// Returns the store of these outboxes.
     pub fn of(self, stores: &Stores) -> &dyn InspectOutbox {
         match self {
             Self::Sagas => &*stores.saga_outbox,
@@ -33,27 +33,27 @@ impl Outboxes {
 /// A stored effect.
 #[derive(Debug, Clone)]
 pub struct Effect {
-    /// Where it is.
+    /// The outboxes that contain it.
     pub outboxes: Outboxes,
-    /// The record that it is stored in; none when the record's id cannot be read.
+    /// The record that contains it; `None` if the record's id cannot be read.
     pub owner: Option<Owner>,
     /// The effect, or why it cannot be read.
     pub stored: Stored,
 }
 
-/// What an effect waits for.
+/// The state of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// To be performed, at its time.
+    /// It is due later, or waits to be performed.
     Waiting,
-    /// Somebody is performing it.
+    /// A worker is performing it.
     Claimed,
-    /// For an operator: it was given up, or cannot be read.
+    /// It has exhausted its retries or cannot be read, and needs an operator.
     Poisoned,
 }
 
 impl State {
-    /// Its name.
+    /// Returns the name in requests and responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -64,7 +64,7 @@ impl State {
 }
 
 impl Effect {
-    /// What an operator names it by: its message's id, or its place where it cannot be read.
+    /// Returns the id for operators: that of its message, or its location if it cannot be read.
     pub fn id(&self) -> String {
         match &self.stored {
             Ok(entry) => entry.id.to_string(),
@@ -72,7 +72,7 @@ impl Effect {
         }
     }
 
-    /// What it waits for.
+    /// Returns the state.
     pub fn state(&self, now: Timestamp) -> State {
         match &self.stored {
             Ok(entry) if entry.poisoned => State::Poisoned,
@@ -83,12 +83,12 @@ impl Effect {
     }
 }
 
-/// Which effects are meant.
+/// A filter of effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// Those that wait for this; all when there is none.
+    /// Selects effects in this state; all if `None`.
     pub state: Option<State>,
-    /// Those that were due by then, and those that do not say.
+    /// Selects effects that were due by then, and those without a due time.
     pub due_by: Timestamp,
 }
 
@@ -99,21 +99,21 @@ impl Wanted {
     }
 }
 
-/// Where a page of effects ends.
+/// A cursor in the effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// In which outboxes.
+    /// The outboxes.
     pub outboxes: Outboxes,
-    /// After this record, in the store's own words; before the first one when there is none.
+    /// The id of the last record, in the store's own notation; `None` before the first one.
     pub after: Option<String>,
 }
 
-/// Some effects, those of sagas first, in the order of their records; and where they end, if more may follow. The effects of one
-/// record are not divided, so there may be more of them than `limit`. At most 1,000 records are looked through: there may be
-/// few, or none, although more follow.
+/// Returns a page of effects, those of sagas first, in the order of their records, and the cursor of its end if more
+/// may follow. The effects of one record are not split, so a page may exceed `limit`. Up to 1,000 records are
+/// examined, so a page may be short or empty even if more pages follow.
 ///
 /// # Errors
-/// When the store does not answer, or the place is none of its own.
+/// Returns an error if the store is unavailable or the cursor is not one of its own.
 pub async fn effects(
     stores: &Stores,
     wanted: &Wanted,
@@ -145,7 +145,7 @@ pub async fn effects(
     }
 }
 
-/// Of what was given up there is an index of its own.
+/// Exhausted effects have their own index.
 async fn records(
     stores: &Stores,
     wanted: &Wanted,

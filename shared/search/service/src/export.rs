@@ -1,4 +1,4 @@
-//! Exports that are made as objects of their own.
+//! Exports that are created as objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,50 +15,51 @@ use writers::Format;
 use crate::exported_studies::Wanted;
 use crate::{Error, ProjectAccess, SearchService, Stored, repair};
 
-/// The maximum number of exports of one search that are kept at a time. Those that are under way do not count yet.
+/// The maximum number of stored exports of one search. Exports in progress do not count.
 const MOST_EXPORTS: usize = 20;
-/// The maximum number of exports of one project that are under way at a time, waiting or being made. Each may occupy a
-/// parser for 15 minutes, and parsers are shared by all projects.
+/// The maximum number of exports of one project in progress, waiting or running. Each may occupy a parser for 15
+/// minutes, and all projects share the parsers.
 pub const MAX_UNDER_WAY: usize = 4;
-/// The kind of the record that has the exports under way of a project.
+/// The kind of the record that lists a project's exports in progress.
 const UNDER_WAY: &str = "exports-under-way";
-/// How long a link is good for. Credentials of a function's role that sign it may end sooner, but not within minutes.
+/// The lifetime of a link. The credentials of the function's role that sign it may expire earlier, but not within
+/// minutes.
 const LINK_VALID_FOR: Duration = Duration::from_secs(15 * 60);
 
-/// How an export is called where it is downloaded.
+/// Returns the file name of a downloaded export.
 pub fn export_file(format: Format) -> String {
     format!("studies.{}", format.ending())
 }
 
-/// What there is of an export.
+/// The state of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
-    /// It can be had.
+    /// It can be downloaded.
     Ready(ExportLink),
-    /// It was asked for, and is not there yet.
+    /// It was requested and is not ready.
     Awaited,
-    /// Nobody has asked for it, it could not be made, or it is gone.
+    /// It was never requested, could not be created, or has expired.
     Unknown,
 }
 
-/// Why an export is not made.
+/// Reasons to refuse an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotMade {
-    /// The search has as many as it may.
+    /// The search has the maximum number of stored exports.
     #[error(
-        "the search has {MOST_EXPORTS} exports, as many as are kept at a time; download one of them, or ask again when the \
-         first of them is a day old"
+        "the search has {MOST_EXPORTS} exports, which is the maximum; download one of them, or try again when the oldest \
+         of them is a day old"
     )]
     TooMany,
-    /// The project has as many under way as it may.
+    /// The project has the maximum number of exports in progress.
     #[error(
-        "{MAX_UNDER_WAY} exports of this review are being made, as many as are made at a time; ask again when one of them is \
+        "{MAX_UNDER_WAY} exports of this review are being created, which is the maximum; try again when one of them is \
          ready"
     )]
     TooManyUnderWay,
 }
 
-/// An export that was asked for.
+/// A requested export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct UnderWay {
     search_id: SearchId,
@@ -71,16 +72,16 @@ fn under_way(project: ProjectId) -> Key {
 
 fn read_under_way(project: ProjectId, body: Option<Value>) -> Result<Vec<UnderWay>, StoreError> {
     let exports = body.map(|body| Vec::deserialize(&body)).transpose();
-    let doing = || format!("reading the exports under way of project {project}");
+    let doing = || format!("reading the exports in progress of project {project}");
     Ok(exports.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
 }
 
 impl SearchService {
-    /// Has an export made of what is stored of a search, unless there are too many. It is counted in the session that has
-    /// it made, so of two requests at once neither is left out.
+    /// Requests the creation of an export, unless there are too many. The session that sends the command also counts
+    /// the export, so concurrent requests cannot exceed the limit.
     ///
     /// # Errors
-    /// When a store or queue did not answer; it may be made or not.
+    /// Returns an error if a store or queue is unavailable; the export may or may not be created.
     pub async fn make_export(
         &self,
         stored: &Stored,
@@ -102,13 +103,13 @@ impl SearchService {
             }
             let export_id = ExportId::from_uuid(self.host().fresh_id());
             exports.push(UnderWay { search_id: search, export_id });
-            let failed = |error| StoreError::unusable("writing down that an export is under way", error);
+            let failed = |error| StoreError::unusable("serializing the exports in progress", error);
             session.write(under_way(project_id), serde_json::to_value(&exports).map_err(failed)?);
             let (files, sources) = (files.clone(), sources.clone());
             let command = MakeExport { project_id, export_id, files, format, studies, sources };
             session.send(&ParseCommand::MakeExport(command))?;
-            match self.commit(session, "has an export made").await {
-                // Another export of the project was asked for at the same time.
+            match self.commit(session, "requested an export").await {
+                // Another export of the project was requested concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Ok(export_id)),
             }
@@ -116,7 +117,7 @@ impl SearchService {
         Err(Error::Commit(CommitError::Changed))
     }
 
-    /// Those that are neither ready nor so old that nothing waits for them.
+    /// Returns the exports that are neither ready nor expired.
     async fn still_under_way(
         &self,
         project: ProjectId,
@@ -133,10 +134,10 @@ impl SearchService {
         Ok(open)
     }
 
-    /// What there is of an export; none when there is no such search, or it is not the caller's.
+    /// Returns the state of an export, or `None` if the search does not exist or the caller cannot access it.
     ///
     /// # Errors
-    /// When a store does not answer.
+    /// Returns an error if a store is unavailable.
     pub async fn export(
         &self,
         caller: &ProjectAccess,
@@ -145,7 +146,7 @@ impl SearchService {
     ) -> Result<Option<Exported>, StoreError> {
         let Some(job) = self.find(caller, search).await? else { return Ok(None) };
         let project = job.project_id;
-        // Its key alone says what it is written in.
+        // Only the key of an export contains its format.
         let found = self.bucket.find(&ExportKey::beginning(project, search, export)).await?;
         let keys = Format::ALL.map(|format| ExportKey { project, search, export, format });
         let is_found = |key: &ExportKey| found.iter().any(|object| object.key == key.to_string());
@@ -167,14 +168,14 @@ impl SearchService {
         job: &Job,
         wanted: &Wanted,
     ) -> Result<BTreeMap<FileId, writers::Source>, StoreError> {
-        // The lines of this API do not.
+        // JSON Lines do not contain them.
         if wanted.format == Format::Jsonl { Ok(BTreeMap::new()) } else { self.labels(job).await }
     }
 
-    /// Where the files of a search come from, as it is written beside their studies.
+    /// Returns the source of each file of a search, as it is written with its studies.
     ///
     /// # Errors
-    /// When a store does not answer.
+    /// Returns an error if a store is unavailable.
     pub async fn labels(&self, job: &Job) -> Result<BTreeMap<FileId, writers::Source>, StoreError> {
         let known = self.sources(job, &self.repairs(job).await?.repairs).await?;
         Ok(known.into_iter().map(|(file, known)| (file, known.source.into())).collect())

@@ -1,4 +1,4 @@
-//! What is exported of a search: the studies of its files, in any format.
+//! The studies of a search in any export format.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use writers::{Format, Source, Writer};
 
 use crate::study_view::study_line;
 
-/// How many studies are read at a time, and how many bytes of them; a study more may be added to that.
+/// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
 const READ_STUDIES: usize = 500;
 const READ_BYTES: usize = 1 << 20;
 
-/// What is asked for.
+/// The options of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// What it is written in.
+    /// The format.
     pub format: Format,
-    /// Which studies.
+    /// The selected studies.
     pub studies: Which,
 }
 
-/// The studies of files that were read to their end, some at a time.
+/// The studies of completed files, read in batches.
 pub struct Studies {
     stored: Arc<dyn ReadStudies>,
     search: SearchId,
     which: Which,
-    /// Those that are left, the next one last.
+    /// The remaining files, in reverse order.
     files: Vec<ParsedFile>,
-    /// The record after which the next one goes on.
+    /// The record after which the next batch starts.
     after: u64,
-    /// Those that could not be read; none if the first one of them is to be an error.
+    /// The studies that could not be read; `None` if the first one is an error.
     skipped: Option<Vec<Skipped>>,
 }
 
@@ -51,7 +51,7 @@ pub struct Skipped {
 }
 
 impl Studies {
-    /// Of these files, in this order.
+    /// Returns the studies of these files, in this order.
     pub fn of(
         stored: Arc<dyn ReadStudies>,
         search: SearchId,
@@ -73,10 +73,10 @@ impl Studies {
         self.skipped.unwrap_or_default()
     }
 
-    /// The next ones, and the file that they are in; none at the end. There may be none of them although more follow.
+    /// Returns the next batch and its file, or `None` at the end. A batch may be empty even if more follow.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
         let marked = self.which.marked();
         while let Some(file) = self.files.last() {
@@ -110,7 +110,7 @@ impl Studies {
     }
 }
 
-/// A study as it is written.
+/// Returns a study in the form that the writers take.
 pub fn entry<'a>(file: &'a ParsedFile, source: &'a Source, study: &'a Study) -> writers::Study<'a> {
     writers::Study {
         key: study.id.as_uuid(),
@@ -126,11 +126,12 @@ pub fn entry<'a>(file: &'a ParsedFile, source: &'a Source, study: &'a Study) -> 
     }
 }
 
-/// An export, of which the next piece is made when the one before is sent. Its memory does not grow with the studies.
+/// An export. The next chunk is produced once the previous one is sent, so its memory does not grow with the number
+/// of studies.
 pub struct Export(State);
 
 enum State {
-    /// Lines as the API has them.
+    /// JSON Lines, as in API responses.
     Lines(Studies),
     Written {
         studies: Studies,
@@ -141,7 +142,7 @@ enum State {
 }
 
 impl Export {
-    /// Of these files, which were read to their end, and come from these sources.
+    /// Returns an export of these completed files with these sources.
     pub fn of(
         studies: Arc<dyn ReadStudies>,
         search: SearchId,
@@ -156,7 +157,8 @@ impl Export {
         })
     }
 
-    /// What comes next, what one reading of the store gives; none at the end. It may be empty although more follows.
+    /// Returns the next chunk, from one read of the store, or `None` at the end. A chunk may be empty even if more
+    /// follow.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         match std::mem::replace(&mut self.0, State::Ended) {
             State::Ended => Ok(None),
@@ -186,11 +188,11 @@ impl Export {
         }
     }
 
-    /// All of it. A store that does not answer any more ends it before its end, with an error.
+    /// Returns all chunks. If a store becomes unavailable, the stream ends early with an error.
     pub fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
         stream::try_unfold(self, async |mut export| {
             let piece = export.next().await.inspect_err(|error| {
-                tracing::error!(error = chain(error), "an export broke off");
+                tracing::error!(error = chain(error), "an export ended with an error");
             })?;
             Ok(piece.map(|piece| (piece, export)))
         })

@@ -17,24 +17,24 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// The most searches that are counted.
+/// The maximum number of searches that are counted.
 const MAX_SEARCHES: usize = 1_000;
-/// How many records with effects are looked through for the oldest one, at a time and altogether in each outbox.
+/// The number of records with effects that are examined for the oldest one, at a time and in total for each outbox.
 const RECORDS: usize = 200;
 const MAX_RECORDS: usize = 1_000;
-/// What no message is called.
+/// The name of a message that is never sent.
 const NOBODYS: &str = "health";
-/// How long an effect may be due before somebody should look, in seconds; the default of the template's alarm.
+/// The age of a due effect at which an operator should investigate, in seconds; the default of the template's alarm.
 const LATE: u64 = 900;
 /// The time after which a missing sweep means that no worker runs: sweeps end, and are noted, about once a minute.
 const NO_SWEEP: SignedDuration = SignedDuration::from_mins(5);
-/// The time for which the outcome of a write is reported again. Every caller may ask for the
-/// state of a deployment, and a durable write is expensive.
+/// The time for which the outcome of a write is reported again. Every caller may request the health of a deployment,
+/// and a durable write is expensive.
 const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(10);
 /// The free space below which an import of ordinary size may fail, in bytes.
 const LOW_SPACE: u64 = 100 << 20;
 
-/// Looks how a deployment is.
+/// Checks the health of a deployment.
 #[derive(Clone)]
 pub struct Health {
     stores: Stores,
@@ -55,43 +55,43 @@ pub struct Health {
 #[derive(Debug, Clone, Copy)]
 struct Written {
     at: Timestamp,
-    /// Why it failed.
+    /// The reason of a failure.
     why: Option<&'static str>,
 }
 
-/// Whether a store or queue answers.
+/// The health of a store or queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Part {
     /// `database`, `ledger`, `processed messages`, `files`, or `queue` and its name.
     pub name: String,
-    /// Whether it answers.
+    /// `true` if it responds.
     pub ok: bool,
-    /// What is wrong, in general words; the log has the rest.
+    /// The problem in general terms; the log has the details.
     #[schema(required)]
     pub why: Option<&'static str>,
 }
 
-/// Whether everything answers.
+/// The reachability of all stores and queues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Reach {
-    /// Whether everything does.
+    /// `true` if everything responds.
     pub ok: bool,
     /// Each store and queue.
     pub parts: Vec<Part>,
 }
 
-/// How much is in a queue.
+/// The depth of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct QueueReport {
     /// Its name.
     pub queue: String,
-    /// Messages that may be received now.
+    /// Messages that are visible.
     pub visible: u64,
-    /// Messages that were received and not answered.
+    /// Messages that were received and not acknowledged.
     pub in_flight: u64,
-    /// Messages that are held back.
+    /// Messages that are delayed.
     pub delayed: u64,
-    /// How many seconds ago the oldest one was sent; null when there is none, or the queue does not tell.
+    /// The age of the oldest message in seconds; null if there is none, or the queue does not report it.
     #[schema(required)]
     pub oldest_seconds: Option<u64>,
 }
@@ -99,62 +99,63 @@ pub struct QueueReport {
 /// An operation on failures that is running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RunningOperation {
-    /// Its id.
+    /// The id of the operation.
     pub operation_id: Uuid,
-    /// Who asked for it.
+    /// The operator who started it.
     pub by: String,
-    /// How many failures there were.
+    /// The number of selected failures.
     pub total: u64,
-    /// How many were put back to work.
+    /// The number of failures retried so far.
     pub retried: u64,
 }
 
-/// How a deployment is. What the database would say is null while it does not answer.
+/// The health of a deployment. Fields from the database are null while it is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Report {
     /// `true` if every store and queue responds, and the database can be written.
     pub ok: bool,
     /// Each store and queue.
     pub parts: Vec<Part>,
-    /// What somebody should do something about, in words.
+    /// Problems that need an operator, in plain language.
     pub concerns: Vec<String>,
-    /// When the outboxes were last swept to their end, to the minute; null when they never were.
+    /// The time at which the last complete sweep of the outboxes ended, to the minute; null if there was none.
     #[schema(required)]
     pub last_sweep: Option<String>,
-    /// For how many seconds the oldest effect has been due, or has been failing; null when none is due. At most 1,000
-    /// records of each outbox are looked through.
+    /// The time in seconds since the oldest effect became due or began to fail; null if none is due. Up to 1,000
+    /// records of each outbox are examined.
     #[schema(required)]
     pub oldest_effect_seconds: Option<u64>,
-    /// The queues that are known to whoever answers, and answer.
+    /// The queues that the responding function knows and that respond.
     pub queues: Vec<QueueReport>,
-    /// Searches that have not ended, by state; at most 1,000 are counted, the oldest.
+    /// Unfinished imports by state; up to the 1,000 oldest are counted.
     #[schema(required)]
     pub searches: Option<BTreeMap<String, u64>>,
-    /// Failures that nobody has done anything about.
+    /// The number of open failures.
     #[schema(required)]
     pub open_failures: Option<u64>,
-    /// Effects among them.
+    /// The number of open failures that are effects.
     #[schema(required)]
     pub poisoned_effects: Option<u64>,
-    /// The operation on failures that is running.
+    /// The running operation on failures.
     #[schema(required)]
     pub operation: Option<RunningOperation>,
-    /// Messages in dead-letter queues that no worker has gathered yet; null if no such queue is known here.
+    /// Messages in dead-letter queues that are not collected yet; null if the responding function knows no such
+    /// queue.
     #[schema(required)]
     pub dead_letters: Option<u64>,
     /// `true` if a worker runs: it holds the data directory, or has swept within five minutes.
     #[schema(required)]
     pub has_worker: Option<bool>,
-    /// The bytes that the disk of a data directory has left; null for services.
+    /// Free space on the disk of the data directory, in bytes; null for deployments on services.
     #[schema(required)]
     pub free_bytes: Option<u64>,
 }
 
 impl Health {
-    /// Over the ports of whoever asks. What is not configured there, it says nothing of.
+    /// Returns the checks over these ports. Services that are not configured are not reported.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, Missing> {
         Ok(Self {
             stores: ports.engine.stores()?.clone(),
@@ -172,17 +173,17 @@ impl Health {
         })
     }
 
-    /// The database.
+    /// Returns the stores of the database.
     pub fn stores(&self) -> &Stores {
         &self.stores
     }
 
-    /// Whether everything answers.
+    /// Reports whether everything responds.
     pub async fn reach(&self) -> Reach {
         self.look().await.reach
     }
 
-    /// How everything is.
+    /// Returns the full report.
     pub async fn report(&self) -> Report {
         let Looked { reach, depths, last_sweep } = self.look().await;
         let queues: Vec<QueueReport> =
@@ -230,7 +231,7 @@ impl Health {
         Looked { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
     }
 
-    /// Overwrites a small record, and returns what was wrong with that. A full disk answers every read.
+    /// Overwrites a small record, and returns the problem if that fails. A full disk still serves every read.
     async fn write(&self) -> Option<&'static str> {
         let now = self.host.now();
         let last = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,7 +241,7 @@ impl Health {
         let write = Write { key: Key::new("engine", "health"), body: now.to_string().into() };
         let why = self.write.write_record(&write).await.err().map(|error| {
             tracing::error!(error = chain(&error), "the database cannot be written");
-            if error.is_refused_by_disk() { "the disk takes no more data" } else { "it cannot be written" }
+            if error.is_refused_by_disk() { "the disk is full or read-only" } else { "it cannot be written" }
         });
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Written { at: now, why });
         why
@@ -259,12 +260,12 @@ impl Health {
         })
     }
 
-    /// Whether a message was processed that nobody has sent.
+    /// Looks up a message that was never sent.
     async fn ask_processed(&self) -> Option<Result<bool, StoreError>> {
         Some(self.processed.as_ref()?.is_remembered(NOBODYS, self.host.now()).await)
     }
 
-    /// Whether there are files of a search that nobody has announced.
+    /// Lists the files of a search that was never announced.
     async fn ask_bucket(&self) -> Option<Result<bool, StoreError>> {
         let (bucket, key_prefix) = self.bucket.as_ref()?;
         let nobody = Uuid::nil();
@@ -273,7 +274,7 @@ impl Health {
         Some(bucket.find(&folder).await.map(|found| !found.is_empty()))
     }
 
-    /// Whether a partition that nobody has admits a token that nobody was given.
+    /// Looks up a token that was never granted.
     async fn ask_ledger(&self) -> Option<Result<bool, StoreError>> {
         let granted = &self.partitions.as_ref()?.granted;
         let partition = PartitionKey::from_uuid(Uuid::nil());
@@ -281,7 +282,7 @@ impl Health {
         Some(granted.is_granted(partition, &token, self.host.now()).await)
     }
 
-    /// One thing that cannot be read leaves the others.
+    /// Fills the report; a query that fails leaves only its own fields empty.
     async fn ask_database(&self, report: &mut Report) {
         let effects = async {
             let [sagas, sessions] = [&self.stores.saga_outbox, &self.stores.session_outbox];
@@ -311,7 +312,7 @@ impl Health {
         report.operation = known("operations", operation).flatten().map(RunningOperation::from);
     }
 
-    /// Since when the oldest effect of an outbox is due that is not given up.
+    /// Returns the time since which the oldest effect of an outbox is due, without exhausted ones.
     async fn due_since(&self, outbox: &dyn InspectOutbox) -> Result<Option<Timestamp>, StoreError> {
         let (now, mut after, mut oldest): (_, Option<String>, Option<Timestamp>) =
             (self.host.now(), None, None);
@@ -334,7 +335,7 @@ impl Health {
     }
 }
 
-/// What everybody is told, and what it was made of.
+/// The public part of the health, and the data that it was derived from.
 struct Looked {
     reach: Reach,
     depths: BTreeMap<Queue, Depth>,
@@ -342,16 +343,14 @@ struct Looked {
 }
 
 fn known<T>(what: &str, answer: Result<T, StoreError>) -> Option<T> {
-    answer
-        .inspect_err(|error| tracing::error!(what, error = chain(error), "looking how things are failed"))
-        .ok()
+    answer.inspect_err(|error| tracing::error!(what, error = chain(error), "a health query failed")).ok()
 }
 
 impl Part {
     fn of<T>(name: String, answer: &Result<T, StoreError>) -> Self {
         let why = answer.as_ref().err().map(|error| {
-            tracing::error!(part = name, error = chain(error), "something does not answer");
-            if error.is_retryable() { "it does not answer" } else { "what it answers is of no use" }
+            tracing::error!(part = name, error = chain(error), "a store or queue does not respond");
+            if error.is_retryable() { "it does not respond" } else { "its response is not usable" }
         });
         Self { name, ok: why.is_none(), why }
     }
@@ -377,7 +376,7 @@ impl From<Operation> for RunningOperation {
 }
 
 impl Report {
-    /// Returns what an operator has to do something about, each with the next step. Commands know the data directory.
+    /// Returns the problems that need an operator, each with the next step. Local commands know the data directory.
     fn concerns(&self, system: &System<Ports>, is_embedded: bool) -> Vec<String> {
         let silent = self.parts.iter().filter_map(|part| Some(format!("{}: {}", part.name, part.why?)));
         let failures = self.open_failures.filter(|open| *open > 0).map(|open| {
@@ -386,7 +385,7 @@ impl Report {
         });
         let late = self.oldest_effect_seconds.filter(|age| *age >= LATE);
         let late =
-            late.map(|age| format!("an effect has been due for {} min, and is not performed", age / 60));
+            late.map(|age| format!("an effect has been due for {} min and is not performed", age / 60));
         let space = self.free_bytes.filter(|free| *free < LOW_SPACE).map(|free| {
             format!("the disk has {} MiB left; free some space, or imports will stop", free >> 20)
         });
@@ -413,7 +412,7 @@ impl Report {
         let next = if is_embedded {
             "`search-import resume` finishes what was interrupted, and `search-import serve` keeps workers running"
         } else {
-            "see whether the schedule of `dispatch-outbox` runs, and its log"
+            "check the schedule of `dispatch-outbox` and its log"
         };
         (self.has_worker == Some(false)).then(|| format!("{work}, and no worker runs; {next}"))
     }
@@ -425,11 +424,11 @@ impl Report {
         let queues: Vec<String> =
             queues.map(|queue| format!("{} in {}", queue.total(), queue.queue)).collect();
         let dead = counted(dead, "message is dead-lettered", "messages are dead-lettered");
-        let next = "a worker gathers them, and so does `search-import failures retry --all --dry-run`";
+        let next = "a worker collects them, and so does `search-import failures retry --all --dry-run`";
         Some(format!("{dead} ({}); {next}", queues.join(", ")))
     }
 
-    /// A long file may be read for longer than messages may wait, and others wait behind it.
+    /// A long file may be read for longer than the limit, and other files wait behind it.
     fn stuck(&self, system: &System<Ports>) -> Option<String> {
         let is_stuck = |queue: &&QueueReport| {
             system.behind(&queue.queue.clone().into()).is_some()
@@ -440,7 +439,7 @@ impl Report {
         let stuck = self.queues.iter().find(is_stuck)?;
         let (queue, min) = (&stuck.queue, stuck.oldest_seconds.unwrap_or_default() / 60);
         Some(format!(
-            "the oldest message of queue {queue} has waited for {min} min; the log of its function says why"
+            "the oldest message of queue {queue} has waited for {min} min; check the log of its function"
         ))
     }
 }

@@ -56,32 +56,32 @@ pub use self::repair::{
 /// The name under which the use cases send messages: the function that answers the HTTP API.
 pub const NAME: &str = "start-upload";
 
-/// Announces searches, withdraws them and shows what came of them, over the ports that this takes.
+/// The use cases of the search import, over the ports that they use.
 #[derive(Clone)]
 pub struct SearchService {
-    /// Opens sessions.
+    /// Opens transactional sessions.
     pub entry: EntryPoint,
-    /// Makes upload forms.
+    /// Signs upload forms.
     pub presign: Arc<dyn PresignUpload>,
-    /// Reads how far searches are.
+    /// Reads the state of searches.
     pub jobs: Jobs,
-    /// Reads what was found in their files.
+    /// Reads the results of files.
     pub studies: Arc<dyn ReadStudies>,
-    /// Reads the files themselves.
+    /// Reads uploaded files.
     pub objects: Arc<dyn ReadObject>,
-    /// Looks for them. Nothing is removed through it here.
+    /// Lists uploaded files. The use cases never delete through it.
     pub bucket: Arc<dyn FindObjects>,
-    /// Gives out links to exports.
+    /// Creates download links of exports.
     pub exports: Arc<dyn KeepExports>,
-    /// Writes what readers see.
+    /// Updates the views that clients read.
     pub views: Arc<dyn WriteViews>,
-    /// What was given up.
+    /// Lists and retries failures.
     pub failures: Failures,
-    /// What was decided about messages; none without a database.
+    /// Reads the decisions about messages; `None` without a database.
     pub history: Option<Arc<dyn KeepHistory>>,
-    /// How everything is.
+    /// Reports the health of the deployment.
     pub health: Health,
-    /// Held while a part of a packed file is read: one at a time in each process.
+    /// Serializes reads of packed files: each process unpacks one part at a time.
     pub unpacking: Arc<Mutex<()>>,
     /// The key prefix and the limits of uploads.
     pub settings: Settings,

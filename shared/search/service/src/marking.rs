@@ -1,13 +1,30 @@
-//! Marking the duplicates of a project, as its files are read, removed, or spoken of.
+//! Marking the duplicates of a project when a file is added or removed, or a decision changes.
 //!
-//! Whoever changes what a project holds stores that first, counts it as a revision, and then looks at all studies that it may
-//! concern: those of the file, those alike them, and whatever is the same as these. What each is marked with follows from
-//! what is there then ([`imports::duplicates::marks`]). Of two who change something at the same time at least the one with the
-//! later revision sees both changes, and its marks stay; so the marks in the end are those of everything, whatever the order. A
-//! file that is refused never counts as read, so no mark names a study that is not there. Whoever has stored marks looks
-//! whether what they name is still there, because a worker may have stood still while files went and others came.
+//! # Why concurrent workers are correct
 //!
-//! Memory is bounded: some studies at a time are compared, with at most [`MOST_OF_A_KEY`] that have a key in common with each.
+//! Every worker works in this order:
+//!
+//! 1. It stores its change: the file is listed as complete, removed from the list, or the decision is stored.
+//! 2. It increments the project's revision ([`CompareStudies::revise`]).
+//! 3. It reads the decisions and every study that the change may affect: those of the file, their candidates, and
+//!    whatever is the same as these.
+//! 4. It stores the marks that follow from what it has read ([`imports::duplicates::marks`]), with its revision. A
+//!    store replaces a mark only if the new one has an equal or later revision.
+//!
+//! Consider two workers whose revisions are `r < s`. The first one stored its change before it drew `r`, and the
+//! second one started to read after it drew `s`. So the second worker sees both changes, and its marks win even if
+//! the first worker writes later. The final marks are therefore those of the complete project, in whatever order the
+//! workers write. If a worker read before storing its change or before drawing its revision, two workers could miss
+//! each other's files, and neither would mark the pair.
+//!
+//! A file that is refused is never listed, so no mark names one of its studies. One case is left. A worker that stalls
+//! in step 3 may have read a listing with a file that is then removed, and afterwards other studies are added. The
+//! worker that removes the file cannot see those studies, and the worker that adds them stores no mark for a study
+//! without candidates. So no later revision keeps the stalled worker from marking them as duplicates of a study that no
+//! longer exists. Therefore each worker checks, after step 4, that the studies named by its marks are still listed.
+//!
+//! Memory is bounded: studies are compared in batches, each with at most [`MAX_CANDIDATES_PER_KEY`] candidates for
+//! each of its keys.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,211 +38,224 @@ use messages::StoreError;
 use outbox::{Key, ReadRecords};
 use serde::Deserialize;
 
-/// How many studies are looked at by their keys alone at a time: the more keys there are, the more of them lie beside each other
-/// in the store, which is asked for them in their order.
-const KEYED_AT_ONCE: usize = 1_000;
+/// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
+/// store, which looks them up in order.
+const KEY_BATCH: usize = 1_000;
 
-/// How many studies are compared together.
-const TOGETHER: usize = 250;
+/// The number of studies that are compared together.
+const COMPARE_BATCH: usize = 250;
 
-/// How many studies with a key in common are looked at: the first that were stored. Copies of a record are found by any of
-/// these. What thousands have in common that are not copies, such as the DOI of a supplement, tells nothing.
-pub const MOST_OF_A_KEY: usize = 50;
+/// The maximum number of candidates for a key: the first ones that were stored. A duplicate
+/// is found through any one of them. A key that thousands of different works share, such as the DOI of a supplement,
+/// does not indicate a duplicate.
+pub const MAX_CANDIDATES_PER_KEY: usize = 50;
 
-/// The most studies that are marked together. Far more are the same as one of [`TOGETHER`] only in files that are made for it.
-const MOST_MARKED: usize = 5_000;
+/// The maximum number of studies that are marked together. Only a file made for the purpose has more that are the same as
+/// one of [`COMPARE_BATCH`].
+const MAX_MARKED: usize = 5_000;
 
-/// The most different pairs that are compared for [`TOGETHER`] studies. Real studies have two or three others each that are
-/// alike; a file can be made so that each has some hundred, and these as many again.
-const MOST_COMPARED: usize = 50_000;
+/// The maximum number of different pairs that are compared for [`COMPARE_BATCH`] studies. Real studies have two or three
+/// candidates each; a file can be made so that each study has some hundred, and these as many again.
+const MAX_COMPARED: usize = 50_000;
 
-/// How many keys are looked up, and how many studies are read or marked, in one call.
-const IN_A_CALL: usize = 1_000;
+/// The number of keys that are looked up, and of studies that are read or marked, in one call.
+const CALL_BATCH: usize = 1_000;
 
-/// Whose marks may have changed.
+/// The change that may affect marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// Studies have come. One that is like no other, and has no mark, needs none.
-    Grown,
-    /// Studies go, or something was said: a mark may have to go, even one that somebody is about to store.
-    Other,
+    /// Studies were added. A study without candidates and without a mark needs none.
+    Added,
+    /// Studies are removed, or a decision changed: a mark may have to go, even one that a concurrent worker is about
+    /// to store.
+    RemovedOrDecided,
 }
 
 /// Marks the duplicates of projects.
 #[derive(Clone)]
-pub struct Duplicates {
-    /// Reads what studies are recognised by.
+pub struct DuplicateMarking {
+    /// Reads the compared fields of studies.
     pub stored: Arc<dyn ReadStudies>,
-    /// Finds them, and marks them.
+    /// Finds candidates and stores marks.
     pub compare: Arc<dyn CompareStudies>,
-    /// Reads what people have said of them.
+    /// Reads the reviewers' decisions.
     pub records: Arc<dyn ReadRecords>,
 }
 
-impl Duplicates {
-    /// Marks the duplicates among the studies of a file that was read to its end, and those that they make, from after a
-    /// record on. Returns up to which record the time was enough, if it was not enough for all.
+impl DuplicateMarking {
+    /// Marks the duplicates among the studies of a completed file, and those that they cause elsewhere, from after a
+    /// record on. If the deadline passes, it returns the last record that was processed.
     ///
     /// # Errors
-    /// When a store does not answer; some marks may be stored. It may be repeated.
-    pub async fn grown(
+    /// Returns an error if a store is unavailable; some marks may be stored. The call can be repeated.
+    pub async fn file_added(
         &self,
         project: ProjectId,
         file: (SearchId, FileId),
         after: u64,
-        is_over: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
-        let mut comparing = self.comparing(project, None).await?;
+        let mut pass = self.begin_pass(project, None).await?;
         let (search_id, file_id) = file;
-        if !comparing.lists(StudyAt { search_id, file_id, record: 0 }).await? {
-            // It was removed meanwhile.
+        if !pass.lists(StudyAt { search_id, file_id, record: 0 }).await? {
+            // The file was removed concurrently.
             return Ok(None);
         }
-        comparing.file(file, after, Change::Grown, is_over).await
+        pass.file(file, after, Change::Added, has_passed).await
     }
 
-    /// Marks the studies anew that are alike those of a file which is not there any more, from after a record on, while
-    /// these are still stored. Returns up to which record the time was enough, if it was not enough for all.
+    /// Marks the candidates of a removed file again, from after a record on, while its studies are still stored. If
+    /// the deadline passes, it returns the last record that was processed.
     ///
     /// # Errors
-    /// As [`Duplicates::grown`].
-    pub async fn shrunk(
+    /// Like [`DuplicateMarking::file_added`].
+    pub async fn file_removed(
         &self,
         project: ProjectId,
         file: (SearchId, FileId),
         after: u64,
-        is_over: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
-        self.comparing(project, Some(file)).await?.file(file, after, Change::Other, is_over).await
+        self.begin_pass(project, Some(file))
+            .await?
+            .file(file, after, Change::RemovedOrDecided, has_passed)
+            .await
     }
 
-    /// Marks the studies anew of which somebody has said something.
+    /// Marks studies again whose decisions have changed.
     ///
     /// # Errors
-    /// As [`Duplicates::grown`].
-    pub async fn decided(&self, project: ProjectId, studies: &[StudyAt]) -> Result<(), StoreError> {
-        let mut comparing = self.comparing(project, None).await?;
+    /// Like [`DuplicateMarking::file_added`].
+    pub async fn decisions_changed(&self, project: ProjectId, studies: &[StudyAt]) -> Result<(), StoreError> {
+        let mut pass = self.begin_pass(project, None).await?;
         let mut there = BTreeSet::new();
         for at in studies {
-            if comparing.lists(*at).await? {
+            if pass.lists(*at).await? {
                 there.insert(*at);
             }
         }
-        let seeds = comparing.read(&there).await?;
-        comparing.settle(seeds, &Alike::new(), Change::Other).await
+        let seeds = pass.read(&there).await?;
+        pass.mark_closure(seeds, &CandidatesByStudy::new(), Change::RemovedOrDecided).await
     }
 
-    async fn comparing(
+    async fn begin_pass(
         &self,
         project: ProjectId,
         leaving: Option<(SearchId, FileId)>,
-    ) -> Result<Comparing<'_>, StoreError> {
-        // First: whatever is read from now on has all changes up to this one.
+    ) -> Result<MarkingPass<'_>, StoreError> {
+        // Draw the revision first: everything read from now on includes all changes up to it.
         let revision = self.compare.revise(project).await?;
         let said = self.records.record(&Key::new(DECISIONS, project.to_string())).await?;
         let decisions = said.map(|said| Decisions::deserialize(&said.body)).transpose();
         let decisions = decisions.map_err(|error| {
-            StoreError::unusable(format!("reading what was said of the studies of project {project}"), error)
+            StoreError::unusable(format!("reading the decisions of project {project}"), error)
         })?;
         let (decisions, files) = (decisions.unwrap_or_default(), BTreeMap::new());
-        Ok(Comparing { of: self, project, revision, decisions, leaving, files })
+        Ok(MarkingPass { of: self, project, revision, decisions, leaving, files })
     }
 }
 
-/// Comparing studies of a project, as it is at a revision.
-struct Comparing<'a> {
-    of: &'a Duplicates,
+/// One pass over studies of a project, at a revision.
+struct MarkingPass<'a> {
+    of: &'a DuplicateMarking,
     project: ProjectId,
     revision: Revision,
     decisions: Decisions,
-    /// A file whose studies are compared, and are not there any more.
+    /// A removed file whose studies are still compared.
     leaving: Option<(SearchId, FileId)>,
-    /// The files of each search that were read to their end.
+    /// The completed files of each search.
     files: BTreeMap<SearchId, Vec<ParsedFile>>,
 }
 
-/// What the table says of two contents, the lesser one first.
-type Told = HashMap<(Content, Content), Option<(Tier, Reason)>>;
+/// The result of the matching rules for two contents, the lesser one first.
+type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
-/// The studies that have a key.
-type Having = BTreeMap<u64, Vec<StudyAt>>;
+/// Studies by key.
+type StudiesByKey = BTreeMap<u64, Vec<StudyAt>>;
 
-/// The studies that share a key with a study, of those whose keys were looked up.
-type Alike = BTreeMap<StudyAt, BTreeSet<StudyAt>>;
+/// The candidates of each study whose keys were looked up.
+type CandidatesByStudy = BTreeMap<StudyAt, BTreeSet<StudyAt>>;
 
-/// A study, and what it is recognised by.
+/// The compared fields of studies, with their content.
 type Known = BTreeMap<StudyAt, (Identity, Content)>;
 
-impl Comparing<'_> {
-    /// Compares the studies of a file, from a record on; up to which, if the time was not enough for all.
+impl MarkingPass<'_> {
+    /// Compares the studies of a file, from a record on. If the deadline passes, it returns the last record that was
+    /// processed.
     async fn file(
         &mut self,
         (search_id, file_id): (SearchId, FileId),
         mut after: u64,
         change: Change,
-        is_over: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
         let at = |record| StudyAt { search_id, file_id, record };
         loop {
-            let page = self.of.stored.keyed(search_id, file_id, after, KEYED_AT_ONCE).await?;
+            let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
             let Some(last) = page.last().map(|last| last.record) else { return Ok(None) };
             let page = page.into_iter().map(|study| (at(study.record), study));
-            let (concerned, alike) = self.concerned(page, change).await?;
-            for together in Vec::from_iter(concerned).chunks(TOGETHER) {
+            let (affected, candidates) = self.affected(page, change).await?;
+            for together in Vec::from_iter(affected).chunks(COMPARE_BATCH) {
                 let seeds = self.read(&together.iter().copied().collect()).await?;
-                self.settle(seeds, &alike, change).await?;
+                self.mark_closure(seeds, &candidates, change).await?;
                 after = together.last().map_or(after, |last| last.record);
-                if is_over() {
+                if has_passed() {
                     return Ok(Some(after));
                 }
             }
             after = last;
-            if is_over() {
+            if has_passed() {
                 return Ok(Some(after));
             }
         }
     }
 
-    /// Those of these studies that have to be compared, and what their keys have found. Most of a file that has come are like no
-    /// other.
-    async fn concerned(
+    /// Returns the studies that have to be compared, and their candidates. Most studies of an added file have none.
+    async fn affected(
         &mut self,
         studies: impl Iterator<Item = (StudyAt, Keyed)>,
         change: Change,
-    ) -> Result<(BTreeSet<StudyAt>, Alike), StoreError> {
-        let (mut concerned, mut alike, mut having) = (BTreeSet::new(), Alike::new(), Having::new());
+    ) -> Result<(BTreeSet<StudyAt>, CandidatesByStudy), StoreError> {
+        let (mut affected, mut candidates, mut by_key) =
+            (BTreeSet::new(), CandidatesByStudy::new(), StudiesByKey::new());
         for (at, Keyed { keys, is_marked, .. }) in studies {
-            if change == Change::Other
+            if change == Change::RemovedOrDecided
                 || is_marked
                 || keys.is_none()
                 || !self.decisions.same_as(at).is_empty()
             {
-                concerned.insert(at);
+                affected.insert(at);
             }
             if let Some(keys) = keys {
-                alike.insert(at, BTreeSet::new());
+                candidates.insert(at, BTreeSet::new());
                 for key in keys {
-                    having.entry(key).or_default().push(at);
+                    by_key.entry(key).or_default().push(at);
                 }
             }
         }
         let share = |at, other| {
-            concerned.insert(at);
-            alike.entry(at).or_default().insert(other);
+            affected.insert(at);
+            candidates.entry(at).or_default().insert(other);
         };
-        self.sharing(&having, share).await?;
-        Ok((concerned, alike))
+        self.candidates(&by_key, share).await?;
+        Ok((affected, candidates))
     }
 
-    /// Marks studies, and all that are the same as these, or as those that are alike these, as far as that was found already.
-    async fn settle(&mut self, seeds: Known, alike: &Alike, change: Change) -> Result<(), StoreError> {
+    /// Marks studies, everything that is the same as one of them, and everything that is the same as one of their
+    /// candidates found so far.
+    async fn mark_closure(
+        &mut self,
+        seeds: Known,
+        candidates: &CandidatesByStudy,
+        change: Change,
+    ) -> Result<(), StoreError> {
         let mut settled: BTreeSet<StudyAt> = BTreeSet::new();
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         let mut frontier: BTreeSet<StudyAt> = seeds.keys().copied().collect();
-        let (mut known, mut told) = (seeds, Told::new());
+        let (mut known, mut cache) = (seeds, ComparisonCache::new());
         let mut is_first = true;
-        while !frontier.is_empty() && settled.len() < MOST_MARKED {
-            let found = self.relatives(&frontier, &known, alike).await?;
+        while !frontier.is_empty() && settled.len() < MAX_MARKED {
+            let found = self.relatives(&frontier, &known, candidates).await?;
             let unknown =
                 found.iter().map(|(_, other)| *other).filter(|at| !known.contains_key(at)).collect();
             let read = self.read(&unknown).await?;
@@ -237,7 +267,7 @@ impl Comparing<'_> {
                     continue;
                 };
                 let said = self.decisions.verdict(at, other);
-                let compared = tier(&mut told, (one.1, &one.0.fields), (*content, &identity.fields));
+                let compared = tier(&mut cache, (one.1, &one.0.fields), (*content, &identity.fields));
                 if compared.is_none() && said.is_none() {
                     continue;
                 }
@@ -246,8 +276,10 @@ impl Comparing<'_> {
                 {
                     edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
                 }
+                // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate is
+                // followed one step only: its own mark may change, but not its group.
                 let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || said.is_some();
-                if is_same || is_first && self.may_name(other, at, change) {
+                if is_same || is_first && self.may_reference(other, at, change) {
                     next.insert(other);
                 }
                 if let Some(new) = read.get(&other) {
@@ -255,8 +287,8 @@ impl Comparing<'_> {
                 }
             }
             settled.append(&mut frontier);
-            let comparable = MOST_COMPARED.saturating_sub(told.len()) / MOST_OF_A_KEY;
-            let left = MOST_MARKED.saturating_sub(settled.len()).min(comparable);
+            let comparable = MAX_COMPARED.saturating_sub(cache.len()) / MAX_CANDIDATES_PER_KEY;
+            let left = MAX_MARKED.saturating_sub(settled.len()).min(comparable);
             frontier = next.into_iter().filter(|at| !settled.contains(at)).take(left).collect();
             is_first = false;
         }
@@ -264,9 +296,9 @@ impl Comparing<'_> {
         self.verify(&marked).await
     }
 
-    /// Looks whether what marks name is still there, once they are stored. This worker may have stood still for so long that a
-    /// file went meanwhile which it knew, and that others came which whoever took that file back could not see: then nobody
-    /// else has a later word about those.
+    /// Checks that the studies named by marks are still listed, once the marks are stored, and marks the others again.
+    /// If this worker stalled, their file may have been removed before other studies were added, and no later revision
+    /// corrects the marks of those (see the module's documentation).
     async fn verify(&mut self, marks: &[Mark]) -> Result<(), StoreError> {
         let named: Vec<_> = marks.iter().filter_map(|mark| Some((mark.at, mark.duplicate?.of()))).collect();
         if named.is_empty() {
@@ -279,18 +311,23 @@ impl Comparing<'_> {
                 outdated.push(at);
             }
         }
-        if outdated.is_empty() { Ok(()) } else { Box::pin(self.of.decided(self.project, &outdated)).await }
+        if outdated.is_empty() {
+            Ok(())
+        } else {
+            Box::pin(self.of.decisions_changed(self.project, &outdated)).await
+        }
     }
 
-    /// Whether the mark of a study that is possibly the same as one that has changed may have to name that one, or to name it
-    /// no longer. A mark names an earlier study; and the rest of a file that has grown is looked at in its turn.
-    fn may_name(&self, study: StudyAt, changed: StudyAt, change: Change) -> bool {
+    /// Returns `true` if the mark of a possible duplicate of a changed study may have to reference that study, or no
+    /// longer reference it. A mark references an earlier study, and the other studies of an added file are examined
+    /// in their own turn.
+    fn may_reference(&self, study: StudyAt, changed: StudyAt, change: Change) -> bool {
         let order = |at: StudyAt| self.listed(at).map(|file| file.order(at.record));
         let is_of_file = (study.search_id, study.file_id) == (changed.search_id, changed.file_id);
-        change == Change::Other || !is_of_file && order(changed) < order(study)
+        change == Change::RemovedOrDecided || !is_of_file && order(changed) < order(study)
     }
 
-    /// Stores what follows for those whose relatives are all known, and returns it.
+    /// Stores the marks of the studies whose candidates are all known, and returns them.
     async fn mark(
         &self,
         settled: &BTreeSet<StudyAt>,
@@ -306,40 +343,40 @@ impl Comparing<'_> {
         let edges: Vec<Edge> = edges.iter().copied().collect();
         let is_news = |(at, duplicate): &(StudyAt, Option<_>)| {
             let is_marked = known.get(at).is_some_and(|(identity, _)| identity.is_marked);
-            settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::Other)
+            settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::RemovedOrDecided)
         };
         let found = marks(&there, &edges, &self.decisions).into_iter().filter(is_news);
         let marks: Vec<Mark> = found.map(|(at, duplicate)| Mark { at, duplicate }).collect();
-        for marks in marks.chunks(IN_A_CALL) {
+        for marks in marks.chunks(CALL_BATCH) {
             self.of.compare.mark(self.revision, marks).await?;
         }
         Ok(marks)
     }
 
-    /// The studies that may be the same as some of these, each with the one that it may be the same as. Those that are alike are
-    /// looked for unless they were found already.
+    /// Returns the studies that may be the same as some of these, as pairs. Candidates are looked up unless they are
+    /// known.
     async fn relatives(
         &mut self,
         of: &BTreeSet<StudyAt>,
         known: &Known,
-        alike: &Alike,
+        candidates: &CandidatesByStudy,
     ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
-        let (mut found, mut having) = (BTreeSet::new(), Having::new());
+        let (mut found, mut by_key) = (BTreeSet::new(), StudiesByKey::new());
         for at in of {
             self.is_there(*at).await?;
-            if let Some(others) = alike.get(at) {
+            if let Some(others) = candidates.get(at) {
                 found.extend(others.iter().map(|other| (*at, *other)));
                 continue;
             }
             let Some((identity, _)) = known.get(at) else { continue };
             for key in identity.fields.keys() {
-                having.entry(key).or_default().push(*at);
+                by_key.entry(key).or_default().push(*at);
             }
         }
         let share = |at, other| {
             found.insert((at, other));
         };
-        self.sharing(&having, share).await?;
+        self.candidates(&by_key, share).await?;
         for at in of {
             for partner in self.decisions.same_as(*at).to_vec() {
                 if self.is_there(partner).await? {
@@ -350,19 +387,21 @@ impl Comparing<'_> {
         Ok(found)
     }
 
-    /// Calls `share` with each of these studies that shares a key with another one, and that one.
-    async fn sharing(
+    /// Calls `share` with each pair of one of these studies and another one that shares a key with it.
+    async fn candidates(
         &mut self,
-        having: &Having,
+        by_key: &StudiesByKey,
         mut share: impl FnMut(StudyAt, StudyAt),
     ) -> Result<(), StoreError> {
-        let keys: Vec<u64> = having.keys().copied().collect();
-        for keys in keys.chunks(IN_A_CALL) {
-            for Relative { key, at } in self.of.compare.sharing(self.project, keys, MOST_OF_A_KEY).await? {
+        let keys: Vec<u64> = by_key.keys().copied().collect();
+        for keys in keys.chunks(CALL_BATCH) {
+            for Relative { key, at } in
+                self.of.compare.sharing(self.project, keys, MAX_CANDIDATES_PER_KEY).await?
+            {
                 if !self.is_there(at).await? {
                     continue;
                 }
-                for of in having.get(&key).into_iter().flatten().filter(|of| **of != at) {
+                for of in by_key.get(&key).into_iter().flatten().filter(|of| **of != at) {
                     share(*of, at);
                 }
             }
@@ -370,7 +409,7 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// Reads what studies are recognised by.
+    /// Reads the compared fields of studies.
     async fn read(&self, studies: &BTreeSet<StudyAt>) -> Result<Known, StoreError> {
         let mut by_file: BTreeMap<(SearchId, FileId), Vec<u64>> = BTreeMap::new();
         for StudyAt { search_id, file_id, record } in studies {
@@ -378,7 +417,7 @@ impl Comparing<'_> {
         }
         let mut read = Known::new();
         for ((search_id, file_id), records) in by_file {
-            for records in records.chunks(IN_A_CALL) {
+            for records in records.chunks(CALL_BATCH) {
                 let found = self.of.stored.identities_of(search_id, file_id, records).await?;
                 let at = |record| StudyAt { search_id, file_id, record };
                 read.extend(found.into_iter().map(|study| known(at(study.record), study)));
@@ -387,12 +426,12 @@ impl Comparing<'_> {
         Ok(read)
     }
 
-    /// Whether a study is to be compared: its file was read to its end, or is leaving.
+    /// Returns `true` if a study takes part in the comparison: its file is complete, or is being removed.
     async fn is_there(&mut self, at: StudyAt) -> Result<bool, StoreError> {
         Ok(self.leaving == Some((at.search_id, at.file_id)) || self.lists(at).await?)
     }
 
-    /// Whether the file of a study was read to its end.
+    /// Returns `true` if the file of a study is listed as complete.
     async fn lists(&mut self, at: StudyAt) -> Result<bool, StoreError> {
         if !self.files.contains_key(&at.search_id) {
             let files = self.of.stored.parsed(at.search_id).await?;
@@ -401,7 +440,7 @@ impl Comparing<'_> {
         Ok(self.listed(at).is_some())
     }
 
-    /// The file of a study, if it was read to its end.
+    /// Returns the file of a study, if it is complete.
     fn listed(&self, at: StudyAt) -> Option<&ParsedFile> {
         self.files.get(&at.search_id)?.iter().find(|file| file.file_id == at.file_id)
     }
@@ -412,8 +451,12 @@ fn known(at: StudyAt, identity: Identity) -> (StudyAt, (Identity, Content)) {
     (at, (identity, content))
 }
 
-/// What the table says of two, as far as it says anything.
-fn tier(told: &mut Told, one: (Content, &Fields), other: (Content, &Fields)) -> Option<(Tier, Reason)> {
+/// Returns the result of the matching rules for two studies, from the cache if possible.
+fn tier(
+    cache: &mut ComparisonCache,
+    one: (Content, &Fields),
+    other: (Content, &Fields),
+) -> Option<(Tier, Reason)> {
     let (lesser, greater) = if one.0 <= other.0 { (one, other) } else { (other, one) };
-    *told.entry((lesser.0, greater.0)).or_insert_with(|| compare(lesser.1, greater.1))
+    *cache.entry((lesser.0, greater.0)).or_insert_with(|| compare(lesser.1, greater.1))
 }

@@ -1,4 +1,4 @@
-//! Looking at searches.
+//! Queries of searches and their results.
 
 use imports::{FileId, Job, JobState, Marked, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -8,26 +8,26 @@ use saga::history::Place;
 
 use crate::{ProjectAccess, SearchService};
 
-/// A text to look for, whatever its case.
+/// A text to search for, ignoring case.
 #[derive(Debug, Clone)]
 pub struct Text(String);
 
 impl Text {
-    /// The longest one, in characters.
+    /// The maximum length, in characters.
     pub const MAX_CHARS: usize = 255;
 
-    /// None when it is empty or too long.
+    /// Returns `None` if the text is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
         (1..=Self::MAX_CHARS).contains(&text.chars().count()).then(|| Self(text.to_lowercase()))
     }
 
-    /// Whether it is part of a text.
+    /// Returns `true` if `text` contains it.
     pub fn is_in(&self, text: &str) -> bool {
         text.to_lowercase().contains(&self.0)
     }
 }
 
-/// A length of time as somebody writes it down, such as `2h`, `90 min` or `1d 12h`; a number alone is seconds.
+/// Parses a duration such as `2h`, `90 min` or `1d 12h`; a plain number means seconds.
 pub fn age(text: &str) -> Option<SignedDuration> {
     let seconds = text.parse::<u32>().ok().map(|seconds| SignedDuration::from_secs(seconds.into()));
     let length = || {
@@ -37,12 +37,12 @@ pub fn age(text: &str) -> Option<SignedDuration> {
     seconds.or_else(length).filter(|age| !age.is_negative())
 }
 
-/// Which searches are looked for.
+/// A filter of searches.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Those in one of these states; all when there are none.
+    /// Selects searches in one of these states; all if it is empty.
     pub states: Vec<JobState>,
-    /// Those with this in their names.
+    /// Selects searches whose name contains this text.
     pub text: Option<Text>,
 }
 
@@ -54,17 +54,17 @@ impl Wanted {
     }
 }
 
-/// What is stored of a search.
+/// A search and its completed files.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// The search.
     pub job: Job,
-    /// Its files that were read to their end, in their order: what is stored of others may yet be taken back.
+    /// The files that were read completely, in their order. The records of other files may still be deleted.
     pub files: Vec<ParsedFile>,
 }
 
 impl Stored {
-    /// The file at a position, and the encoding that it was read in.
+    /// Returns the file at a position, and its encoding.
     pub fn file(&self, position: u32) -> Option<(&ParsedFile, &str)> {
         let file = self.files.iter().find(|file| file.position == position)?;
         let job_file = self.job.files.iter().find(|known| known.file_id == file.file_id)?;
@@ -84,10 +84,10 @@ impl SearchService {
         Ok(self.jobs.job(search).await?.filter(|job| caller.can_access(job.project_id)))
     }
 
-    /// How far a search is, and each file that is being read; none when there is none, or it is not the caller's.
+    /// Returns a search and the progress of its files, or `None` if it does not exist or the caller cannot access it.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn status(
         &self,
         caller: &ProjectAccess,
@@ -97,11 +97,11 @@ impl SearchService {
         Ok(Some((job, self.jobs.progress(search).await?)))
     }
 
-    /// The searches of a project that are looked for, the latest first. A page may be short, or empty, although more
-    /// follows: see [`imports::Jobs::matching`].
+    /// Lists the matching searches of a project, newest first. A page may be short or empty even if more pages
+    /// follow: see [`imports::Jobs::matching`].
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn list(
         &self,
         project: ProjectId,
@@ -112,10 +112,10 @@ impl SearchService {
         self.jobs.matching(project, after, limit, |job| wanted.has(job)).await
     }
 
-    /// What is stored of a search; none when there is none, or it is not the caller's.
+    /// Returns a search and its completed files, or `None` if it does not exist or the caller cannot access it.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn stored(
         &self,
         caller: &ProjectAccess,
@@ -131,11 +131,11 @@ impl SearchService {
         Ok(Some(Stored { job, files }))
     }
 
-    /// What was decided about the messages of a search, in order: at most `limit` after a place. None when there is no such
-    /// search, or it is not the caller's.
+    /// Returns up to `limit` decisions about the messages of a search after a cursor, in order. Returns `None` if the
+    /// search does not exist or the caller cannot access it.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn history(
         &self,
         caller: &ProjectAccess,
@@ -150,10 +150,10 @@ impl SearchService {
         Ok(Some(history.history(Some(search), after, limit).await?))
     }
 
-    /// One study of a file; none when there is no such record, or it could not be read.
+    /// Returns one study of a file, or `None` if the record does not exist or could not be read.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn study(
         &self,
         search: SearchId,
@@ -165,10 +165,10 @@ impl SearchService {
         Ok(found.filter(|study| study.record == record))
     }
 
-    /// How many studies of each file that was read are marked.
+    /// Counts the marked studies of each completed file.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn marked(&self, job: &Job) -> Result<Vec<(FileId, Marked)>, StoreError> {
         let mut marked = Vec::new();
         for file in &job.files {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_is_a_number_of_seconds_or_says_its_unit() {
+    fn age_parses_seconds_and_units() {
         let hours = |hours| Some(SignedDuration::from_hours(hours));
         assert_eq!(["7200", "2h", "2 hours", "120 min", "PT2H"].map(age), [hours(2); 5]);
         assert_eq!(["1d 12h", "1w"].map(age), [hours(36), hours(7 * 24)]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_found_whatever_its_case() {
+    fn text_search_ignores_case() {
         let text = Text::new("ÄRZTE").unwrap();
         assert!(text.is_in("Junge Ärzte") && !text.is_in("Arzte"));
         assert!(Text::new("").is_none());

@@ -1,4 +1,4 @@
-//! The text that a record was read from, as it is in the uploaded file.
+//! The text of a record as it is in the uploaded file.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use references::{Cutting, Encoding, Limits};
 
 use crate::SearchService;
 
-/// The most of a record that is shown, in bytes of its file.
+/// The maximum length of a record's text, in bytes of its file.
 pub const MAX_RAW_BYTES: usize = 256 * 1024;
 
-/// The maximum duration of unpacking for one request. The text of a record in a packed file is found by unpacking the whole
-/// part before it.
+/// The maximum duration of unpacking for one request. Finding a record in a packed file requires unpacking everything
+/// before it.
 const UNPACK_WITHIN: SignedDuration = SignedDuration::from_secs(5);
-/// The maximum duration that a request waits for others: a process unpacks for one request at a time.
+/// The maximum time that a request waits for others, because a process unpacks for one request at a time.
 const WAIT_AT_MOST: Duration = Duration::from_secs(5);
 
 const TOO_FAR: &str =
@@ -31,34 +31,34 @@ const CHANGED: &str = "the uploaded file has changed since it was read";
 /// The text of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Raw {
-    /// All of it, or its beginning.
+    /// The text, possibly truncated.
     Text {
         /// The text, decoded.
         text: String,
-        /// Whether it is the beginning of [`MAX_RAW_BYTES`] alone.
+        /// `true` if the text is truncated to [`MAX_RAW_BYTES`].
         truncated: bool,
     },
-    /// It cannot be shown any more, for this reason.
+    /// The text is not available, for this reason.
     Missing(&'static str),
 }
 
-/// What a file has around its records, so that some of them make a file that can be read.
+/// The text around a file's records, from which a readable file with some of them can be built.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Before the first record: the header row of a table, or the elements around the records of XML.
+    /// The text before the first record: the header row of a table, or the elements around the records of XML.
     pub before: String,
-    /// Between two records.
+    /// The text between two records.
     pub between: String,
-    /// After the last record.
+    /// The text after the last record.
     pub after: String,
 }
 
-/// How much of a file is read to find what is around its records, in bytes.
+/// The maximum number of bytes that are read to find the text before the first record.
 const MAX_BEFORE: usize = 1 << 20;
 
-/// The turn of a request, which ends when this is dropped.
+/// A request's turn to unpack; it ends when this is dropped.
 struct Turn<'a> {
-    /// None where nothing has to be unpacked.
+    /// `None` if nothing has to be unpacked.
     unpacking: Option<(MutexGuard<'a, ()>, Timestamp)>,
 }
 
@@ -75,10 +75,10 @@ async fn pause() {
     .await;
 }
 
-/// A file that was read before, and is refused now, is another one than it was.
+/// The file was replaced: it was read before and is refused now.
 struct Replaced;
 
-/// What comes of a file that was read before.
+/// Separates store errors from errors that show that the file was replaced.
 fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, StoreError> {
     match found {
         Ok(found) => Ok(Ok(found)),
@@ -120,11 +120,11 @@ impl SearchService {
         Ok(still(opened)?.unwrap_or(None))
     }
 
-    /// What a file has around its records, or the part of it that this record is in, as text; none when it is not there any more, or has more before its first record
-    /// than anybody would show.
+    /// Returns the text around the records of a file, or of the part that contains this record. Returns `None` if the
+    /// file does not exist any more, or if more precedes its first record than can be shown.
     ///
     /// # Errors
-    /// When the store of the files does not answer.
+    /// Returns an error if the store of the files is unavailable.
     pub async fn around(
         &self,
         file: &ParsedFile,
@@ -143,7 +143,7 @@ impl SearchService {
             }
             let Ok(piece) = still(pieces.next().await)? else { return Ok(None) };
             read += piece.as_ref().map_or(MAX_BEFORE, Vec::len);
-            // It was read before, so nothing is wrong with it but that it may have been replaced.
+            // The file was read before, so an error means that it was replaced.
             let opening = match piece {
                 Some(piece) => cutting.push(&piece),
                 None => cutting.end(),
@@ -155,7 +155,7 @@ impl SearchService {
         let Ok(after) = cutting.finish() else { return Ok(None) };
         let encoding = Encoding::named(encoding).unwrap_or(Encoding::Utf8);
         let [before, between, after] = [before, between, after].map(|bytes| encoding.text(&bytes, false));
-        // The text is sent back in another encoding than the declaration may name.
+        // Clients send the text back as UTF-8, which may contradict the declaration.
         let before = match before.split_once("?>") {
             Some((declaration, rest)) if declaration.starts_with("<?xml") => rest.trim_start().to_owned(),
             _ => before,

@@ -1,4 +1,4 @@
-//! The JSON of a study, in the answers of the API and in exports.
+//! The JSON of a study, in API responses and in exports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// Where a record is: its file's position among the files of the search, from 0, and its place among the records of that
-/// file, from 1. It is what a study is addressed by, since it is what both stores have an index of; the ids that are
-/// derived from it are not stored everywhere, as they would double the room that a short record takes.
+/// The location of a record: the position of its file among the files of the search, from 0, and its number in that
+/// file, from 1.
+///
+/// Studies are addressed by it because both stores index it. The ids that are derived from it are not stored
+/// everywhere, because they would double the size of a short record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordPlace {
     /// The position of the file among the files of its search, from 0.
@@ -28,32 +30,32 @@ impl fmt::Display for RecordPlace {
     }
 }
 
-/// A study: one bibliographic record as it was read.
+/// A study: one bibliographic record.
 #[derive(Serialize, ToSchema)]
 pub struct StudyView {
-    /// What the study is addressed by within its search, such as `0-17`.
+    /// The id of the study within its import, such as `0-17`.
     id: String,
-    /// The file that it was in.
+    /// The file that contains it.
     file_id: Uuid,
-    /// Its place among the records of the file, from 1.
+    /// Its number among the records of the file, from 1.
     record: u64,
-    /// The file inside the archive, or the sheet of the workbook, that it was in; left out where the file is not packed. Line
-    /// and bytes are places in that, once it is unpacked, and a sheet is a table of comma-separated values.
+    /// The file inside the archive, or the sheet of the workbook, that contains it; omitted if the file is not a
+    /// container. Line and bytes refer to the unpacked part, where a sheet is a table of comma-separated values.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
-    /// The line of the file that it begins at, from 1.
+    /// The line of the file at which it begins, from 1.
     line: u64,
-    /// Where it is in the file; null for studies that an earlier release stored.
+    /// The byte range in the file; null for studies that an earlier version stored.
     #[schema(required)]
     bytes: Option<BytesView>,
-    /// The title; empty where the record has none.
+    /// The title; empty if the record has none.
     title: String,
     /// The authors, each as `Family, Given`, in the order given.
     authors: Vec<String>,
     /// The year of publication.
     #[schema(required)]
     year: Option<i32>,
-    /// The date of publication where more than the year is known, as `2018-05` or `2018-05-17`.
+    /// The date of publication if more than the year is known, as `2018-05` or `2018-05-17`.
     #[schema(required)]
     date: Option<String>,
     /// The journal or book.
@@ -68,10 +70,10 @@ pub struct StudyView {
     /// The pages, as given.
     #[schema(required)]
     pages: Option<String>,
-    /// The pages in full where they are given otherwise: `123-129` for `123-9`.
+    /// The pages in full if they are abbreviated: `123-129` for `123-9`.
     #[schema(required)]
     pages_normalized: Option<String>,
-    /// The DOI in lower case, without a resolver's address.
+    /// The DOI in lower case, without the address of a resolver.
     #[schema(required)]
     doi: Option<String>,
     /// The PubMed identifier.
@@ -85,19 +87,19 @@ pub struct StudyView {
     /// The first link of the record.
     #[schema(required)]
     url: Option<String>,
-    /// The kind of work, as the format names it.
+    /// The type of the work, as named by the format.
     #[schema(required)]
     r#type: Option<String>,
-    /// What the record says under tags that have no field here, by tag.
+    /// The values of tags that have no field here, by tag.
     extra: BTreeMap<String, Vec<String>>,
-    /// The study that it repeats, if it does.
+    /// The duplicate mark; null if it does not repeat an earlier study.
     #[schema(required)]
     duplicate: Option<DuplicateView>,
-    /// Whether its texts are cut, as all of them would be more than 1 MiB; the raw record has them.
+    /// `true` if its texts were truncated because the study would exceed 1 MiB; the raw record is complete.
     shortened: bool,
 }
 
-/// Where a record is in its file as it was uploaded.
+/// The byte range of a record in the uploaded file.
 #[derive(Serialize, ToSchema)]
 pub struct BytesView {
     /// The first byte, from 0.
@@ -106,40 +108,40 @@ pub struct BytesView {
     end: u64,
 }
 
-/// The mark of a study that repeats an earlier one of its project, or possibly does.
+/// The mark of a study that repeats, or may repeat, an earlier one of its review.
 #[derive(Serialize, ToSchema)]
 pub struct DuplicateView {
     /// The `id` of the study that it repeats.
     of: String,
-    /// The search of that study.
+    /// The import that contains that study.
     search_id: Uuid,
-    /// The file of that study.
+    /// The file that contains that study.
     file_id: Uuid,
-    /// How sure it is that the two are the same work.
+    /// The certainty that both are the same work.
     tier: TierView,
-    /// The name of what was found to be the same, such as `doi_title`: a line of the table by which studies are compared.
+    /// The name of the matching rule, such as `doi_title`.
     #[schema(value_type = String)]
     reason: Reason,
-    /// The same in words: "the same DOI and title".
+    /// The rule as a phrase, such as "the same DOI and title".
     because: String,
 }
 
-/// How sure it is that two studies are the same work.
+/// The certainty that two studies are the same work.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum TierView {
-    /// One in some thousand of these is not.
+    /// Wrong about once in several thousand cases.
     Certain,
-    /// One in some hundred of these is not.
+    /// Wrong about once in several hundred cases.
     Likely,
-    /// They are alike, and something speaks against it.
+    /// Similar, but with contradicting fields.
     Possible,
 }
 
-/// The most JSON of a study where there is room for several, in bytes.
+/// The maximum size of a study's JSON in responses with several studies, in bytes.
 const MAX_STUDY_BYTES: usize = 1 << 20;
-/// What is left of each text, in characters, and of each list, in a study that would be larger: 1.3 MB, if all of it has
-/// to be escaped.
+/// The maximum length of each text and each list in a study that is truncated: 1.3 MB in total, if every character
+/// has to be escaped.
 const CUT_CHARS: usize = 1_000;
 const CUT_ITEMS: usize = 100;
 
@@ -172,13 +174,13 @@ impl DuplicateView {
     }
 }
 
-/// The name of the part that a record is in. What is in a gzip file has none.
+/// Returns the name of the part that contains a record. The content of a gzip file has no name.
 pub fn part_of(parts: &[Part], record: u64) -> Option<String> {
     Part::of(parts, record).map(|part| part.name.clone()).filter(|name| !name.is_empty())
 }
 
 impl StudyView {
-    /// A study of the file at a position.
+    /// Returns the view of a study of the file at a position.
     pub fn of(position: u32, study: Study) -> Self {
         let reference = study.reference;
         Self {
@@ -209,12 +211,12 @@ impl StudyView {
         }
     }
 
-    /// The same with the part that it is in, of a file with these.
+    /// Adds the name of the part that contains the study.
     pub fn within(self, parts: &[Part]) -> Self {
         Self { part: part_of(parts, self.record), ..self }
     }
 
-    /// The same for where there is not room for everything that a file may say: more than [`MAX_STUDY_BYTES`] are shortened.
+    /// Truncates the study if its JSON would exceed [`MAX_STUDY_BYTES`].
     pub fn bounded(self) -> Result<Self, StoreError> {
         Ok(if to_json(&self)?.get().len() > MAX_STUDY_BYTES { self.shortened() } else { self })
     }

@@ -10,7 +10,7 @@ use imports::{
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
 use service::NewSearch;
-use service::marking::MOST_OF_A_KEY;
+use service::marking::MAX_CANDIDATES_PER_KEY;
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
@@ -271,7 +271,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
     let mut having: BTreeMap<u64, usize> = BTreeMap::new();
     keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
-    if having.values().any(|having| *having > MOST_OF_A_KEY) {
+    if having.values().any(|having| *having > MAX_CANDIDATES_PER_KEY) {
         // Of more than these some are not looked at.
         return Ok(());
     }

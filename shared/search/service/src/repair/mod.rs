@@ -1,10 +1,10 @@
-//! Repairing a search that has ended: what of it has failed is read anew, by a search of its own that names the one it
+//! Repairing a search that has ended: its failed files are read again by a search of its own, which names the one it
 //! repairs.
 //!
-//! A search's id is used once, so the original stays as it ended. All repairs of a search, and repairs of those, are written
-//! down in one record under the original's id ([`Repairs`]), which each repair reads and changes in the session that
-//! announces it: so of two at once one wins, and the other is told. Files that are still stored are not uploaded again: the
-//! new search is told where they are.
+//! A search's id is used once, so the original stays as it ended. All repairs of a search, and repairs of those, are
+//! stored in one record under the original's id ([`Repairs`]). Each repair reads and changes the record in the
+//! session that announces it, so one of two concurrent repairs succeeds and the other is refused. Files that are
+//! still stored are not uploaded again: the new search receives their location.
 
 mod record;
 
@@ -28,82 +28,82 @@ use super::{Announced, Error, NewFile, NewSearch, ProjectAccess, SearchService};
 pub use self::record::{Fate, FileOf, REPAIRS, Repaired, Repairs};
 pub(super) use self::record::{fate, key};
 
-/// The most records that one repair mends.
+/// The maximum number of records that one repair corrects.
 pub(super) const MAX_MENDED: usize = 10_000;
-/// The most searches that repair one search: each of them is read before there is another one.
+/// The maximum number of searches that repair one search; each of them is read before another one is added.
 pub(super) const MAX_REPAIRS: usize = 100;
-/// How often somebody else may come first before a request is given up.
+/// The number of attempts at a session that concurrent requests change.
 pub(super) const TRIES: usize = 5;
-/// How many unreadable records are looked at together.
+/// The number of unreadable records that are read at a time.
 const UNREAD_PAGE: usize = 1_000;
 
-/// What of a search is to be repaired.
+/// A request to repair an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRepair {
-    /// The name of the search that repairs it; its own if none is given.
+    /// The name of the repairing import; the name of the repaired one if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The files, 50 at most. If none is named, all that were not read to their end and are still stored are read again.
+    /// The files to repair, up to 50. If it is empty, all failed files that are still stored are read again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRepair>,
 }
 
-/// A file to be repaired.
+/// A file to repair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileRepair {
-    /// The file of the search.
+    /// The file of the import.
     #[schema(value_type = Uuid)]
     pub file_id: FileId,
-    /// A file that is to be uploaded and read instead; without it, what is stored is read again.
+    /// A file to be uploaded and read instead; if omitted, the stored file is read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<NewFile>,
-    /// The unreadable records of the file that the replacement has in a form that can be read, by their places in the file,
-    /// 10,000 at most for all files together. The rest of the file stays as it was read. Without them the replacement is for the whole file.
+    /// The numbers of the records that the replacement contains in corrected form, up to 10,000 for all files
+    /// together. The rest of the file stays as it was read. If empty, the replacement is for the whole file.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub records: BTreeSet<u64>,
 }
 
-/// What became of a request to repair a search.
+/// The outcome of a request to repair a search.
 #[derive(Debug)]
 pub enum Repair {
-    /// It is repaired by the search that is announced with this, now or by an earlier request with this key.
+    /// The repairing search is announced, by this request or by an earlier one with the same key.
     Announced(Announced),
     /// Nothing is changed.
     Refused(Refusal),
-    /// There is no such search, or it is not the caller's.
+    /// The search does not exist, or the caller cannot access it.
     Unknown,
 }
 
-/// Why a search is not repaired as a request asks for it.
+/// Reasons to refuse a repair.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It may come right by itself.
+    /// The search may still succeed.
     #[error("the search has not ended")]
     Running,
-    /// What is stored of it goes.
+    /// Its data is being deleted.
     #[error("the search was deleted")]
     Deleted,
-    /// It was repaired as often as a search may be.
+    /// The search has the maximum number of repairs.
     #[error("the search was repaired {MAX_REPAIRS} times; import the files as a new search")]
     TooOften,
-    /// All files were read, or none that was not is stored.
+    /// All files were read, or none of the failed ones is stored.
     #[error("no file of the search has failed and is still stored")]
     NothingToRead,
-    /// More than one repair mends.
-    #[error("one repair mends at most {MAX_MENDED} records")]
+    /// The request names too many records.
+    #[error("one repair corrects up to {MAX_MENDED} records")]
     TooManyRecords,
-    /// The key.
-    #[error("the idempotency key was used for something else before")]
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used for another request before")]
     KeyUsed,
-    /// Some of the files, by their places in the request.
-    #[error("some of the files cannot be repaired like that")]
+    /// Some of the files, by their index in the request.
+    #[error("some of the files cannot be repaired as requested")]
     Files(Vec<(usize, FileRefusal)>),
 }
 
 impl Refusal {
-    /// Whether the same request would be refused in any state of the search.
+    /// Returns `true` if the request would be refused in any state of the search.
     pub fn is_of_request(&self) -> bool {
         match self {
             Self::KeyUsed | Self::TooManyRecords => true,
@@ -113,35 +113,35 @@ impl Refusal {
     }
 }
 
-/// Why a file is not repaired as a request asks for it.
+/// Reasons to refuse the repair of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FileRefusal {
-    /// No such file.
+    /// The search has no such file.
     #[error("the search has no such file")]
     Unknown,
-    /// Which of the two should count?
+    /// It is ambiguous which entry counts.
     #[error("the file is named twice")]
     Twice,
-    /// Records without a file that has them.
-    #[error("mended records come in a file: its name and size are missing")]
+    /// Corrected records need a file that contains them.
+    #[error("corrected records need a replacement file; its name and size are missing")]
     NoReplacement,
-    /// It need not be read anew.
-    #[error("the file was read to its end")]
+    /// The file does not need a repair.
+    #[error("the file was read completely")]
     WasRead,
-    /// None of it is stored, so nothing can be added to it.
-    #[error("the file was not read to its end, so all of it has to be repaired")]
+    /// Nothing of the file is stored, so records cannot be added.
+    #[error("the file was not read completely, so all of it has to be repaired")]
     NotRead,
-    /// It never arrived, or was removed.
+    /// It never arrived, or was deleted.
     #[error("the file is not stored; upload it again")]
     Gone,
-    /// Somebody came first.
-    #[error("search {0} reads the file anew")]
+    /// Another repair reads it.
+    #[error("search {0} reads the file again")]
     UnderRepair(SearchId),
-    /// A record that was read, or is not kept, or is not there.
-    #[error("record {0} is not among the unreadable records that are kept")]
+    /// The record was read, is not stored, or does not exist.
+    #[error("record {0} is not among the stored unreadable records")]
     NotUnread(u64),
-    /// Somebody came first.
-    #[error("record {0} is mended by search {1}")]
+    /// Another repair has corrected it.
+    #[error("record {0} is corrected by search {1}")]
     IsMended(u64, SearchId),
 }
 
@@ -151,43 +151,43 @@ impl FileRefusal {
     }
 }
 
-/// What is known of a search's repairs.
+/// A search's repairs and their state.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// The search that is repaired; the search itself, unless it is a repair.
+    /// The repaired search; the search itself, unless it is a repair.
     pub original: SearchId,
-    /// What was done.
+    /// The recorded repairs.
     pub repairs: Repairs,
-    /// The searches that repair it, as far as they are there.
+    /// The repairing searches that exist.
     pub jobs: BTreeMap<SearchId, Job>,
 }
 
 impl Known {
-    /// What has become of a file that stands for another one.
+    /// Returns the state of a repairing file.
     pub fn fate(&self, file: FileOf) -> Fate {
         fate(&self.jobs, file)
     }
 
-    /// The search that has a record of a file mended, or is about to.
+    /// Returns the search that has corrected a record of a file, or is about to.
     pub fn is_mended(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
         self.repairs.mends(FileOf { search_id, file_id }, record, |file| self.fate(file))
     }
 }
 
-/// A file of the search that is to be announced.
+/// A file of the repairing search.
 struct Part {
     of: FileOf,
     records: BTreeSet<u64>,
     file: NewFile,
-    /// Where it is, if it need not be uploaded.
+    /// Its location, if it does not have to be uploaded.
     stored: Option<ObjectRef>,
 }
 
 impl SearchService {
-    /// Announces a search that repairs another one. With a key it is announced once, however often it is asked for.
+    /// Announces a search that repairs another one. With a key, repeated requests announce it once.
     ///
     /// # Errors
-    /// As [`SearchService::create`]. Then nothing that anybody could see is stored, or the key says what is.
+    /// Like [`SearchService::create`]. No visible data is stored, unless a repeated request with the key finds it.
     pub async fn repair(
         &self,
         caller: &ProjectAccess,
@@ -197,7 +197,7 @@ impl SearchService {
     ) -> Result<Repair, Error> {
         let Some(job) = self.find(caller, search_id).await? else { return Ok(Repair::Unknown) };
         let keyed = match key {
-            // A key is one line, so no other request is of this one.
+            // Keys are single lines, so this id cannot collide with that of another request.
             Some(key) => Some(self.keyed_search(job.project_id, &format!("{search_id}\n{key}")).await?),
             None => None,
         };
@@ -208,7 +208,7 @@ impl SearchService {
                 return Ok(repeated);
             }
             match self.try_to_repair(&job, request, keyed).await {
-                // Somebody else repairs or deletes one of these searches: it may be another answer now.
+                // One of these searches was repaired or deleted concurrently; the outcome may differ now.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 answer => return answer,
             }
@@ -216,7 +216,7 @@ impl SearchService {
         Err(Error::Commit(CommitError::Changed))
     }
 
-    /// The answer to a request that was made before.
+    /// Returns the response to a repeated request.
     async fn repeated(&self, keyed: SearchId, request: &NewRepair) -> Result<Option<Repair>, Error> {
         let Some(job) = self.jobs.job(keyed).await? else { return Ok(None) };
         let first = self.entry.sessions.records.record(&first_request(keyed)).await?;
@@ -238,7 +238,7 @@ impl SearchService {
             return Ok(Repair::Refused(Refusal::Running));
         }
         let search_id = keyed.unwrap_or_else(|| SearchId::from_uuid(self.host().fresh_id()));
-        // After a refusal the same search is announced by another session.
+        // A refused session is followed by another session for the same search.
         let mut session = self.entry.session(search_id);
         let original = job.repairs.unwrap_or(job.search_id);
         let record = session.read(key(original)).await?.map(|record| record.body);
@@ -253,7 +253,7 @@ impl SearchService {
         let repairs = Some(original);
         let (announcement, is_granted) = self.begin(search_id, job.project_id, &new, repairs).await?;
         if !is_granted {
-            // Under this key another number of files was asked for, and never announced.
+            // An earlier request under this key had another number of files and was never announced.
             return Ok(Repair::Refused(Refusal::KeyUsed));
         }
         let Announcement { started, token, mut job } = announcement;
@@ -278,14 +278,15 @@ impl SearchService {
         Ok(Repair::Announced(Announced { search_id, files: self.forms(&job).await? }))
     }
 
-    /// What is known of the repairs of a search, and of those that it belongs to.
+    /// Returns the repairs of a search and of the search that it repairs.
     ///
     /// # Errors
-    /// When a store does not answer, or holds something else.
+    /// Returns an error if a store is unavailable or the record is invalid.
     pub async fn repairs(&self, job: &Job) -> Result<Known, StoreError> {
         let original = job.repairs.unwrap_or(job.search_id);
         if job.repairs.is_none() && !job.state.has_ended() {
-            // Only what has ended is repaired; streams look at many that have not.
+            // Only searches that have ended can be repaired. Event streams load many unfinished ones, so skip the
+            // read.
             return self.known(original, None).await;
         }
         let record = self.entry.sessions.records.record(&key(original)).await?;
@@ -308,7 +309,7 @@ impl SearchService {
         Ok(Known { original, repairs, jobs })
     }
 
-    /// What a request comes to.
+    /// Resolves a request to the files of the repairing search.
     async fn parts(
         &self,
         job: &Job,
@@ -328,7 +329,7 @@ impl SearchService {
             return self.all_that_failed(job, known).await;
         }
         let (mut parts, mut refused, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-        // More than a search may have are refused with the announcement.
+        // Requests with too many files are refused by the announcement.
         for (place, asked) in request.files.iter().enumerate().take(imports::manifest::MAX_FILES + 1) {
             let part = if seen.insert(asked.file_id) {
                 self.part(job, asked, known).await?
@@ -401,7 +402,7 @@ impl SearchService {
         Ok(Err(FileRefusal::Gone))
     }
 
-    /// What speaks against mending records of a file.
+    /// Returns the reason why records of a file cannot be corrected, if there is one.
     async fn mendable(
         &self,
         file: &JobFile,
@@ -432,7 +433,7 @@ impl SearchService {
         Ok(None)
     }
 
-    /// Where a file is stored, and its name.
+    /// Returns the location of a stored file, and its name.
     async fn stored_object(
         &self,
         job: &Job,
@@ -445,7 +446,7 @@ impl SearchService {
             .into_iter()
             .filter_map(|object| Some((ObjectKey::parse(prefix, &object.key).ok()?, object)))
             .collect();
-        // What was uploaded by a form goes before what somebody has put there by hand.
+        // Prefer files that were uploaded with a form to files that were placed in the bucket by other means.
         keys.sort_by_key(|(key, _)| key.token.is_none());
         for (key, object) in keys {
             if let Some(facts) = self.objects.head(&object.bucket, &object.key, None).await? {
@@ -461,7 +462,7 @@ fn was_read(file: &JobFile) -> bool {
     matches!(file.outcome, Some(Outcome::Completed(_)))
 }
 
-/// What tells that a file of an announced search is stored already.
+/// Returns the message that reports a file of the new search as already uploaded.
 fn saved(started: &SearchUploadStarted, file: &ManifestFile, object: &ObjectRef) -> SearchUploadSaved {
     let Manifest { name, files, .. } = &started.manifest;
     let metadata = UploadMetadata { search_name: name.clone(), expected_files: files.len() };
@@ -475,5 +476,5 @@ fn saved(started: &SearchUploadStarted, file: &ManifestFile, object: &ObjectRef)
 }
 
 pub(super) fn written(value: &impl Serialize) -> Result<serde_json::Value, StoreError> {
-    serde_json::to_value(value).map_err(|error| StoreError::unusable("writing a repair down", error))
+    serde_json::to_value(value).map_err(|error| StoreError::unusable("serializing a repair", error))
 }

@@ -1,5 +1,5 @@
-//! What was done to repair a search: a record that every repair of it reads and changes, so that two at once cannot repair
-//! the same thing.
+//! The record of a search's repairs. Every repair reads and changes it, so two concurrent repairs cannot repair the
+//! same file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use imports::{FileId, Job, Outcome, SearchId};
 use outbox::Key;
 use serde::{Deserialize, Serialize};
 
-/// The kind of the record. Its id is that of the search.
+/// The kind of the record. Its id is that of the original search.
 pub const REPAIRS: &str = "repairs";
 
 /// A file of a search.
@@ -19,45 +19,45 @@ pub struct FileOf {
     pub file_id: FileId,
 }
 
-/// A file that stands for another one, or for some of its records.
+/// A file that replaces another one, or some of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repaired {
-    /// The file that is repaired: one of the original search, or of an earlier repair of it.
+    /// The repaired file, of the original search or of an earlier repair.
     pub of: FileOf,
-    /// Its records that are mended; none when the whole file is read anew.
+    /// The numbers of the corrected records; empty if the whole file is read again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub records: BTreeSet<u64>,
     /// The file that is read instead.
     pub by: FileOf,
 }
 
-/// All repairs of a search, in their order. Repairs of repairs are among them.
+/// All repairs of a search in chronological order, including repairs of repairs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repairs {
-    /// What stands for what.
+    /// The repairing files.
     pub files: Vec<Repaired>,
-    /// Those of the searches that were deleted: nothing of them can be read again.
+    /// The deleted searches; their files cannot be read again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deleted: BTreeSet<SearchId>,
 }
 
-/// What has become of a file that stands for another one.
+/// The state of a repairing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It may yet be read.
+    /// It has not ended.
     Open,
-    /// It was read to its end.
+    /// It was read completely.
     Read,
-    /// It failed, or its search is not there any more.
+    /// It failed, or its search was deleted.
     Failed,
 }
 
-/// The record of an original search.
+/// Returns the key of the record of an original search.
 pub(crate) fn key(original: SearchId) -> Key {
     Key::new(REPAIRS, original.to_string())
 }
 
-/// What has become of a file, by the searches that are there.
+/// Returns the state of a repairing file from the existing searches.
 pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileOf) -> Fate {
     let Some(job) = jobs.get(&file.search_id) else { return Fate::Failed };
     let found = job.files.iter().find(|known| known.file_id == file.file_id);
@@ -70,27 +70,27 @@ pub(crate) fn fate(jobs: &BTreeMap<SearchId, Job>, file: FileOf) -> Fate {
 }
 
 impl Repairs {
-    /// The searches that repair something.
+    /// Returns the searches that repair something.
     pub fn searches(&self) -> BTreeSet<SearchId> {
         self.files.iter().map(|repaired| repaired.by.search_id).collect()
     }
 
-    /// The file that this one is read instead of, if it is.
+    /// Returns the file that this one replaces entirely, if it does.
     pub fn instead_of(&self, file: FileOf) -> Option<FileOf> {
         self.files.iter().find(|repaired| repaired.by == file && repaired.is_whole()).map(|found| found.of)
     }
 
-    /// This file, the one that it is read instead of, and so on: the original one last.
+    /// Returns this file, the one that it replaces, and so on, ending with the original.
     pub fn earlier(&self, file: FileOf) -> Vec<FileOf> {
         Self::chain(file, |last| self.instead_of(last))
     }
 
-    /// This file, the one that it stands for or has mended records of, and so on: the original one last.
+    /// Returns this file, the one that it replaces or corrects, and so on, ending with the original.
     pub fn origins(&self, file: FileOf) -> Vec<FileOf> {
         Self::chain(file, |last| self.files.iter().find(|repaired| repaired.by == last).map(|found| found.of))
     }
 
-    /// The deleted searches of whose files nothing is said any more: none that stands for one of them is there.
+    /// Returns the deleted searches whose sources can be deleted, because no existing file repairs their files.
     pub fn forgotten(&self) -> BTreeSet<SearchId> {
         let standing = self.files.iter().filter(|repaired| !self.deleted.contains(&repaired.by.search_id));
         let origins = standing.flat_map(|repaired| self.origins(repaired.by)).map(|file| file.search_id);
@@ -100,7 +100,7 @@ impl Repairs {
     fn chain(file: FileOf, before: impl Fn(FileOf) -> Option<FileOf>) -> Vec<FileOf> {
         let mut files = vec![file];
         while let Some(earlier) = files.last().and_then(|last| before(*last))
-            // A record that nobody has tampered with has no circle.
+            // An intact record contains no cycle.
             && !files.contains(&earlier)
         {
             files.push(earlier);
@@ -108,7 +108,7 @@ impl Repairs {
         files
     }
 
-    /// The search that reads this file anew, or has done it.
+    /// Returns the search that reads this file again, or has done so.
     pub fn reads_anew(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let original = |file| self.earlier(file).pop();
         let is_it = |repaired: &&Repaired| {
@@ -119,7 +119,7 @@ impl Repairs {
         self.files.iter().find(is_it).map(|found| found.by.search_id)
     }
 
-    /// The search that has this record mended, or is about to.
+    /// Returns the search that has corrected this record, or is about to.
     pub fn mends(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let is_it = |repaired: &&Repaired| {
             repaired.of == file && repaired.records.contains(&record) && fate(repaired.by) != Fate::Failed
@@ -127,7 +127,7 @@ impl Repairs {
         self.files.iter().find(is_it).map(|found| found.by.search_id)
     }
 
-    /// The search that needs an uploaded file of this one until it has ended.
+    /// Returns the search that needs an uploaded file of this one until it has ended.
     pub fn needs(&self, search: SearchId, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let is_it = |repaired: &&Repaired| {
             let earlier = self.earlier(repaired.by);
@@ -138,7 +138,7 @@ impl Repairs {
 }
 
 impl Repaired {
-    /// Whether the whole file is read anew.
+    /// Returns `true` if the whole file is read again.
     pub fn is_whole(&self) -> bool {
         self.records.is_empty()
     }
@@ -165,14 +165,14 @@ mod tests {
         Some(file(number, 0).search_id)
     }
 
-    /// Search 2 has failed to repair file 1 of search 1, and search 3 repairs that of search 2.
+    /// Search 2 failed to repair file 1 of search 1; search 3 repairs that of search 2.
     fn twice() -> Repairs {
         let files = vec![repaired(file(1, 1), &[], file(2, 1)), repaired(file(2, 1), &[], file(3, 1))];
         Repairs { files, ..Repairs::default() }
     }
 
     #[test]
-    fn a_file_is_repaired_once_whichever_of_its_repairs_is_asked_for() {
+    fn file_is_repaired_once_through_any_repair() {
         let last = |then: Fate| move |asked| if asked == file(3, 1) { then } else { Fate::Failed };
         for asked in [file(1, 1), file(2, 1), file(3, 1)] {
             for then in [Fate::Open, Fate::Read] {
@@ -184,17 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_mended_once_and_again_after_a_failure() {
+    fn record_is_corrected_again_only_after_failure() {
         let repairs =
             Repairs { files: vec![repaired(file(1, 1), &[3, 5], file(2, 1))], ..Repairs::default() };
         assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Open), search(2));
         assert_eq!(repairs.mends(file(1, 1), 4, |_| Fate::Open), None);
         assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Failed), None);
-        assert_eq!(repairs.reads_anew(file(1, 1), |_| Fate::Open), None, "the file itself is not");
+        assert_eq!(repairs.reads_anew(file(1, 1), |_| Fate::Open), None, "the whole file is not repaired");
     }
 
     #[test]
-    fn a_search_is_needed_while_a_repair_reads_its_file() {
+    fn search_is_needed_while_repair_reads_it() {
         let open = |asked| if asked == file(3, 1) { Fate::Open } else { Fate::Failed };
         for needed in [1, 2] {
             assert_eq!(twice().needs(file(needed, 0).search_id, open), search(3));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn repair_cycle_terminates() {
         let files = vec![repaired(file(1, 1), &[], file(2, 1)), repaired(file(2, 1), &[], file(1, 1))];
         let circle = Repairs { files, ..Repairs::default() };
         assert_eq!(circle.earlier(file(1, 1)), [file(1, 1), file(2, 1)]);

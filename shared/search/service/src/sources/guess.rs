@@ -1,10 +1,10 @@
-//! What a file shows of where it comes from.
+//! Guessing the source of a file from its format and first record.
 
 use references::Reference;
 
 use super::Source;
 
-/// The short names by which EBSCOhost calls databases in its files.
+/// Short names of databases in files from EBSCOhost.
 const SHORT_NAMES: [(&str, &str); 10] = [
     ("psyh", "APA PsycInfo"),
     ("pdh", "APA PsycArticles"),
@@ -18,12 +18,12 @@ const SHORT_NAMES: [(&str, &str); 10] = [
     ("sih", "SocINDEX"),
 ];
 
-/// What our own tables and BibTeX files call it.
+/// The names of the source columns in the exports of this project.
 const DATABASE: &str = "database";
 const PLATFORM: &str = "platform";
 const SEARCHED_ON: &str = "searched_on";
 
-/// Where a link leads, and what it was found in: database and platform.
+/// Hosts of links, with the database and platform that they belong to.
 const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
     ("www.ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
@@ -35,7 +35,7 @@ const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
     ("www.cochranelibrary.com", Some("Cochrane Library"), None),
 ];
 
-/// What the format of a file, and its first record, say of its source. Empty where they say nothing.
+/// Returns the source that the format of a file and its first record indicate; empty if they indicate none.
 pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
     let (by_format, through) = match format {
         "PubMed nbib" | "PubMed XML" | "PubMed text" => (Some("PubMed"), None),
@@ -60,7 +60,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         tag(&["DB", "remote-database-name", DATABASE]),
         said.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
     );
-    // In other formats it is the journal.
+    // In other formats `source` is the journal.
     if format == "CSL-JSON" {
         database = database.or_else(|| tag(&["source"]));
     }
@@ -68,7 +68,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
     if let Some(known) = database.as_ref().and_then(|name| spelt_out(name)) {
         database = Some(known.to_owned());
     }
-    // Who runs PubMed is no platform that it was searched through.
+    // The provider of PubMed is not a search platform.
     platform = platform.filter(|platform| platform != "NLM");
     if let Some((_, by_link, through)) = first.url.as_deref().and_then(of_link) {
         database = database.or_else(|| by_link.map(str::to_owned));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_and_links_say_where_a_record_was_found() {
+    fn source_is_guessed_from_tags_and_links() {
         for (tags, url, expected) in [
             (&[("DB", "psyh"), ("DP", "EBSCOhost")][..], None, is(Some("APA PsycInfo"), Some("EBSCOhost"))),
             (&[("DB", " Scopus ")], None, is(Some("Scopus"), None)),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exported_says_its_source_when_it_is_imported() {
+    fn exported_source_survives_reimport() {
         let guess = |format, tags: &[(&str, &str)]| {
             let extra =
                 tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_one_database_need_no_record() {
+    fn single_database_formats_need_no_record() {
         for (format, database) in [
             ("PubMed nbib", Some("PubMed")),
             ("PubMed XML", Some("PubMed")),

@@ -1,66 +1,66 @@
-//! How a review tells its sources: what one is called, a sentence for the methods section, and the upper part of the flow
-//! diagram of PRISMA 2020 (<https://www.prisma-statement.org/prisma-2020-flow-diagram>).
+//! Presentation of the sources of a review: display names, a sentence for the methods section, and the upper part of
+//! the PRISMA 2020 flow diagram (<https://www.prisma-statement.org/prisma-2020-flow-diagram>).
 //!
-//! A drawing is made of boxes with lines of text and of arrows, so that whoever shows it writes the text as text: it has
-//! names that others have given.
+//! A drawing consists of boxes with lines of text and of arrows, so that clients render the names as text and need
+//! not trust them as markup.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Flow, Source, Sums};
 
-/// In units of the drawing, of which a letter is about 8 wide: how wide a box is, how high a line of text is, what is between
-/// two boxes, and what is around the text of a box.
+/// The width of a box, the height of a line, the gap between boxes and the padding of a box, in units of the drawing.
+/// A letter is about 8 units wide.
 const WIDE: usize = 380;
 const LINE: usize = 22;
 const GAP: usize = 44;
 const AROUND: usize = 14;
-/// How far the baseline of a line is below its top.
+/// The distance between the top of a line and its baseline.
 const BASELINE: usize = 16;
-/// The most characters of a line that fit into a box.
+/// The maximum number of characters in a line of a box.
 const MOST_CHARS: usize = 44;
 
 /// Boxes and the arrows between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Drawing {
-    /// How wide it is.
+    /// The width.
     pub wide: usize,
-    /// How high.
+    /// The height.
     pub high: usize,
-    /// Its boxes.
+    /// The boxes.
     pub boxes: Vec<DrawnBox>,
-    /// Its arrows, each as the data of a path in SVG.
+    /// The arrows, each as the data of an SVG path.
     pub arrows: Vec<String>,
 }
 
 /// A box with lines of text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DrawnBox {
-    /// Where its left edge is.
+    /// The left edge.
     pub x: usize,
-    /// Where its upper edge is.
+    /// The upper edge.
     pub y: usize,
-    /// How wide it is.
+    /// The width.
     pub wide: usize,
-    /// How high.
+    /// The height.
     pub high: usize,
-    /// What is in it.
+    /// The lines of text.
     pub lines: Vec<DrawnText>,
 }
 
 /// A line of text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DrawnText {
-    /// Where it begins.
+    /// The left edge.
     pub x: usize,
-    /// Where its baseline is.
+    /// The baseline.
     pub y: usize,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
 impl Source {
-    /// What it is called.
+    /// Returns the display name.
     pub fn name(&self) -> String {
         let name = match (&self.database, &self.platform) {
             (Some(database), Some(platform)) => format!("{database} ({platform})"),
@@ -72,7 +72,7 @@ impl Source {
 }
 
 impl Flow {
-    /// A sentence for the methods section.
+    /// Returns a sentence for the methods section.
     pub fn sentence(&self) -> String {
         let Sums { records, unread, duplicates, left, .. } = self.sums;
         let found: Vec<String> = self.named(usize::MAX).collect();
@@ -86,12 +86,13 @@ impl Flow {
         )
     }
 
-    /// The flow diagram: what was identified where, what was removed before screening, and what is left.
+    /// Returns the flow diagram: records identified by source, records removed before screening, and records that
+    /// remain.
     pub fn drawing(&self) -> Drawing {
         let Sums { unread, duplicates, left, marked, .. } = self.sums;
         let mut removed =
             vec!["Records removed before screening:".to_owned(), counted("Duplicate records", duplicates)];
-        // That nobody has said anything need not be said.
+        // Omit the decisions if there are none.
         removed.extend((marked.said > 0).then(|| counted("of these, said by a person", marked.said)));
         removed.push(counted("Records that could not be read", unread));
         let identified = ["Records identified from:".to_owned()].into_iter().chain(self.named(MOST_CHARS));
@@ -109,7 +110,8 @@ impl Flow {
         }
     }
 
-    /// Each source with its number of records; names are shortened to fit into this many characters.
+    /// Returns each source with its number of records; names are shortened so that the text has up to `most`
+    /// characters.
     fn named(&self, most: usize) -> impl Iterator<Item = String> {
         self.lines.iter().map(move |line| {
             let count = counted("", line.sums.records);
@@ -154,7 +156,7 @@ fn were(number: u64, one: &str) -> String {
     format!("{} {}", several(number, one), if number == 1 { "was" } else { "were" })
 }
 
-/// A number with commas between its thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let is_before_three = |place: usize| place > 0 && (digits.len() - place).is_multiple_of(3);
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_review_is_told_in_a_sentence() {
+    fn sentence_lists_sources_and_counts() {
         let sums = Sums { records: 1_234_567, unread: 2, duplicates: 1, left: 1_234, ..Sums::default() };
         let lines = vec![line(medline(), 1_234_560), line(Source::default(), 7)];
         assert_eq!(
@@ -198,13 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_commas_between_their_thousands() {
-        let told = [0, 12, 999, 1_000, 65_536, 1_000_000].map(grouped);
-        assert_eq!(told, ["0", "12", "999", "1,000", "65,536", "1,000,000"]);
+    fn thousands_are_separated_by_commas() {
+        let formatted = [0, 12, 999, 1_000, 65_536, 1_000_000].map(grouped);
+        assert_eq!(formatted, ["0", "12", "999", "1,000", "65,536", "1,000,000"]);
     }
 
     #[test]
-    fn a_drawing_has_every_source_and_what_was_said_if_anything_was() {
+    fn drawing_lists_sources_and_decisions() {
         let long = Source { database: Some("long ".repeat(40)), ..Source::default() };
         let lines = vec![line(medline(), 3), line(long, 4)];
         let drawn = |said| {

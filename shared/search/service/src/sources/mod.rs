@@ -1,8 +1,9 @@
-//! Where the records of files come from: database, platform and date of search, as somebody has said it or as the file shows
-//! it; and what a review reports of them.
+//! Sources of files (database, platform and date of search), set by a reviewer or guessed from the file, and the
+//! PRISMA report.
 //!
-//! What somebody has said is one record for each search ([`SOURCES`]), apart from the saga: no message depends on it, and it may
-//! be said long after the search has ended. What nobody has said is guessed from the first study of the file, each time.
+//! The sources that reviewers set are one record for each search ([`SOURCES`]), separate from the saga: no message
+//! depends on them, and they may be set long after the search has ended. Other sources are guessed from the first
+//! study of the file, on each request.
 
 mod guess;
 mod methods_statement;
@@ -30,14 +31,14 @@ pub use prisma::{Flow, FlowError, Line, Sums};
 /// The kind of the records. Their ids are those of searches.
 pub const SOURCES: &str = "sources";
 
-/// Where the records of a file come from.
+/// The source of a file's records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// The database or register that was searched, such as `MEDLINE`, up to 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// What it was searched through, such as `Ovid`, up to 255 characters.
+    /// The platform through which it was searched, such as `Ovid`, up to 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The date of the search, such as `2026-05-17`.
@@ -46,12 +47,12 @@ pub struct Source {
     pub searched_on: Option<Date>,
 }
 
-/// The source of a file, and whether somebody has said it.
+/// The source of a file and whether it was set by a reviewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What is known of it.
+    /// The source.
     pub source: Source,
-    /// Whether that was said, and not guessed.
+    /// `true` if it was set by a reviewer, `false` if it was guessed.
     pub is_given: bool,
 }
 
@@ -59,45 +60,45 @@ pub struct Known {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSources {
-    /// The files; of one that is named twice the last counts.
+    /// The files; if a file is named twice, the last entry counts.
     pub files: Vec<NewSource>,
 }
 
-/// The source of a file, as somebody says it.
+/// The source of a file, as set by a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSource {
-    /// The file of the search.
+    /// The file of the import.
     #[schema(value_type = Uuid)]
     pub file_id: FileId,
-    /// Where its records come from; null takes back what was said.
+    /// The source; null removes the one that was set.
     pub source: Option<Source>,
 }
 
-/// What became of a request to say where files come from.
+/// The outcome of a request to set sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// It is written down.
+    /// The sources are stored.
     Accepted,
     /// Nothing is changed.
     Refused(SourceFault),
-    /// There is no such search, or it is not the caller's.
+    /// The search does not exist, or the caller cannot access it.
     Unknown,
 }
 
-/// Why a source is refused.
+/// Reasons to refuse a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceFault {
-    /// No such file.
+    /// The search has no such file.
     #[error("the search has no file {0}")]
     NoSuchFile(FileId),
-    /// Nothing in it, or too much.
+    /// A name is empty, too long or invalid.
     #[error("the {0} is 1 to {MAX_NAME_CHARS} characters, without control characters")]
     Text(&'static str),
 }
 
 impl Source {
-    /// What is wrong with it.
+    /// Returns the first problem of the source, if there is one.
     pub fn fault(&self) -> Option<SourceFault> {
         let is_name = |text: &String| {
             !text.trim().is_empty()
@@ -116,10 +117,10 @@ impl From<Source> for writers::Source {
     }
 }
 
-/// What was said about the files of a search.
+/// The sources that reviewers have set for the files of a search.
 type Given = BTreeMap<FileId, Source>;
 
-/// The record of a search.
+/// Returns the key of the record of a search.
 pub(super) fn key(search: SearchId) -> Key {
     Key::new(SOURCES, search.to_string())
 }
@@ -131,10 +132,10 @@ fn read(search: SearchId, body: Option<Value>) -> Result<Given, StoreError> {
 }
 
 impl SearchService {
-    /// Writes down where the records of some files come from; of others nothing changes. Repeating it changes nothing.
+    /// Sets the sources of some files; other files are not changed. It is idempotent.
     ///
     /// # Errors
-    /// When a store did not answer; it may be written down or not.
+    /// Returns an error if a store is unavailable; the sources may or may not be stored.
     pub async fn say_sources(
         &self,
         caller: &ProjectAccess,
@@ -159,10 +160,10 @@ impl SearchService {
                     None => given.remove(file_id),
                 };
             }
-            let failed = |error| StoreError::unusable("writing sources down", error);
+            let failed = |error| StoreError::unusable("serializing sources", error);
             session.write(key(search), serde_json::to_value(&given).map_err(failed)?);
-            match self.commit(session, "noted where files come from").await {
-                // Somebody says something of the same search at the same time.
+            match self.commit(session, "stored the sources of files").await {
+                // The sources of the same search were changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Said::Accepted),
             }
@@ -170,11 +171,11 @@ impl SearchService {
         Err(Error::Commit(CommitError::Changed))
     }
 
-    /// Where the files of a search come from, those that were read or of which somebody has said it. What is said of a file
-    /// is said of those that repair it, too.
+    /// Returns the sources of the files of a search that were read or whose source was set. A file's source also
+    /// applies to the files that repair it.
     ///
     /// # Errors
-    /// When a store does not answer.
+    /// Returns an error if a store is unavailable.
     pub async fn sources(&self, job: &Job, repairs: &Repairs) -> Result<BTreeMap<FileId, Known>, StoreError> {
         let mut given = BTreeMap::from([(job.search_id, self.given(job.search_id).await?)]);
         let mut sources = BTreeMap::new();
@@ -189,7 +190,7 @@ impl SearchService {
             }
             let is_given =
                 said.as_ref().is_some_and(|said| said.database.is_some() || said.platform.is_some());
-            // Who says the date alone does not deny what the file shows of the rest.
+            // Setting only the date keeps the guessed database and platform.
             if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
                 let read = |after, limit| self.studies.studies(job.search_id, file.file_id, after, limit);
                 // A damaged first record must not hide the sources of all other files.
@@ -210,10 +211,10 @@ impl SearchService {
         read(search, record.map(|record| record.body))
     }
 
-    /// What a review reports of the searches of a project: what was found where, and what is left of it.
+    /// Returns the PRISMA 2020 counts of a project.
     ///
     /// # Errors
-    /// When a store does not answer, or the project has more searches than are added up.
+    /// Returns an error if a store is unavailable or the project has too many searches.
     pub async fn flow(&self, project: imports::ProjectId) -> Result<Flow, FlowError> {
         prisma::flow(self, project).await
     }

@@ -1,5 +1,5 @@
-//! What a review reports by PRISMA 2020: how many records were identified in which source, how many were removed before
-//! screening and why, and how many are left (<https://www.prisma-statement.org/prisma-2020-flow-diagram>).
+//! PRISMA 2020 counts of a project: records identified by source, records removed before screening by reason, and
+//! records that remain (<https://www.prisma-statement.org/prisma-2020-flow-diagram>).
 
 use std::collections::BTreeMap;
 
@@ -9,62 +9,63 @@ use messages::StoreError;
 use super::Source;
 use crate::{Fate, FileOf, SearchService};
 
-/// The most searches of a project that are added up: each takes several reads.
+/// The maximum number of searches that are counted; each takes several reads.
 const MOST_SEARCHES: usize = 1_000;
 
-/// Why nothing can be reported.
+/// Errors of the PRISMA report.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
-    /// More searches than one request looks at.
+    /// The project has more searches than one request counts.
     #[error("the project has more than {MOST_SEARCHES} searches")]
     TooMany,
-    /// A store did not answer.
+    /// A store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What was found, and what became of it. It closes: `records` = `unread` + `studies`, `studies` = `duplicates` + `left`.
+/// PRISMA counts of records. Invariants: `records = unread + studies` and `studies = duplicates + left`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Files that were read to their end.
+    /// Files that were read completely.
     pub files: u64,
-    /// Records identified: all that are in the files. One that was mended counts once.
+    /// Records identified: all records of the files. A record that was corrected by a repair counts once.
     pub records: u64,
     /// Records that could not be read.
     pub unread: u64,
     /// Records that were read.
     pub studies: u64,
-    /// Studies that repeat an earlier one of the project: all that are `marked`, but those that are only possible.
+    /// Studies that repeat an earlier one of the project: all `marked` ones except those that are only possible
+    /// duplicates.
     pub duplicates: u64,
-    /// How it is known that they do, and how many possibly do.
+    /// The marks by how they were determined, including possible duplicates.
     pub marked: Marked,
-    /// Studies that are left for screening.
+    /// Studies that remain for screening.
     pub left: u64,
 }
 
-/// A source, and what was found there.
+/// The counts of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The source; empty where nobody has said it and the files do not show it.
+    /// The source; empty if it was neither set nor guessed from the files.
     pub source: Source,
-    /// Whether some of it is guessed.
+    /// `true` if some of it is guessed.
     pub is_guessed: bool,
-    /// What was found there.
+    /// The counts.
     pub sums: Sums,
 }
 
-/// What a review reports.
+/// The PRISMA counts of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// The sources in the order of their names, the unknown one first.
+    /// The sources ordered by name, with the unknown one first.
     pub lines: Vec<Line>,
-    /// All of them together.
+    /// The totals.
     pub sums: Sums,
-    /// Searches that were added up: those that have completed.
+    /// The number of completed searches, which are counted.
     pub searches: u64,
-    /// Searches that have not ended: the sums will change.
+    /// The number of unfinished searches; the counts will change.
     pub open: u64,
-    /// Files that were refused, and that no repair has read.
+    /// The number of failed files that no repair has read.
     pub failed_files: u64,
 }
 
@@ -80,7 +81,7 @@ impl Sums {
     }
 }
 
-/// Everything that is known of the searches of a project.
+/// Counts all searches of a project.
 pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result<Flow, FlowError> {
     let (mut flow, mut lines) = (Flow::default(), BTreeMap::<Source, (bool, Sums)>::new());
     let (mut after, mut looked_at) = (None, 0);
@@ -126,7 +127,7 @@ async fn add(
             flow.failed_files += u64::from(!is_repaired);
             continue;
         };
-        // Records that were mended are counted where they were read.
+        // Corrected records are counted in the file that corrects them.
         let read = known.repairs.files.iter().filter(|repaired| {
             repaired.of == this && !repaired.is_whole() && known.fate(repaired.by) == Fate::Read
         });
