@@ -130,7 +130,7 @@ deploy-page: page ## Bring the page to the stack STACK, which was deployed with 
 
 .PHONY: openapi
 openapi: ## Write docs/openapi.json and docs/messages.schema.json anew, from the code
-	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::the_copies_in_the_docs_are_what_the_code_says
+	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::committed_descriptions_are_current
 
 .PHONY: test-deploy
 test-deploy: page ## Deploy the template and the functions as built for tests to a stand-in for AWS, and put a file through

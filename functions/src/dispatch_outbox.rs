@@ -1,5 +1,5 @@
-//! The function that leaves nothing unsent: it settles transactional sessions, and sweeps every minute. Both are the
-//! engine's ([`outbox::control`]).
+//! The function that sends what is left in the outboxes: it settles transactional sessions and sweeps every minute,
+//! both with the engine's consumer ([`outbox::control`]).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use saga::{Function, Missing, Service, Source};
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "dispatch-outbox";
 
-/// The function.
+/// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
     services: &[Service::DATABASE],
@@ -26,10 +26,10 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
     Ok(Arc::new(over(ports)?))
 }
 
-/// What settles sessions and sweeps outboxes.
+/// Returns the consumer that settles sessions and sweeps outboxes.
 ///
 /// # Errors
-/// When no database is configured.
+/// Returns an error if no database is configured.
 pub fn over(ports: &Ports) -> Result<DispatchOutbox, Missing> {
     ports.engine.dispatch_outbox(NAME)
 }

@@ -1,22 +1,22 @@
-//! The six functions that a search import is made of, each a struct over the ports that it works on.
+//! The six functions of the search import, each a struct over the ports that it uses.
 //!
-//! In the order in which a search meets them:
+//! In the order in which a search passes through them:
 //!
-//! - [`start_upload`] answers the HTTP API: it announces a search and gives out an upload for each of its files;
-//! - [`notify_upload`] tells the saga of each file that was uploaded;
-//! - [`run_saga`] works on the saga queue: what happens to a search next, and what has to be sent for it;
+//! - [`start_upload`] serves the HTTP API: it announces a search and grants an upload for each of its files;
+//! - [`notify_upload`] reports each uploaded file to the saga;
+//! - [`run_saga`] consumes the saga queue: it advances the search and sends the effects;
 //! - [`parse_references`] reads one file into studies, and replies to the saga;
-//! - [`report_faults`] tells the saga of parse commands that never succeeded;
-//! - [`dispatch_outbox`] settles sessions, and performs what a crash or a failure left undone.
+//! - [`report_faults`] reports parse commands that never succeeded to the saga;
+//! - [`dispatch_outbox`] settles sessions, and performs effects that a crash or a failure has left.
 //!
-//! Each module says in `FUNCTION` what its function works on and what stands behind its queue; [`SYSTEM`] is the table of
-//! all of them. Which stores and queues stand behind the ports no function knows, so the same code runs on Lambda, in one
-//! process and in the simulator.
+//! The constant `FUNCTION` of each module declares the function's queue and services; [`SYSTEM`] is the table of all
+//! of them. No function knows the stores and queues behind its ports, so the same code runs on Lambda, in one process
+//! and in the simulator.
 //!
 //! [`api`] is the HTTP API: a router over the use cases of the crate `service`, for Lambda and for the local server.
 //!
-//! `src/bin` has a program for Lambda for each function, which opens the ports and translates events. The
-//! programs and what only they need come with the feature `lambda`, which is on unless a user of the library sets
+//! `src/bin` has a Lambda program for each function, which opens the ports and translates events. The programs and
+//! their dependencies belong to the feature `lambda`, which is enabled unless a user of the library sets
 //! `default-features = false`. `tests/events` feeds sample events to the library and to the built programs.
 
 pub mod api;

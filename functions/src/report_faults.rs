@@ -1,13 +1,13 @@
-//! The function of what was given up.
+//! The function for failures.
 //!
-//! Behind the dead-letter queue of the parse queue it tells the saga of each command that never succeeded
-//! (`StartParsingFaulted`), so that no saga waits for ever. On schedule it empties the other dead-letter queues into the
-//! database, where failures outlive the retention of a queue, and takes the steps of operations on them
-//! ([`saga::failures`]).
+//! Behind the dead-letter queue of the parse queue, it reports each command that never succeeded to the saga
+//! (`StartParsingFaulted`), so that no saga waits indefinitely. On schedule, it moves the messages of the other
+//! dead-letter queues to the database, where failures outlive the retention of a queue, and runs the steps of
+//! operations on them ([`saga::failures`]).
 //!
-//! It touches no studies. The command may have succeeded after all, and only its acknowledgements were lost: then the
-//! saga knows the file as read, this report meets a used token, and the studies must stay. Where the saga goes on without the
-//! file, it has what is stored of it taken back.
+//! It does not change studies. The command may have succeeded while only its acknowledgements were lost. The saga
+//! then knows the file as read, this report carries a used token, and the studies must stay. If the saga continues
+//! without the file, it has the stored records deleted itself.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ use saga::{Failures, Function, Missing, Service, Source};
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "report-faults";
 
-/// The function.
+/// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    // What is put back to work has its tokens granted.
+    // A retry grants tokens.
     services: &[Service::DATABASE, Service::LEDGER],
     source: Source::Queue(PARSE_DEAD),
     sends: &[UPLOADS, SAGA, PARSE, CONTROL],
@@ -39,29 +39,29 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-/// Apart from the parser's own reply, which has index 0; the token admits one of the two.
+/// The index of this reply. The parser's own reply has index 0; the token admits one of the two.
 const REPLY: usize = 1;
 
 fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
     Ok(ports.engine.reply(NAME, ReportFaults { failures: over(ports)? }))
 }
 
-/// What gathers everything that was given up, and puts it back to work.
+/// Returns the collection of failures and their retries.
 ///
 /// # Errors
-/// When a service that it uses is not configured.
+/// Returns an error if a required service is not configured.
 pub fn over(ports: &Ports) -> Result<Failures, Missing> {
     ports.engine.failures(NAME, &crate::SYSTEM)
 }
 
-/// Reports each command that was given up to the saga. Anything else goes on to the next dead-letter queue,
-/// unchanged, for an operator to look at.
+/// Reports each dead-lettered command to the saga. Other messages move unchanged to the next dead-letter queue, for
+/// an operator.
 struct ReportFaults {
     failures: Failures,
 }
 
 impl ReportFaults {
-    /// Writes down that a command was given up; `closed` says why nothing is left to do about it, if nothing is.
+    /// Stores a command as a failure. If nothing remains to be done, `closed` is the reason.
     async fn record(&self, asked: &Asked<ParseCommand>, closed: Option<&str>) -> Result<(), HandlerError> {
         let body = asked.message.encode()?;
         let mut sighting = Sighting {
@@ -71,7 +71,7 @@ impl ReportFaults {
             mark: String::new(),
             closed: closed.map(str::to_owned),
         };
-        // A copy of the command is the same one until it has been put back and given up again.
+        // Redeliveries of a command are one failure until it is retried and dead-lettered again.
         sighting.mark = self.failures.retried(sighting.id()).await?.to_string();
         Ok(self.failures.record(&[sighting]).await?)
     }
@@ -80,8 +80,9 @@ impl ReportFaults {
 #[async_trait]
 impl Handler for ReportFaults {
     type Command = ParseCommand;
-    /// The parser could not read it either, so the file was never tried. If the command waited here, this function would
-    /// report it after the upgrade; from where it goes instead, an operator puts it back before the parser.
+    /// The parser could not read the command either, so the file was never tried. If the command waited here, this
+    /// function would report it after the upgrade; from the next dead-letter queue, an operator retries it at the
+    /// parser instead.
     const AWAITS_UPGRADE: bool = false;
 
     async fn handle(
@@ -93,32 +94,32 @@ impl Handler for ReportFaults {
         let command = match &asked.command {
             ParseCommand::StartParsing(command) => command,
             ParseCommand::LookForUploads(_) => {
-                let closed = "its search ends without the look that nobody could take";
+                let closed = "the search ends without the scan of the bucket";
                 self.record(asked, Some(closed)).await?;
                 return Ok(Done::because(closed));
             }
-            // Nobody waits for it, so it is for an operator to put it back to work.
+            // No saga waits for it, so an operator has to retry it.
             ParseCommand::TakeBackFiles(_) => {
                 self.record(asked, None).await?;
-                return Ok(Done::because("what was to be taken back is still there"));
+                return Ok(Done::because("the records of the files are still stored"));
             }
             ParseCommand::CompareStudies(_) => {
                 self.record(asked, None).await?;
-                return Ok(Done::because("the studies are marked as they were before"));
+                return Ok(Done::because("the marks of the studies are unchanged"));
             }
             ParseCommand::MakeExport(_) => {
-                let closed = "whoever has asked for the export asks again";
+                let closed = "the client repeats the request for the export";
                 self.record(asked, Some(closed)).await?;
-                return Ok(Done::because("the export is not made"));
+                return Ok(Done::because("the export is not created"));
             }
         };
-        // The saga is told whether or not this can be written down: a search that waits is worse than a failure that
-        // nobody sees here.
+        // The saga is informed even if the failure cannot be stored: a waiting search is worse than a failure that is
+        // not listed.
         let closed =
-            "its search was told that the file could not be read; a repair of the search reads it again";
+            "the search was informed that the file could not be read; a repair of the search reads it again";
         if let Err(error) = self.record(asked, Some(closed)).await {
             let (function, correlation_id, error) = (NAME, asked.message.partition, chain(&error));
-            tracing::warn!(function, %correlation_id, message_id = %asked.message.id, error, "a failure is not written down");
+            tracing::warn!(function, %correlation_id, message_id = %asked.message.id, error, "a failure could not be stored");
         }
         reporter.measure(UNREAD_FILES, 1);
         let reason = "the file could not be read after several attempts".to_owned();

@@ -1,7 +1,5 @@
-//! The function behind the saga queue: what happens to a search next, and what has to be sent for it.
-//!
-//! How that is done is the engine's business ([`saga::runner`]); what it is, the state machine's
-//! ([`mod@imports::saga`]).
+//! The function for the saga queue: it advances searches and sends their effects, with the engine's runner
+//! ([`saga::runner`]) and the state machine of a search ([`mod@imports::saga`]).
 
 use std::sync::Arc;
 
@@ -13,7 +11,7 @@ use saga::{Function, Missing, Service, Source};
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "run-saga";
 
-/// The function.
+/// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
     services: &[Service::DATABASE, Service::LEDGER],

@@ -1,4 +1,4 @@
-//! The function in front: the HTTP API ([`crate::api`]) over the use cases of [`service`].
+//! The function of the HTTP API ([`crate::api`]) over the use cases of [`service`].
 
 use imports::Ports;
 use imports::ports::{LINKS, OBJECTS, UPLOADS};

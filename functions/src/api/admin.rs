@@ -1,4 +1,4 @@
-//! What operators see and do: everything that was given up, and putting it back to work.
+//! Handlers for operators: listing, retrying and deleting failures.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use super::problem::{Problem, Refused};
 use super::{Answer, Api};
 use service::Operator;
 
-/// How many failures a page has by default, and at most.
+/// The default and maximum number of failures in a page.
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
-/// How many operations and acts are listed.
+/// The maximum number of operations and audit entries that are listed.
 const MAX_LISTED: usize = 100;
-/// How many failures are put back in a second where a request does not say.
+/// The default number of failures to retry in a second.
 const PER_SECOND: u32 = 10;
 
-/// Somebody who may operate the deployment. Others are told that there is nothing for them.
+/// An authorized operator of the deployment; other callers are refused with 403.
 pub(super) struct AskedOperator(pub(super) Operator);
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedOperator {
@@ -45,42 +45,42 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedOperator {
     }
 }
 
-/// Something that was given up.
+/// A dead-lettered message or an exhausted effect.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FailureView {
-    /// Its id.
+    /// The id of the failure.
     failure_id: Uuid,
     /// `open`, `retrying`, `retried`, `closed` or `archived`.
     state: &'static str,
-    /// Why it is in this state, where somebody has said it.
+    /// The reason for this state, if it has one.
     #[schema(required)]
     state_reason: Option<String>,
-    /// The dead-letter queue that had it; `outbox` for an effect.
+    /// The dead-letter queue that held the message; `outbox` for an effect.
     place: String,
-    /// The queue that gave it up.
+    /// The queue from which the message was dead-lettered.
     #[schema(required)]
     queue: Option<String>,
-    /// The search that it belongs to.
+    /// The import that it belongs to.
     #[schema(required)]
     search_id: Option<Uuid>,
     /// The message's id.
     #[schema(required)]
     message_id: Option<Uuid>,
-    /// The message's name; empty when it is no message.
+    /// The message's name; empty if the failure is not a message.
     message: String,
-    /// Why it was given up.
+    /// The reason of the failure.
     reason: String,
-    /// Its cause: the same for reasons that differ in ids, numbers and names alone.
+    /// The cause: a fingerprint that is equal for reasons that differ only in ids, numbers and names.
     cause: String,
-    /// When it was found first, as RFC 3339 has it.
+    /// The time at which it was first found, in RFC 3339 format.
     first_seen: String,
-    /// When it was found last.
+    /// The time at which it was last found.
     last_seen: String,
-    /// How often it was given up.
+    /// The number of times that it failed.
     seen: u32,
-    /// How often it was put back to work.
+    /// The number of times that it was retried.
     retried: u32,
-    /// The message unchanged; in the answer to a request for one failure alone.
+    /// The unchanged message; present only if a single failure is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<String>,
 }
@@ -116,39 +116,39 @@ impl FailureView {
     }
 }
 
-/// Some of the failures.
+/// A page of failures.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FailureList {
-    /// The failures, those seen last first.
+    /// The failures, most recently seen first.
     items: Vec<FailureView>,
-    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// The failures of one cause.
+/// The failures with the same cause.
 #[derive(Serialize, ToSchema)]
 pub(super) struct GroupView {
     /// The cause.
     cause: String,
     /// One of the reasons, as an example.
     reason: String,
-    /// The names of their messages.
+    /// The names of the failed messages.
     messages: BTreeSet<String>,
-    /// How many there are.
+    /// The number of failures.
     count: u64,
-    /// When the first one was found first.
+    /// The earliest time at which one of them was first found.
     first_seen: String,
-    /// When the last one was found last.
+    /// The latest time at which one of them was last found.
     last_seen: String,
 }
 
-/// Causes, the most frequent first; at most 100.
+/// Causes, most frequent first; up to 100.
 #[derive(Serialize, ToSchema)]
 pub(super) struct GroupList {
     /// The causes.
     items: Vec<GroupView>,
-    /// Always null: there are no more pages.
+    /// Always null: there is only one page.
     #[schema(required)]
     next: Option<String>,
 }
@@ -166,23 +166,24 @@ impl From<saga::failures::Group> for GroupView {
     }
 }
 
-/// Which failures are meant.
+/// Selects failures.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FailuresQuery {
-    /// Only those in this state: `open`, `retrying`, `retried`, `closed` or `archived`; `open`.
+    /// Returns only failures in this state: `open`, `retrying`, `retried`, `closed` or `archived`. The default is
+    /// `open`.
     state: Option<String>,
-    /// Only those of this cause.
+    /// Returns only failures with this cause.
     cause: Option<String>,
-    /// Only those from this dead-letter queue, or from the `outbox`.
+    /// Returns only failures from this dead-letter queue, or from the `outbox`.
     place: Option<String>,
-    /// Only those of this search.
+    /// Returns only failures of this import.
     search: Option<String>,
-    /// Only those that were found last at this time or before, as RFC 3339 has it.
+    /// Returns only failures that were last found at or before this time, in RFC 3339 format.
     until: Option<String>,
-    /// How many failures, from 1 to 200; 50.
+    /// Maximum number of failures to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
@@ -234,12 +235,12 @@ impl Place for saga::failures::Place {
 
 const FAILURES: List = List { of: "failures", owner: Uuid::nil() };
 
-/// What was given up, that seen last first.
+/// Lists failures, most recently seen first.
 #[utoipa::path(
     get,
     path = "/admin/failures",
     params(FailuresQuery),
-    responses((status = 200, description = "Some of it", body = FailureList), Refused),
+    responses((status = 200, description = "A page of failures", body = FailureList), Refused),
 )]
 pub(super) async fn list_failures(
     State(api): State<Arc<Api>>,
@@ -255,7 +256,7 @@ pub(super) async fn list_failures(
     Ok(Json(FailureList { items, next }).into_response())
 }
 
-/// What was given up, counted by cause.
+/// Counts failures by cause.
 #[utoipa::path(
     get,
     path = "/admin/failures/groups",
@@ -273,7 +274,7 @@ pub(super) async fn list_failure_groups(
     Ok(Json(GroupList { items, next: None }).into_response())
 }
 
-/// One failure, with its message.
+/// Returns one failure with its message.
 #[utoipa::path(
     get,
     path = "/admin/failures/{failure}",
@@ -295,22 +296,22 @@ fn failure_id(id: Result<Path<FailureId>, PathRejection>) -> Result<FailureId, P
     id.map(|Path(id)| id).map_err(|_| Problem::bad("the failure id in the path is not a UUID"))
 }
 
-/// Why something is done.
+/// The reason of an operator's action.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct Because {
-    /// For whoever looks later; 1 to 1,000 characters.
+    /// The reason, for the audit log; 1 to 1,000 characters.
     reason: String,
 }
 
-/// Put a failure aside.
+/// Archives a failure.
 #[utoipa::path(
     post,
     path = "/admin/failures/{failure}/archive",
     params(("failure" = Uuid, Path, description = "The failure")),
     request_body = Because,
     responses(
-        (status = 204, description = "Nobody is shown it any more who does not ask for it"),
-        (status = 409, description = "It is being retried, or somebody else has changed it at the same moment", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The failure is archived and is only listed on request"),
+        (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -325,24 +326,24 @@ pub(super) async fn archive_failure(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Why something is deleted.
+/// The reason of a deletion.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Reason {
-    /// For whoever looks later; 1 to 1,000 characters.
+    /// The reason, for the audit log; 1 to 1,000 characters.
     reason: Option<String>,
 }
 
-/// Delete a failure for good.
+/// Deletes a failure permanently.
 ///
-/// An effect is deleted from its outbox too: what it should have done is never done.
+/// An effect is also deleted from its outbox and is never performed.
 #[utoipa::path(
     delete,
     path = "/admin/failures/{failure}",
     params(("failure" = Uuid, Path, description = "The failure"), Reason),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 409, description = "It is being retried, or somebody else has changed it at the same moment", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The failure is deleted"),
+        (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -357,35 +358,35 @@ pub(super) async fn delete_failure(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// What is to be put back to work. Either `snapshot` says which failures, or the other fields do.
+/// Selects the failures to retry, either by `snapshot` or by the other fields.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRetry {
-    /// The `snapshot` of a dry run: the failures that it counted, and none that was found since.
+    /// The `snapshot` of a dry run: exactly the failures that it counted, without any that were found later.
     snapshot: Option<String>,
-    /// These failures; at most 1,000.
+    /// These failures; up to 1,000 ids.
     #[serde(default)]
     failures: BTreeSet<Uuid>,
-    /// Those of this cause.
+    /// Failures with this cause.
     cause: Option<String>,
-    /// Those from this dead-letter queue, or from the `outbox`.
+    /// Failures from this dead-letter queue, or from the `outbox`.
     place: Option<String>,
-    /// Those of this search.
+    /// Failures of this import.
     search: Option<String>,
-    /// Those that were found last at this time or before, as RFC 3339 has it.
+    /// Failures that were last found at or before this time, in RFC 3339 format.
     until: Option<String>,
-    /// All that are open, where nothing else is said.
+    /// All open failures. Cannot be combined with another selection.
     #[serde(default)]
     all: bool,
-    /// How many at most.
+    /// Maximum number of failures to retry.
     limit: Option<u64>,
-    /// How many in a second, 1 to 1,000; 10.
+    /// Number of failures to retry in a second, from 1 to 1,000. The default is 10.
     per_second: Option<u32>,
-    /// The number of failures that go ahead, up to 10. The others follow once workers have processed those, within a minute
-    /// or within five if a worker is still on them.
+    /// Number of failures to retry first, up to 10. The others follow once workers have processed these, within a
+    /// minute, or within five if a worker is still processing one.
     #[serde(default)]
     canary: u32,
-    /// Count only, and change nothing.
+    /// Counts the selected failures without changing anything.
     #[serde(default)]
     dry_run: bool,
 }
@@ -395,9 +396,8 @@ impl NewRetry {
         let says_which = !self.failures.is_empty()
             || [&self.cause, &self.place, &self.search, &self.until].iter().any(|field| field.is_some());
         match (&self.snapshot, says_which, self.all) {
-            (Some(snapshot), false, false) => {
-                serde_json::from_str(snapshot).map_err(|_| Problem::bad("snapshot is not that of a dry run"))
-            }
+            (Some(snapshot), false, false) => serde_json::from_str(snapshot)
+                .map_err(|_| Problem::bad("snapshot is not one returned by a dry run")),
             (None, true, false) | (None, false, true) => {
                 let ids = self.failures.iter().map(|id| FailureId::from_uuid(*id)).collect();
                 let selected = selected(
@@ -409,44 +409,44 @@ impl NewRetry {
                 Ok(Selection { ids, ..selected })
             }
             _ => Err(Problem::bad(
-                "say which failures: by a snapshot, by failures, cause, place, search and until, or by all",
+                "select failures by snapshot, by failures, cause, place, search and until, or by all",
             )),
         }
     }
 }
 
-/// What a retry would put back to work.
+/// The result of a dry run.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SnapshotView {
-    /// Stands for these failures; for the retry.
+    /// Identifies the counted failures in the request that retries them.
     snapshot: String,
-    /// How many.
+    /// The number of failures.
     count: u64,
-    /// By cause.
+    /// The failures by cause.
     groups: Vec<GroupView>,
 }
 
-/// An operation on failures.
+/// An operation that retries failures.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OperationView {
-    /// Its id.
+    /// The id of the operation.
     operation_id: Uuid,
-    /// Who asked for it.
+    /// The operator who started it.
     by: String,
-    /// When, as RFC 3339 has it.
+    /// The time at which it started, in RFC 3339 format.
     begun_at: String,
-    /// `running`, `watching` those that went ahead, `done` or `stopped`.
+    /// `running`, `watching` (waiting for the result of the canary failures), `done` or `stopped`.
     phase: &'static str,
-    /// Why it was stopped.
+    /// The reason why it was stopped.
     #[schema(required)]
     phase_reason: Option<String>,
-    /// How many failures there were.
+    /// The number of selected failures.
     total: u64,
-    /// How many were put back to work.
+    /// The number of failures retried so far.
     retried: u64,
-    /// How many in a second.
+    /// The number of failures retried in a second.
     per_second: u32,
-    /// How many go ahead.
+    /// The number of failures retried first.
     canary: u32,
 }
 
@@ -472,15 +472,15 @@ impl From<saga::failures::Operation> for OperationView {
     }
 }
 
-/// Put failures back to work, or count what that would be.
+/// Retries failures, or counts them in a dry run.
 #[utoipa::path(
     post,
     path = "/admin/retries",
     request_body = NewRetry,
     responses(
-        (status = 200, description = "What a dry run has counted", body = SnapshotView),
-        (status = 202, description = "It has begun", body = OperationView),
-        (status = 409, description = "Another one is running, or none of these failures is open", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The result of a dry run", body = SnapshotView),
+        (status = 202, description = "The operation has started", body = OperationView),
+        (status = 409, description = "Another operation is running, or none of the selected failures is open", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -504,17 +504,17 @@ pub(super) async fn retry_failures(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, place)], Json(begun)).into_response())
 }
 
-/// Operations on failures.
+/// The operations on failures.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OperationList {
-    /// The operations, the latest first.
+    /// The operations, newest first.
     items: Vec<OperationView>,
-    /// Always null: there are no more pages.
+    /// Always null: there is only one page.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// The latest operations on failures, at most 100.
+/// Lists the latest operations on failures, up to 100.
 #[utoipa::path(
     get,
     path = "/admin/operations",
@@ -526,7 +526,7 @@ pub(super) async fn list_operations(State(api): State<Arc<Api>>, _: AskedOperato
     Ok(Json(OperationList { items, next: None }).into_response())
 }
 
-/// One operation on failures, and how far it is.
+/// Returns one operation on failures and its progress.
 #[utoipa::path(
     get,
     path = "/admin/operations/{operation}",
@@ -547,14 +547,14 @@ fn operation_id(id: Result<Path<OperationId>, PathRejection>) -> Result<Operatio
     id.map(|Path(id)| id).map_err(|_| Problem::bad("the operation id in the path is not a UUID"))
 }
 
-/// Stop an operation. What it has put back to work stays so.
+/// Stops an operation. Failures that it has already retried are not affected.
 #[utoipa::path(
     post,
     path = "/admin/operations/{operation}/stop",
     params(("operation" = Uuid, Path, description = "The operation")),
     responses(
-        (status = 200, description = "It is stopped", body = OperationView),
-        (status = 409, description = "It is not running", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The operation is stopped", body = OperationView),
+        (status = 409, description = "The operation is not running", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -567,36 +567,36 @@ pub(super) async fn stop_operation(
     Ok(Json(OperationView::from(stopped)).into_response())
 }
 
-/// Something that somebody did.
+/// An entry of the audit log.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ActView {
-    /// When, as RFC 3339 has it.
+    /// The time of the action, in RFC 3339 format.
     at: String,
-    /// Who.
+    /// The operator who performed it.
     by: String,
-    /// What, such as `archived`.
+    /// The action, such as `archived`.
     did: String,
-    /// To which failure or operation.
+    /// The id of the failure or operation that it applies to.
     to: String,
-    /// Why, or what exactly.
+    /// The reason or the details.
     why: String,
 }
 
-/// What was done.
+/// The latest entries of the audit log.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ActList {
-    /// The acts, the latest first.
+    /// The entries, newest first.
     items: Vec<ActView>,
-    /// Always null: there are no more pages.
+    /// Always null: there is only one page.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// The latest things that operators did about failures, at most 100.
+/// Lists the latest actions of operators on failures, up to 100.
 #[utoipa::path(
     get,
     path = "/admin/audit",
-    responses((status = 200, description = "What was done", body = ActList), Refused),
+    responses((status = 200, description = "The audit log", body = ActList), Refused),
 )]
 pub(super) async fn list_acts(State(api): State<Arc<Api>>, _: AskedOperator) -> Answer {
     let acts = api.failures.store.acts(MAX_LISTED).await?;

@@ -1,4 +1,4 @@
-//! What an operator has done with searches that had not ended when the database or the ledger was restored.
+//! The handler that settles unfinished searches after a restore of the database or the ledger.
 
 use std::sync::Arc;
 
@@ -16,36 +16,37 @@ use super::problem::{Problem, Refused};
 use super::{Answer, Api};
 use service::{AfterRestore, ProjectAccess, Reading, Restored};
 
-/// What was restored.
+/// Describes what was restored.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Restoration {
-    /// The ledger was restored, and the database was not: searches that are being read go on.
+    /// `true` if only the ledger was restored and the database was not: imports that are being read continue.
     #[serde(default)]
     ledger_alone: bool,
 }
 
-/// What was done with the search.
+/// The outcome for one import.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RestoredView {
-    /// The search.
+    /// The id of the import.
     search_id: Uuid,
-    /// `busy` is to be tried again in a minute.
+    /// The outcome. If it is `busy`, try again in a minute.
     done: Restored,
-    /// The same in words.
+    /// The outcome as a sentence.
     words: &'static str,
 }
 
-/// Let a search go on, or end, that had not ended when the database or the ledger was restored.
+/// Resumes or ends an unfinished import after a restore of the database or the ledger.
 ///
-/// It is for every search that `GET /admin/searches` has in another state than `Completed` and `Error`. Repeating it does no harm.
+/// Call it for every import that `GET /admin/searches` lists in a state other than `Completed` and `Error`. It is
+/// safe to repeat.
 #[utoipa::path(
     post,
     path = "/admin/searches/{search}/after-restore",
-    params(("search" = Uuid, Path, description = "The search")),
+    params(("search" = Uuid, Path, description = "The import")),
     request_body = Restoration,
     responses(
-        (status = 200, description = "What was done with it", body = RestoredView),
+        (status = 200, description = "The outcome", body = RestoredView),
         Refused,
     ),
 )]

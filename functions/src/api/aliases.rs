@@ -1,15 +1,15 @@
-//! The paths of the release before, whose searches were not below their projects.
+//! Deprecated paths of an earlier version, which addressed searches without their project.
 
 use utoipa::openapi::{Deprecated, OpenApi, RefOr};
 
-/// A search without its project: it may be any that the caller may see.
+/// A search without its project; it may belong to any project that the caller can access.
 pub(super) const SEARCH: &str = "/searches/{search}";
-/// What that is an alias of.
+/// The path that [`SEARCH`] is an alias of.
 const BELOW_PROJECT: &str = "/projects/{project}/searches/{search}";
-/// What deleting it is an alias of: the release before deleted nothing.
+/// The path that `DELETE` on [`SEARCH`] is an alias of: in the earlier version it cancelled the search.
 const CANCEL: &str = "/projects/{project}/searches/{search}/cancel";
 
-/// Describes the alias like what it stands for, without the project, and as deprecated.
+/// Describes the alias like the operations it stands for, but without the project and as deprecated.
 pub(super) fn describe(api: &mut OpenApi) {
     let Some(mut alias) = api.paths.paths.get(BELOW_PROJECT).cloned() else { return };
     alias.delete = api.paths.paths.get(CANCEL).and_then(|cancel| cancel.post.clone());

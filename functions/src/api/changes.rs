@@ -1,4 +1,4 @@
-//! What has changed since a client asked last.
+//! The handler that lists changes since a client's last request.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use super::view::{Details, SearchView};
 use super::{Answer, Api, etag, paging};
 use service::{Change, MOST_SEEN, SearchService, Seen, changes};
 
-/// How many changes an answer has by default.
+/// The default number of changes in a response.
 const PAGE: usize = 50;
 
-/// A search that has changed.
+/// A changed import.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ChangeView {
-    /// The search's id.
+    /// The id of the import.
     search_id: Uuid,
-    /// Whether it was deleted.
+    /// `true` if the import was deleted.
     deleted: bool,
-    /// The search as it is now, as when it is asked for by itself; null when it was deleted.
+    /// The current import, as in the response for a single import; null if it was deleted.
     #[schema(required)]
     search: Option<SearchView>,
 }
 
-/// What has changed.
+/// A page of changes.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ChangeList {
-    /// The searches that have changed, each as it is now. After as many as the `limit` more may follow at once.
+    /// The changed imports, each in its current state. If there are as many as `limit`, more may follow immediately.
     items: Vec<ChangeView>,
-    /// For the `since` of the next request.
+    /// The cursor for the `since` of the next request.
     next: String,
 }
 
@@ -54,33 +54,34 @@ impl ChangeView {
     }
 }
 
-/// Since when changes are asked for.
+/// Selects changes.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ChangesQuery {
-    /// The `next` of the answer before. Without it nothing has changed, and the answer says where to begin.
+    /// The `next` cursor of the previous response. Without it, the response lists no changes and returns a cursor to
+    /// start from.
     since: Option<String>,
-    /// How many changes, from 1 to 100; 50.
+    /// Maximum number of changes to return, from 1 to 100. The default is 50.
     limit: Option<usize>,
 }
 
-/// The searches of a project that have changed since the client asked last.
+/// Lists the imports of a review that have changed since the client's last request.
 ///
-/// Ask without `since` first, then list the searches, and from then on ask with the `next` of the answer before: nothing is
-/// missed. A change is told as the search that it has led to, so several may be told as one. What repairs a search is told
-/// as a change of the search that repairs, which names the other one. In a project with more than 100 searches under way,
-/// some are told again without a change.
+/// First send a request without `since`, then list the imports. From then on, send the `next` of the previous
+/// response: no change is missed. A change is reported as the current state of the import, so several changes may be
+/// reported as one. A repair is reported as a change of the repairing import, which names the repaired one. If a
+/// review has more than 100 unfinished imports, some are reported again without a change.
 #[utoipa::path(
     get,
     path = "/projects/{project}/changes",
     params(
         ("project" = Uuid, Path, description = "The review"),
         ChangesQuery,
-        ("If-None-Match" = Option<String>, Header, description = "The ETag of what the client has"),
+        ("If-None-Match" = Option<String>, Header, description = "The ETag of the client's copy"),
     ),
     responses(
-        (status = 200, description = "What has changed", body = ChangeList, headers(("ETag" = String, description = "Stands for what is said"))),
-        (status = 304, description = "The client has it"),
+        (status = 200, description = "The changes", body = ChangeList, headers(("ETag" = String, description = "Identifies this content"))),
+        (status = 304, description = "The client's copy is current"),
         Refused,
     ),
 )]
@@ -92,7 +93,7 @@ pub(super) async fn list_changes(
 ) -> Answer {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MOST_SEEN)?;
-    let refused = || Problem::bad("since is not the \"next\" of an answer about the changes of this project");
+    let refused = || Problem::bad("since is not the \"next\" of a response with the changes of this project");
     let seen = query.since.map(|text| Seen::read(project, &text).ok_or_else(refused)).transpose()?;
     let function = &api.function;
     let (found, next) = changes(&function.jobs, project, seen.as_ref(), limit).await?;

@@ -1,4 +1,4 @@
-//! What a client has to know of the deployment before it offers anything.
+//! The handler that describes the deployment to its clients.
 
 use std::sync::Arc;
 
@@ -17,28 +17,28 @@ use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Answers, Api};
 use service::{MAX_RAW_BYTES, Operator, ProjectAccess};
 
-/// What the deployment is and takes.
+/// The deployment's version, features and limits.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ConfigView {
-    /// The version of the program that answers.
+    /// The version of the responding program.
     version: &'static str,
-    /// What it can do beyond the operations that every deployment has.
+    /// Features that not every deployment has.
     features: FeaturesView,
-    /// What it takes at most.
+    /// Limits of requests and responses.
     limits: LimitsView,
-    /// Who asks.
+    /// The permissions of the caller.
     caller: CallerView,
-    /// The formats of files that it reads, by the names that it shows.
+    /// The names of the supported file formats.
     formats: Vec<String>,
 }
 
-/// What a caller may see and change.
+/// The permissions of the caller.
 #[derive(Serialize, ToSchema)]
 struct CallerView {
-    /// The ids of the projects that are theirs; null where all are.
+    /// The ids of the reviews that the caller can access; null if all.
     #[schema(required)]
     projects: Option<Vec<Uuid>>,
-    /// Whether they may operate the deployment.
+    /// `true` if the caller is an operator of the deployment.
     is_operator: bool,
 }
 
@@ -52,47 +52,47 @@ impl CallerView {
     }
 }
 
-/// What a deployment can do beyond the operations that every one has.
+/// Features that not every deployment has.
 #[derive(Serialize, ToSchema)]
 struct FeaturesView {
-    /// Whether it tells of changes by itself. If not, ask again with the ETag of the last answer.
+    /// `true` if changes are pushed as events. If `false`, poll with the ETag of the last response.
     live: bool,
-    /// Whether exports of any size are streamed. If not, larger ones are refused with 413.
+    /// `true` if exports of any size are streamed. If `false`, larger exports are refused with 413.
     stream_exports: bool,
-    /// Whether it imports sample files with faults when it is asked to.
+    /// `true` if the deployment can run fault trials with sample files.
     trials: bool,
 }
 
-/// What a deployment takes at most.
+/// Limits of requests and responses.
 #[derive(Serialize, ToSchema)]
 struct LimitsView {
-    /// Files of a search.
+    /// Maximum number of files of an import.
     max_files: usize,
-    /// Bytes of a file.
+    /// Maximum size of a file, in bytes.
     max_file_bytes: u64,
-    /// Characters of a name of a search or file.
+    /// Maximum length of the name of an import or file, in characters.
     max_name_chars: usize,
-    /// Bytes of one record; a larger one refuses its file.
+    /// Maximum size of a record, in bytes; a file with a larger record is rejected.
     max_record_bytes: usize,
-    /// Records of a file.
+    /// Maximum number of records of a file.
     max_records: u64,
-    /// Unreadable records that are kept of a file; more are only counted.
+    /// Maximum number of records that were not imported which are stored for a file; further ones are only counted.
     max_kept_unread: u64,
-    /// Searches of a project that are under way.
+    /// Maximum number of unfinished imports of a review.
     max_open_searches: usize,
-    /// Bytes that the files of these searches come to.
+    /// Maximum total size of the files of these imports, in bytes.
     max_open_bytes: u64,
-    /// Searches of a page.
+    /// Maximum number of imports in a page.
     max_searches_page: usize,
-    /// Studies, or unreadable records, of a page.
+    /// Maximum number of studies, or of records that were not imported, in a page.
     max_records_page: usize,
-    /// Duplicates of a page.
+    /// Maximum number of duplicates in a page.
     max_duplicates_page: usize,
-    /// Bytes of a record whose text is shown.
+    /// Maximum number of bytes of a record's text that are returned.
     max_raw_bytes: usize,
 }
 
-/// What this deployment is and takes, and what its caller may do.
+/// Returns the features and limits of this deployment and the permissions of the caller.
 #[utoipa::path(
     get,
     path = "/config.json",

@@ -1,4 +1,4 @@
-//! Studies that are there twice: of a search, of a project, and what people say of them.
+//! Handlers for duplicates of a search or a project, and for the reviewers' decisions about them.
 
 use std::sync::Arc;
 
@@ -27,25 +27,25 @@ use super::{Answer, Api};
 use service::study_view::RecordPlace;
 use service::{Decided, Word};
 
-/// How many duplicates a page has by default, and at most: each takes a read of its own.
+/// The default and maximum number of duplicates in a page; each one takes a separate read.
 const PAIRS: usize = 50;
 pub(super) const MAX_PAIRS: usize = 200;
-/// How many searches are looked through for a page of a project's duplicates.
+/// The maximum number of searches that are examined for a page of a project's duplicates.
 const SEARCHES: usize = 50;
-/// How many decisions a page has by default, and at most.
+/// The default and maximum number of decisions in a page.
 const DECISIONS: usize = 100;
 const MAX_DECISIONS: usize = 1_000;
 
-/// Which page of the duplicates to return, and which duplicates.
+/// Selects a page of duplicates.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DuplicatesQuery {
-    /// How many duplicates, from 1 to 200; 50.
+    /// Maximum number of duplicates to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
-    /// Only those that are at least as sure as this: `certain`, `likely` or `possible`; `likely`. Those that are only possible
-    /// are not taken for duplicates: somebody has to say it.
+    /// The minimum certainty: `certain`, `likely` or `possible`. The default is `likely`. Studies that are only
+    /// `possible` duplicates are not treated as duplicates until a reviewer decides so.
     least: Option<String>,
 }
 
@@ -60,17 +60,17 @@ impl DuplicatesQuery {
     }
 }
 
-/// The studies of a search that repeat an earlier one of its project, each beside that one, in the order of files and
-/// records.
+/// Lists the studies of an import that repeat an earlier one of its review, each with that study, in the order of
+/// files and records.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/duplicates",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         DuplicatesQuery,
     ),
-    responses((status = 200, description = "Some of them", body = PairList), Refused),
+    responses((status = 200, description = "A page of duplicates", body = PairList), Refused),
 )]
 pub(super) async fn list_duplicates(
     State(api): State<Arc<Api>>,
@@ -86,7 +86,7 @@ pub(super) async fn list_duplicates(
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
-/// A place among the duplicates of a project: in the search after another one.
+/// A cursor in the duplicates of a project: a position in the search that follows `after`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct PairPlace {
     after: Option<Cursor>,
@@ -106,13 +106,13 @@ impl Place for PairPlace {
     }
 }
 
-/// The studies of a project that repeat an earlier one, each beside that one: the latest search first, in the order of files
-/// and records.
+/// Lists the studies of a review that repeat an earlier one, each with that study: newest import first, in the order
+/// of files and records.
 #[utoipa::path(
     get,
     path = "/projects/{project}/duplicates",
     params(("project" = Uuid, Path, description = "The review"), DuplicatesQuery),
-    responses((status = 200, description = "Some of them", body = PairList), Refused),
+    responses((status = 200, description = "A page of duplicates", body = PairList), Refused),
 )]
 pub(super) async fn list_all_duplicates(
     State(api): State<Arc<Api>>,
@@ -148,29 +148,29 @@ pub(super) async fn list_all_duplicates(
     Ok(Json(PageBody { items, next }).into_response())
 }
 
-/// Something that is said of studies.
+/// A reviewer's decision about studies.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewDecision {
-    /// What is said.
+    /// The decision.
     decision: Word,
-    /// Of which studies: two, or the one to keep.
+    /// The studies that it is about: two studies, or the one to keep.
     studies: Vec<StudyPlace>,
 }
 
-/// Say of two studies that they are the same work, or are not; or which study is to be kept.
+/// Decides that two studies are the same or different, or which study to keep.
 ///
-/// It stands above the rules, whatever is imported later, until it is taken back. The marks that follow from it are there some
-/// moments later.
+/// A decision takes precedence over the matching rules until it is undone, whatever is imported later. The duplicate
+/// marks that result from it are updated shortly afterwards.
 #[utoipa::path(
     post,
     path = "/projects/{project}/duplicates/decisions",
     params(("project" = Uuid, Path, description = "The review")),
     request_body = NewDecision,
     responses(
-        (status = 204, description = "It held already"),
-        (status = 202, description = "It is written down, and the marks follow"),
-        (status = 422, description = "It makes no sense, or the project has too many decisions", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The decision was already in effect"),
+        (status = 202, description = "The decision is stored; the marks follow"),
+        (status = 422, description = "The decision is invalid, or the review has too many decisions", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -180,7 +180,7 @@ pub(super) async fn decide(
     AskedPerson(person): AskedPerson,
     new: Result<Json<NewDecision>, JsonRejection>,
 ) -> Answer {
-    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "what is decided"))?;
+    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a decision"))?;
     let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
     match api.function.decide(project, new.decision, &studies, &person).await? {
         Decided::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
@@ -193,29 +193,29 @@ pub(super) async fn decide(
     }
 }
 
-/// What somebody has said of studies.
+/// A reviewer's decision about studies.
 #[derive(Serialize, ToSchema)]
 struct VerdictView {
-    /// When it was said.
+    /// The time of the decision.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// Who has said it: the `sub` of their token, or `somebody` where there are none.
+    /// The reviewer: the `sub` of the token, or `somebody` if there are no tokens.
     by: String,
-    /// What was said.
+    /// The decision.
     decision: Word,
-    /// Of which studies.
+    /// The studies that it is about.
     studies: Vec<StudyPlace>,
 }
 
-/// Where a study is.
+/// The location of a study.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct StudyPlace {
-    /// The search that brought it.
+    /// The import that contains it.
     search_id: Uuid,
-    /// Its file.
+    /// The file that contains it.
     file_id: Uuid,
-    /// Its place among the records of the file, from 1.
+    /// The number of its record in the file, from 1.
     record: u64,
 }
 
@@ -239,27 +239,27 @@ impl From<&Decision> for VerdictView {
     }
 }
 
-/// Some of what was said of the studies of a project.
+/// A page of decisions.
 #[derive(Serialize, ToSchema)]
 pub(super) struct VerdictList {
-    /// What the page has, the latest first.
+    /// The decisions, newest first.
     items: Vec<VerdictView>,
-    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// Which page of the decisions to return.
+/// Selects a page of decisions.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DecisionsQuery {
-    /// How many decisions, from 1 to 1000; 100.
+    /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
-/// So many were said before.
+/// A cursor in the decisions: the number of decisions before it.
 struct Earlier(usize);
 
 impl Place for Earlier {
@@ -272,12 +272,12 @@ impl Place for Earlier {
     }
 }
 
-/// What was said of the studies of a project, by whom and when, the latest first. What was taken back is among it.
+/// Lists the decisions of a review with their author and time, newest first, including those that were undone.
 #[utoipa::path(
     get,
     path = "/projects/{project}/duplicates/decisions",
     params(("project" = Uuid, Path, description = "The review"), DecisionsQuery),
-    responses((status = 200, description = "Some of it", body = VerdictList), Refused),
+    responses((status = 200, description = "A page of decisions", body = VerdictList), Refused),
 )]
 pub(super) async fn list_decisions(
     State(api): State<Arc<Api>>,

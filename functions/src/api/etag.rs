@@ -1,4 +1,4 @@
-//! Answers that a client which polls has already.
+//! Conditional responses for clients that poll.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::problem::Problem;
 
-/// A body with the tag of what it says; none of it when that is what the client has.
+/// Returns a response with `body` and its ETag, or 304 without a body if the client has the same content.
 pub(super) fn answer(headers: &HeaderMap, body: &impl Serialize) -> Result<Response, Problem> {
     let body = serde_json::to_vec(body).map_err(|error| Problem::unavailable(&error))?;
     let tag = format!("\"{}\"", Uuid::new_v5(&Uuid::NAMESPACE_OID, &body).simple());
-    // The client may keep it, and has to ask whether it still holds.
+    // The client may store the response but has to revalidate it.
     let kept = (header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     if has(headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)], [kept]).into_response());
@@ -20,7 +20,7 @@ pub(super) fn answer(headers: &HeaderMap, body: &impl Serialize) -> Result<Respo
     Ok(([(header::ETAG, tag)], [kept, json], body).into_response())
 }
 
-/// Whether one of the tags that a client has is this one, weak or not, as RFC 9110 compares them here.
+/// Returns `true` if one of the client's tags equals `tag`, by the weak comparison of RFC 9110.
 fn has(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_has_is_not_sent_again() {
+    fn matching_etag_returns_304() {
         let (first, tag) = status(&[], "a");
         assert_eq!(first, StatusCode::OK);
         for known in [tag.clone(), format!("W/{tag}"), format!("\"b\", {tag}"), "*".to_owned()] {

@@ -1,4 +1,4 @@
-//! All studies of a search at once: in the answer, or as an object that is made for whoever asks.
+//! Handlers that export all studies of a search, in the response or as an object that is created on request.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -29,26 +29,27 @@ use service::exported_studies::{Export, Wanted};
 use service::study_view::StudyView;
 use service::{Exported, export_file};
 
-/// The most of an export that is sent as a whole, in bytes.
+/// The maximum size of an export that is sent in one buffered response, in bytes.
 const WHOLE_EXPORT_BYTES: usize = 5_000_000;
-/// How often studies are read for it, 500 at a time at most: there may be few among many that are asked for.
+/// The maximum number of reads, of up to 500 studies each, for a buffered export: a selection may choose few studies
+/// among many.
 const WHOLE_EXPORT_READS: usize = 40;
-/// The maximum number of exports of one project that are sent at a time. Each reads studies as fast as its client receives
-/// them.
+/// The maximum number of exports of one project that are sent concurrently. Each one reads studies as fast as its
+/// client receives them.
 pub(super) const MAX_SENT: usize = 8;
 
-/// The exports that are being sent, by project.
+/// The exports in progress by project.
 #[derive(Default)]
 pub(super) struct Exports(Arc<Mutex<BTreeMap<ProjectId, usize>>>);
 
-/// An export that is being sent, until this is dropped.
+/// An export in progress, until it is dropped.
 struct Sending {
     project: ProjectId,
     all: Arc<Mutex<BTreeMap<ProjectId, usize>>>,
 }
 
 impl Exports {
-    /// Counts one more export; returns `None` if the project has the maximum number.
+    /// Counts one more export, or returns `None` if the project has the maximum number.
     fn begin(&self, project: ProjectId) -> Option<Sending> {
         // A panic cannot leave a count half changed, so a poisoned lock is used as it is.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,47 +71,49 @@ impl Drop for Sending {
     }
 }
 
-/// When to look again for an export that is being made.
+/// The interval at which a client should poll for an export that is being created.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// How to export the studies.
+/// Selects the format and the studies of an export.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {
-    /// `jsonl` (where nothing is said): a line for each study, with the fields that it has in lists. Or `ris`, `csv`, `xlsx`,
-    /// `bibtex`, `nbib`, `csl-json`, or the tables of `rayyan` and `asreview`.
+    /// The format. `jsonl` (the default) has a line of JSON for each study, with the same fields as in lists. The
+    /// other formats are `ris`, `csv`, `xlsx`, `bibtex`, `nbib`, `csl-json`, and the tables of `rayyan` and
+    /// `asreview`.
     format: Option<String>,
-    /// Which studies: `all` (where nothing is said), `unique` or `duplicates`.
+    /// The studies to export: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,
 }
 
-/// An export to be made.
+/// A request to create an export.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewExport {
-    /// As in the query of `…/export`.
+    /// The format, as in the query of `…/export`.
     #[serde(default)]
     format: Option<String>,
-    /// As in the query of `…/export`.
+    /// The studies, as in the query of `…/export`.
     #[serde(default)]
     studies: Option<String>,
 }
 
-/// An export as an object of its own.
+/// An export that can be downloaded as an object.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ExportView {
-    /// What it is asked for by; null where nothing has to be made first.
+    /// The id of the export; null if nothing has to be created first.
     #[schema(required)]
     export_id: Option<Uuid>,
-    /// `being_made`, or `ready`.
+    /// `being_made` or `ready`.
     state: &'static str,
-    /// Where a GET downloads it once it is ready, without further credentials; below this API if it begins with a slash.
+    /// The URL that a GET downloads it from once it is ready, without further credentials; relative to this API if it
+    /// begins with a slash.
     #[schema(required)]
     url: Option<String>,
-    /// Until when `url` can be used, as RFC 3339 has it; null if that does not end.
+    /// The time until which `url` can be used, in RFC 3339 format; null if it does not expire.
     #[schema(required)]
     expires_at: Option<String>,
-    /// Its size in bytes, where it is known.
+    /// The size in bytes, if it is known.
     #[schema(required)]
     size_bytes: Option<u64>,
 }
@@ -131,7 +134,7 @@ impl ExportView {
         }
     }
 
-    /// One that is made while it is sent.
+    /// Returns an export that is created while it is sent.
     fn streamed(search: &AskedSearch, project: Uuid, wanted: &Wanted) -> Self {
         let mut url = format!("/projects/{project}/searches/{}/export", search.search);
         if *wanted != Wanted::default() {
@@ -151,7 +154,7 @@ fn wanted(format: Option<&str>, studies: Option<&str>) -> Result<Wanted, Problem
     Ok(Wanted { format, studies })
 }
 
-/// How it is asked for.
+/// Returns the name of a selection in requests.
 fn name(studies: Which) -> &'static str {
     match studies {
         Which::All => "all",
@@ -160,22 +163,22 @@ fn name(studies: Which) -> &'static str {
     }
 }
 
-/// The studies of the files that were read to their end, a line of JSON each, or in the format of another program.
+/// Exports the studies of all files that were read completely, as a line of JSON for each study or in another format.
 ///
-/// Where answers are not streamed (see `/config.json`), more than 5 MB, or what would be chosen from more than 20,000 studies, are
-/// refused: then have an export made.
+/// If responses are not streamed (see `/config.json`), an export of more than 5 MB, or a selection from more than
+/// 20,000 studies, is refused. In that case, request the creation of an export.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/export",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         ExportQuery,
     ),
     responses(
-        (status = 200, description = "All of them; another format has its own media type", body = StudyView, content_type = "application/jsonl"),
-        (status = 413, description = "They are more than can be sent at once; have an export made", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "As many exports of the review are being sent as may be at a time", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The studies; other formats have their own media types", body = StudyView, content_type = "application/jsonl"),
+        (status = 413, description = "The export is too large for one response; request the creation of an export", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The review has the maximum number of concurrent exports", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -189,8 +192,7 @@ pub(super) async fn export_studies(
     let stored = asked.stored(&api.function).await?;
     let sending = api.exports.begin(stored.job.project_id).ok_or_else(|| {
         let detail = format!(
-            "{MAX_SENT} exports of this review are being sent, as many as are sent at a time; ask again when one of them \
-             has ended"
+            "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
         );
         Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
     })?;
@@ -199,7 +201,7 @@ pub(super) async fn export_studies(
     let studies = Arc::clone(&api.function.studies);
     let mut export = Export::of(studies, asked.search, files, &wanted, sources);
     let body = match api.answers {
-        // An empty piece would say that nothing follows.
+        // An empty chunk would end the body.
         Answers::Streamed => Body::from_stream(export.pieces().try_filter(move |piece| {
             let _until_the_end = &sending;
             ready(!piece.is_empty())
@@ -210,15 +212,15 @@ pub(super) async fn export_studies(
                 whole.extend(piece);
                 reads += 1;
                 if whole.len() > WHOLE_EXPORT_BYTES || reads > WHOLE_EXPORT_READS {
-                    let detail = "the export, or what it is chosen from, is larger than an answer may be; POST to …/exports \
-                                  has it made";
+                    let detail = "the export, or the studies it is selected from, is too large for one response; send a POST to \
+                                  …/exports instead";
                     return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
                 }
             }
             Body::from(whole)
         }
     };
-    // The name has nothing that would have to be escaped.
+    // The name contains no characters that need escaping.
     let disposition =
         HeaderValue::from_str(&format!("attachment; filename=\"{}\"", export_file(wanted.format)));
     let disposition = disposition.map_err(|error| StoreError::unusable("naming an export", error))?;
@@ -226,22 +228,22 @@ pub(super) async fn export_studies(
     Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], body).into_response())
 }
 
-/// Has an export made: the studies of the files that are read to their end by now, of any size.
+/// Creates an export of any size, with the studies of all files that have been read completely.
 ///
-/// It is made once for each request, and kept for a day. Where answers are streamed there is nothing to make, and the answer
-/// is 200 with the address of the stream.
+/// Each request creates an export, which is stored for a day. If responses are streamed, nothing has to be created;
+/// the response is 200 with the URL of the stream.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches/{search}/exports",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
     ),
     request_body = NewExport,
     responses(
-        (status = 200, description = "It can be had at once", body = ExportView),
-        (status = 202, description = "It will be made; `Location` is where to ask for it", body = ExportView),
-        (status = 429, description = "The search has 20 exports, which are kept for a day, or 4 of the review are being made", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The export can be downloaded immediately", body = ExportView),
+        (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
+        (status = 429, description = "The import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -266,18 +268,19 @@ pub(super) async fn make_export(
     Ok((StatusCode::ACCEPTED, headers, body).into_response())
 }
 
-/// Whether an export is made, and where it can be had.
+/// Returns the state of an export and, once it is ready, its URL.
 ///
-/// The link is good for 15 minutes; asking again gives another one. One that is not made within an hour is not there.
+/// The URL is valid for 15 minutes; repeat the request for a new one. An export that is not created within an hour
+/// does not exist.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/exports/{export}",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         ("export" = Uuid, Path, description = "The export"),
     ),
-    responses((status = 200, description = "It is made, or is being made", body = ExportView), Refused),
+    responses((status = 200, description = "The export is ready or is being created", body = ExportView), Refused),
 )]
 pub(super) async fn show_export(
     State(api): State<Arc<Api>>,
@@ -293,7 +296,7 @@ pub(super) async fn show_export(
             Ok((again, Json(ExportView::being_made(id))).into_response())
         }
         Exported::Unknown => {
-            let detail = "there is no such export: it was not made, or it is older than a day";
+            let detail = "there is no such export: it was not created, or it is older than a day";
             Err(Problem::new(StatusCode::NOT_FOUND, detail))
         }
     }

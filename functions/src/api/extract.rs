@@ -1,5 +1,5 @@
-//! What a request is about, once it is known that its caller may ask about it: a handler gets no id of a project or a
-//! search in any other way.
+//! Extractors for authorized requests. A handler gets the id of a project or a search only through these, so it
+//! cannot skip the authorization.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -35,12 +35,12 @@ fn id(kind: &str, text: &str) -> Result<Uuid, Problem> {
     Uuid::parse_str(text).map_err(|_| Problem::bad(&format!("the {kind} id in the path is not a UUID")))
 }
 
-/// Nobody, where no layer has said who asks.
+/// Returns the caller's access; without the authorizing layer the caller can access nothing.
 fn caller(parts: &Parts) -> ProjectAccess {
     parts.extensions.get().cloned().unwrap_or_else(|| ProjectAccess::Only([].into()))
 }
 
-/// A project that the caller may see and change.
+/// A project that the caller may read and change.
 pub(super) struct AskedProject(pub(super) ProjectId);
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
@@ -53,11 +53,11 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
     }
 }
 
-/// Who asks, for the record of what they say.
+/// The name of the caller, for records of their actions.
 #[derive(Clone)]
 pub(super) struct ActorName(pub(super) String);
 
-/// The same, of a request.
+/// The name of the caller of a request.
 pub(super) struct AskedPerson(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedPerson {
@@ -65,25 +65,25 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedPerson {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let person = parts.extensions.get::<ActorName>().cloned();
-        // Where no layer has said who asks, nobody may enter a project.
+        // Without the authorizing layer no caller can access a project.
         person.map(|ActorName(name)| Self(name)).ok_or_else(Problem::no_such_project)
     }
 }
 
-/// A search, and who asks about it: whose project it is in, only the search itself says.
+/// A search and the access of the caller. Handlers compare it with the project that is stored in the search.
 pub(super) struct AskedSearch {
     pub(super) caller: ProjectAccess,
     pub(super) search: SearchId,
 }
 
 impl AskedSearch {
-    /// What is stored of the search.
+    /// Returns the stored search.
     pub(super) async fn stored(&self, function: &SearchService) -> Result<Stored, Problem> {
         function.stored(&self.caller, self.search).await?.ok_or_else(Problem::no_such_search)
     }
 }
 
-/// A record of a search's file: a path has it as `study` or as `record`.
+/// A record of a search's file, named `study` or `record` in the path.
 pub(super) struct AskedRecord(pub(super) RecordPlace);
 
 /// An export of a search.
@@ -120,7 +120,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedRecord {
         place
             .filter(is_record)
             .map(Self)
-            .ok_or_else(|| Problem::bad("the id in the path is none, such as 0-17"))
+            .ok_or_else(|| Problem::bad("the id in the path is not one such as 0-17"))
     }
 }
 
@@ -132,7 +132,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedSearch {
         let search = ids.search.as_deref().ok_or_else(Problem::no_such_search)?;
         let search = SearchId::from_uuid(id("search", search)?);
         let caller = caller(parts);
-        // In a path below a project the search has to be one of that project's.
+        // Below the path of a project, the search has to belong to that project.
         let caller = ids.project()?.map(|project| caller.within(project)).unwrap_or(caller);
         Ok(Self { caller, search })
     }

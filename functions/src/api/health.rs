@@ -1,4 +1,4 @@
-//! How the deployment is: for everybody, for operators, and for what gathers metrics.
+//! Handlers for the health of the deployment: for all callers, for operators and for Prometheus.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::problem::Refused;
 use super::{live, metrics};
 use service::health::{Reach, Report};
 
-/// Whether every store and queue answers.
+/// Reports whether every store and queue responds.
 ///
-/// It says no more than that, to everybody who may ask anything.
+/// It reveals nothing else, because every caller may request it.
 #[utoipa::path(
     get,
     path = "/health",
     responses(
-        (status = 200, description = "Everything does", body = Reach),
-        (status = 503, description = "Something does not", body = Reach),
+        (status = 200, description = "Everything responds", body = Reach),
+        (status = 503, description = "Something does not respond", body = Reach),
     ),
 )]
 pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {
@@ -29,15 +29,15 @@ pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {
     (status(reach.ok), Json(reach)).into_response()
 }
 
-/// How the deployment is, for operators.
+/// Returns the health report of the deployment, for operators.
 ///
-/// What a deployment on Lambda says of queues is about those that this function sends to, and without ages.
+/// On Lambda, the queue figures cover only the queues that this function sends to, without ages.
 #[utoipa::path(
     get,
     path = "/admin/health",
     responses(
-        (status = 200, description = "Every store and queue answers", body = Report),
-        (status = 503, description = "Something does not answer", body = Report),
+        (status = 200, description = "Every store and queue responds", body = Report),
+        (status = 503, description = "A store or queue does not respond", body = Report),
         Refused,
     ),
 )]
@@ -46,7 +46,7 @@ pub(super) async fn show_report(State(api): State<Arc<Api>>, _: AskedOperator) -
     (status(report.ok), Json(report)).into_response()
 }
 
-/// The same for Prometheus. Always 200: what does not answer is a value.
+/// Returns the health report for Prometheus. The status is always 200; an unavailable service is reported as a value.
 pub(super) async fn show_metrics(State(api): State<Arc<Api>>, _: AskedOperator) -> Response {
     let text = metrics::text(&api.function.health.report().await, live::count(&api.streams));
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()

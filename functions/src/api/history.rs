@@ -1,4 +1,4 @@
-//! What was decided about the messages of a search, and why.
+//! Handlers for the history of a search: the decision about each message, and its reason.
 
 use std::sync::Arc;
 
@@ -21,39 +21,40 @@ use super::problem::{Problem, Refused};
 use super::{Answer, Api};
 use service::ProjectAccess;
 
-/// How many decisions a page has by default, and at most.
+/// The default and maximum number of decisions in a page.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1_000;
 
-/// What was decided about one delivery of a message.
+/// The decision about one delivery of a message.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DecisionView {
-    /// When, as RFC 3339 has it.
+    /// The time of the decision, in RFC 3339 format.
     at: String,
-    /// By which function.
+    /// The function that made the decision.
     function: String,
-    /// The message's name; empty when it could not be read.
+    /// The message's name; empty if the message could not be read.
     message: String,
     /// The message's id.
     #[schema(required)]
     message_id: Option<Uuid>,
-    /// What was decided: `handled`, `duplicate`, `ignored`, `recovered`, `rejected`, `retried` or `dispatched`; or what a later
-    /// release has called it.
+    /// The decision: `handled`, `duplicate`, `ignored`, `recovered`, `rejected`, `retried` or `dispatched`; or a name
+    /// from a newer version.
     verdict: String,
-    /// Why, or what came of it.
+    /// The reason or the result.
     why: String,
-    /// How often the message had been received, this time included.
+    /// The receive count of the message, including this delivery.
     #[schema(required)]
     attempt: Option<u32>,
-    /// Which function sent the message.
+    /// The function that sent the message.
     source: String,
-    /// The trace that it belongs to, as 32 hexadecimal digits.
+    /// The id of the trace, as 32 hexadecimal digits.
     #[schema(required)]
     trace_id: Option<String>,
-    /// How long the batch of the message had been worked on by then, in milliseconds.
+    /// The time for which the batch of the message had been processed, in milliseconds.
     #[schema(required)]
     duration_ms: Option<u64>,
-    /// In which state the search was, where the state machine was asked: with the message's name it is a cell of `/states.json`.
+    /// The state of the import, if the state machine was run. Together with the message's name it identifies a cell
+    /// of `/states.json`.
     #[schema(required)]
     state: Option<String>,
 }
@@ -77,23 +78,23 @@ impl From<Observation<Noted>> for DecisionView {
     }
 }
 
-/// Some of the decisions.
+/// A page of decisions.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DecisionList {
-    /// The decisions, the earliest first.
+    /// The decisions, oldest first.
     items: Vec<DecisionView>,
-    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// Which page of the decisions to return.
+/// Selects a page of decisions.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HistoryQuery {
-    /// How many decisions, from 1 to 1000; 100.
+    /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
@@ -109,19 +110,19 @@ impl Place for history::Place {
     }
 }
 
-/// What was decided about each delivery of each message of a search, in the order in which it happened.
+/// Lists the decisions about each delivery of each message of an import, in chronological order.
 ///
-/// Decisions are kept for a time that the deployment sets, and none where it keeps no history. A decision can be found a
-/// moment after it was made.
+/// The deployment sets the retention of decisions; if it keeps no history, the list is empty. A decision becomes
+/// visible shortly after it was made.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/history",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         HistoryQuery,
     ),
-    responses((status = 200, description = "Some of them", body = DecisionList), Refused),
+    responses((status = 200, description = "A page of decisions", body = DecisionList), Refused),
 )]
 pub(super) async fn list_history(
     State(api): State<Arc<Api>>,
@@ -131,14 +132,14 @@ pub(super) async fn list_history(
     page(&api, &asked.caller, asked.search, query).await
 }
 
-/// What was decided about each delivery of each message of a search of any project, in the order in which it happened.
+/// Lists the decisions about each delivery of each message of an import of any review, in chronological order.
 ///
-/// As with the same list below a project.
+/// Retention and delay are the same as for the list below a review.
 #[utoipa::path(
     get,
     path = "/admin/searches/{search}/history",
-    params(("search" = Uuid, Path, description = "The search"), HistoryQuery),
-    responses((status = 200, description = "Some of them", body = DecisionList), Refused),
+    params(("search" = Uuid, Path, description = "The import"), HistoryQuery),
+    responses((status = 200, description = "A page of decisions", body = DecisionList), Refused),
 )]
 pub(super) async fn list_any_history(
     State(api): State<Arc<Api>>,

@@ -1,4 +1,4 @@
-//! What is listed of a search's files.
+//! Listings of the studies, duplicates and unreadable records of a search's files.
 
 use async_trait::async_trait;
 use imports::{Duplicate, ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study, Tier};
@@ -14,7 +14,7 @@ use service::{Known, SearchService, Text};
 pub(super) struct Studies<'a> {
     pub(super) stored: &'a dyn ReadStudies,
     pub(super) search: SearchId,
-    /// Only those that are taken for duplicates, or only the others; all of them otherwise.
+    /// `Some(true)` selects only marked duplicates, `Some(false)` only the others; `None` selects all studies.
     pub(super) marked: Option<bool>,
     pub(super) text: Option<Text>,
 }
@@ -38,7 +38,7 @@ impl Shelf for Studies<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        // Where most of them are left out, more have to be looked at than are wanted.
+        // If most studies are filtered out, more have to be read than are requested.
         let leaves_out = self.text.is_some() || self.marked == Some(false);
         let limit = if leaves_out { READ_RECORDS } else { limit };
         let marked = (self.marked == Some(true)).then_some(Tier::Likely);
@@ -59,11 +59,11 @@ impl Shelf for Studies<'_> {
     }
 }
 
-/// The duplicates of a search, each beside the study that it repeats.
+/// The duplicates of a search, each with the study that it repeats.
 pub(super) struct Pairs<'a> {
     pub(super) function: &'a SearchService,
     pub(super) search: SearchId,
-    /// Only those that are at least as sure.
+    /// The minimum certainty of the duplicates.
     pub(super) least: Tier,
 }
 
@@ -80,7 +80,7 @@ impl Shelf for Pairs<'_> {
         study.record
     }
 
-    /// One by one, since two may be as large as records are.
+    /// Loads originals one by one, since two studies may each have the maximum record size.
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
         let Some(duplicate) = study.duplicate else { return Ok(None) };
         let Duplicate { search_id, file_id, record, .. } = duplicate;

@@ -1,8 +1,8 @@
 //! Changes as they happen: Server-Sent Events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 //!
-//! An event's id stands for all that its stream has shown by then. A client that comes back with the id of what is there
-//! now is sent nothing, and with any other one everything that is open or late in the list: so what it has missed is
-//! never guessed.
+//! The id of an event identifies everything that its stream has sent so far. A client that reconnects with the
+//! current id receives nothing; with any other id it receives all unfinished and recent searches again, so the server
+//! never has to guess what a client has missed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,36 +25,37 @@ use super::view::{Details, SearchView};
 use super::{Answer, Answers, Api};
 use service::{ProjectAccess, SearchService, Wanted};
 
-/// How long to wait between two looks for changes.
+/// The interval at which the stores are polled for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same after a look that found some: while a file is read more follow, and are shown sooner.
+/// The polling interval after a poll that found changes: while a file is read more changes follow, and are sent
+/// sooner.
 const LOOK_SOON: Duration = Duration::from_millis(250);
-/// After so long without a change a comment is sent: so both sides see whether the other is there.
+/// The maximum time without data. A comment is then sent, so that both sides notice a lost connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How many streams there are at most: each costs a few reads at every look.
+/// The maximum number of streams; each one costs a few reads per poll.
 const MAX_STREAMS: usize = 64;
-/// The most searches of a project that a stream looks at: those that have not ended, and the latest.
+/// The maximum number of unfinished searches, and of the latest ones, that the stream of a project includes.
 const MAX_OPEN: usize = 100;
 const LATEST: usize = 20;
-/// What a stream begins with: how soon a client is to come back, in milliseconds.
+/// The beginning of a stream: the client's reconnection delay, in milliseconds.
 const BEGIN: &[u8] = b"retry: 2000\n\n";
 const COMMENT: &[u8] = b":\n\n";
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// Changes of a project's searches, as they happen.
+/// Streams the changes of a review's imports as they happen.
 ///
-/// An event `search` has the JSON of a search as it is when it is asked for by itself: at the beginning each one that has
-/// not ended (at most 100) and the latest 20, and then whatever has changed. An event `deleted` has the `search_id` of one that
-/// was deleted. Where `/config.json` does not say `live`, poll `/projects/{project}/changes` instead.
+/// A `search` event has the JSON of a single import. The stream begins with all unfinished imports (up to 100) and
+/// the latest 20; after that, it sends an import whenever it changes. A `deleted` event has the `search_id` of a
+/// deleted import. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes` instead.
 #[utoipa::path(
     get,
     path = "/projects/{project}/events",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client received"),
     ),
     responses(
-        (status = 200, description = "Events, until the client goes", body = SearchView, content_type = "text/event-stream"),
+        (status = 200, description = "Events, until the client disconnects", body = SearchView, content_type = "text/event-stream"),
         (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
@@ -67,27 +68,27 @@ pub(super) async fn follow_project(
     follow(api, Scope::Project(project), &headers).await
 }
 
-/// Changes of one search, as they happen, until it has ended, or an event `deleted` says that it was deleted.
+/// Streams the changes of one import as they happen, until it has ended or a `deleted` event reports its deletion.
 ///
-/// To a client that has its end already the answer is 204, which tells it not to come back.
+/// If the client already has the final state, the response is 204, which stops it from reconnecting.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/events",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client has"),
+        ("search" = Uuid, Path, description = "The import"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client received"),
     ),
     responses(
-        (status = 200, description = "Events, until the search has ended or the client goes", body = SearchView, content_type = "text/event-stream"),
-        (status = 204, description = "The search has ended, and the client knows it"),
+        (status = 200, description = "Events, until the import has ended or the client disconnects", body = SearchView, content_type = "text/event-stream"),
+        (status = 204, description = "The import has ended, and the client has its final state"),
         (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
 pub(super) async fn follow_search(
     State(api): State<Arc<Api>>,
-    // Refuses callers of other projects without reading the search.
+    // Rejects callers without access to the project before the search is read.
     AskedProject(_): AskedProject,
     AskedSearch { caller, search }: AskedSearch,
     headers: HeaderMap,
@@ -96,7 +97,7 @@ pub(super) async fn follow_search(
 }
 
 async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
-    // Before anything is read: a first look costs up to 120 searches.
+    // Check before reading anything: the first poll reads up to 120 searches.
     if api.answers == Answers::Whole {
         let detail = "this deployment does not stream changes; poll with ETags instead";
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
@@ -122,18 +123,18 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
     Ok((headers, Body::from_stream(live.pieces())).into_response())
 }
 
-/// What is followed.
+/// The searches that a stream follows.
 enum Scope {
     Project(ProjectId),
     Search(ProjectAccess, SearchId),
 }
 
-/// A search as it is now.
+/// The current state of a search.
 struct Found {
     search: SearchId,
     stage: Stage,
     tag: Uuid,
-    /// What is shown of it; none when it is known that this has not changed.
+    /// The event's data; `None` if the search is known to be unchanged.
     json: Option<Vec<u8>>,
 }
 
@@ -173,7 +174,7 @@ impl Scope {
             match (function.find(&self.caller(), *search).await?, was) {
                 (None, _) => found.push(Found::deleted(*search)),
                 (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
-                // Later ones have taken its place.
+                // It ended and was displaced by newer searches.
                 (Some(_), Stage::Ended | Stage::Deleted) => {}
             }
         }
@@ -195,14 +196,14 @@ impl Scope {
     }
 }
 
-/// Those that have not ended, and the latest.
+/// Returns the unfinished and the latest searches.
 async fn latest_of(function: &SearchService, project: ProjectId) -> Result<Vec<Job>, StoreError> {
     let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
     jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
     Ok(jobs)
 }
 
-/// What a client has been shown: each search's tag, and whether it had ended. One that was deleted is not there any more.
+/// The searches that a client has received: the tag and stage of each, without deleted ones.
 #[derive(Default)]
 struct Known(BTreeMap<SearchId, (Uuid, Stage)>);
 
@@ -212,14 +213,14 @@ impl Known {
         Self(is_there.map(|found| (found.search, (found.tag, found.stage))).collect())
     }
 
-    /// Stands for all of it.
+    /// Returns the event id that identifies this state.
     fn id(&self) -> String {
         let pairs = self.0.iter().flat_map(|(search, (tag, _))| [search.as_uuid(), *tag]);
         let bytes: Vec<u8> = pairs.flat_map(Uuid::into_bytes).collect();
         Uuid::new_v5(&Uuid::NAMESPACE_OID, &bytes).simple().to_string()
     }
 
-    /// A search as it is now. One that is known to have ended does not change any more, and is not read again.
+    /// Loads a search. A search that is known to have ended cannot change and is not read again.
     async fn found(&self, function: &SearchService, job: Job) -> Result<Found, StoreError> {
         let search = job.search_id;
         if let Some((tag, Stage::Ended)) = self.0.get(&search) {
@@ -236,8 +237,8 @@ impl Known {
     }
 }
 
-/// An event for each search that is not as it is known to be; none when all are. Only the last one has an id: a client that
-/// has not seen them all goes on from before the first.
+/// Returns an event for each search that differs from `known`, or `None` if there is none. Only the last event has an
+/// id, so a client that misses some of them receives them all again.
 fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let is_new = |found: &&Found| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
@@ -247,7 +248,7 @@ fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
         if new.peek().is_none() {
             text.extend(format!("id: {}\n", Known::of(found).id()).into_bytes());
         }
-        // JSON has no line breaks.
+        // Serialized JSON contains no line breaks.
         text.extend_from_slice(one.event());
         text.extend_from_slice(one.json.as_deref().unwrap_or_default());
         text.extend_from_slice(b"\n\n");
@@ -255,7 +256,7 @@ fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// A place among the streams, given back when it is dropped.
+/// A slot among the open streams, released when it is dropped.
 struct Place(Arc<Api>);
 
 impl Place {
@@ -277,29 +278,29 @@ impl Drop for Place {
     }
 }
 
-/// How many streams there are.
+/// Returns the number of open streams.
 pub(super) fn count(streams: &AtomicUsize) -> u64 {
     streams.load(Ordering::Relaxed).try_into().unwrap_or(u64::MAX)
 }
 
-/// A stream of events, of which the next piece is made when the one before is sent.
+/// A stream of events. It produces the next chunk once the previous one is sent.
 struct Live {
     place: Place,
     scope: Scope,
     known: Known,
     begin: Option<Vec<u8>>,
-    /// How long to wait for the next look.
+    /// The time until the next poll.
     pause: Duration,
-    /// For how long nothing was sent.
+    /// The time since data was last sent.
     quiet: Duration,
 }
 
 impl Live {
-    /// A store that does not answer any more ends the stream, and the client comes back.
+    /// Returns the chunks. If a store becomes unavailable the stream ends, and the client reconnects.
     fn pieces(self) -> impl Stream<Item = Result<Vec<u8>, StoreError>> {
         stream::try_unfold(self, async |mut live| {
             let piece = live.next().await.inspect_err(|error| {
-                tracing::error!(error = chain(error), "a stream of events broke off");
+                tracing::error!(error = chain(error), "an event stream ended with an error");
             })?;
             Ok(piece.map(|piece| (piece, live)))
         })

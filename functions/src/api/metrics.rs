@@ -9,19 +9,19 @@ use service::health::Report;
 
 /// The format's media type.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// What the name of every metric begins with.
+/// The prefix of every metric's name.
 const PREFIX: &str = "search_import_";
 
 /// Labels with their values, and the value of the metric that has them.
 type Sample<'a> = (Vec<(&'static str, &'a str)>, u64);
 
-/// What a report says. What it does not know is left out.
+/// Formats a report. Unknown values are omitted.
 pub(super) fn text(report: &Report, streams: u64) -> String {
     let mut text = String::new();
     let version = env!("CARGO_PKG_VERSION");
     family(&mut text, "info", "The version of the program.", [(vec![("version", version)], 1)]);
     let parts = report.parts.iter().map(|part| (vec![("part", part.name.as_str())], u64::from(part.ok)));
-    family(&mut text, "up", "Whether a store or queue answers.", parts);
+    family(&mut text, "up", "Whether a store or queue responds.", parts);
     let messages = report.queues.iter().flat_map(|queue| {
         let of = |state| vec![("queue", queue.queue.as_str()), ("state", state)];
         [(of("visible"), queue.visible), (of("in_flight"), queue.in_flight), (of("delayed"), queue.delayed)]
@@ -37,18 +37,18 @@ pub(super) fn text(report: &Report, streams: u64) -> String {
     family(&mut text, "open_searches", "Searches that have not ended.", searches);
     let swept = report.last_sweep.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
     let swept = swept.and_then(|at| u64::try_from(at.as_second()).ok());
-    // Where the database does not answer, nothing is known of effects.
+    // Without the database, nothing is known about effects.
     let effect_age = report.searches.as_ref().map(|_| report.oldest_effect_seconds.unwrap_or(0));
     let running = report.searches.as_ref().map(|_| u64::from(report.operation.is_some()));
     for (name, help, value) in [
         ("live_streams", "Clients that follow changes.", Some(streams)),
-        ("last_sweep_timestamp_seconds", "When the outboxes were last swept to their end.", swept),
-        ("oldest_effect_age_seconds", "For how long the oldest effect has been due.", effect_age),
-        ("open_failures", "Failures that nobody has done anything about.", report.open_failures),
-        ("poisoned_effects", "Effects that were given up.", report.poisoned_effects),
-        ("dead_letters", "Messages in dead-letter queues that are not gathered yet.", report.dead_letters),
+        ("last_sweep_timestamp_seconds", "When the last complete sweep of the outboxes ended.", swept),
+        ("oldest_effect_age_seconds", "Time since the oldest effect became due.", effect_age),
+        ("open_failures", "Failures that are open.", report.open_failures),
+        ("poisoned_effects", "Effects that have exhausted their retries.", report.poisoned_effects),
+        ("dead_letters", "Messages in dead-letter queues that are not collected yet.", report.dead_letters),
         ("has_worker", "Whether a worker runs.", report.has_worker.map(u64::from)),
-        ("free_bytes", "The space that the disk of a data directory has left.", report.free_bytes),
+        ("free_bytes", "Free space on the disk of the data directory.", report.free_bytes),
         ("operation_running", "Whether an operation on failures is running.", running),
     ] {
         family(&mut text, name, help, value.map(|value| (Vec::new(), value)));
@@ -56,13 +56,13 @@ pub(super) fn text(report: &Report, streams: u64) -> String {
     text
 }
 
-/// A gauge with its samples; nothing when there is none.
+/// Writes a gauge with its samples; writes nothing if there are none.
 fn family<'a>(text: &mut String, name: &str, help: &str, samples: impl IntoIterator<Item = Sample<'a>>) {
     let mut samples = samples.into_iter().peekable();
     if samples.peek().is_none() {
         return;
     }
-    // Writing to a text never fails.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} gauge");
     for (labels, value) in samples {
         let labels: Vec<String> =
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_escaped_and_what_has_no_value_is_left_out() {
+    fn labels_are_escaped_and_empty_families_omitted() {
         let mut text = String::new();
         family(&mut text, "a", "One.", [(vec![("b", "c\"\\\n"), ("d", "e")], 7)]);
         family(&mut text, "none", "None.", []);

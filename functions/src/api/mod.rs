@@ -1,4 +1,4 @@
-//! The function's face: JSON in and out, errors as problem details (RFC 9457), and its own description (OpenAPI).
+//! The HTTP API: routes, JSON requests and responses, problem details (RFC 9457) and the OpenAPI description.
 
 mod admin;
 mod after_restore;
@@ -52,36 +52,36 @@ pub use self::sources::FlowView;
 pub use self::trial::{RunTrials, Trial, Tried};
 use service::{Principal, ProjectAccess, SearchService};
 
-/// The largest request body read, in bytes: 50 names of 255 characters fit several times.
+/// The maximum size of a request body, in bytes. 50 file names of 255 characters fit several times.
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// Where `serve` has its health, and its metrics as Prometheus reads them.
+/// The path of the health check that `serve` has, and of its Prometheus metrics.
 pub const HEALTH: &str = "/health";
-/// See [`HEALTH`].
+/// The path of the Prometheus metrics; see [`HEALTH`].
 pub const METRICS: &str = "/metrics";
 
 type Answer = Result<Response, Problem>;
 
-/// How whoever hosts the API sends its answers.
+/// How the host of the API sends responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
-    /// As they come: they may be of any size.
+    /// Responses are streamed and may be of any size.
     Streamed,
-    /// As a whole, and of 6 MB at most: a Lambda function behind an HTTP API
+    /// Responses are buffered and limited to 6 MB: a Lambda function behind an HTTP API
     /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
     Whole,
 }
 
-/// What requests are answered with.
+/// The state that handlers share.
 struct Api {
     function: SearchService,
     failures: Failures,
     answers: Answers,
-    /// How many clients follow changes.
+    /// The number of open event streams.
     streams: AtomicUsize,
-    /// The exports that are being sent.
+    /// The exports in progress.
     exports: export::Exports,
-    /// Where something is made to fail on purpose.
+    /// Runs fault trials, if the host supports them.
     trials: Option<Arc<dyn RunTrials>>,
 }
 
@@ -92,19 +92,19 @@ struct Api {
 ))]
 struct Description;
 
-/// The API over a function, for callers who may see every project because another door has let them in, and on a host that
-/// streams answers. Besides its operations it answers `GET /openapi.json` with its description, and [`METRICS`].
+/// Returns the API for a host that authorizes callers itself and streams responses. Callers can access every project.
+/// Besides its operations, the router serves its description at `GET /openapi.json`, and [`METRICS`].
 pub fn router(function: SearchService) -> Router {
     router_of(function, Answers::Streamed, None, |_| ProjectAccess::All)
 }
 
-/// The same with trials.
+/// Like [`router`], with fault trials.
 pub fn router_with_trials(function: SearchService, trials: Arc<dyn RunTrials>) -> Router {
     router_of(function, Answers::Streamed, Some(trials), |_| ProjectAccess::All)
 }
 
-/// The same for callers who may see some projects, or operate the deployment: `identify` says who made a request, by what
-/// its host has put into the request's extensions.
+/// Returns the API for callers with limited access. `identify` returns the principal of a request from the extensions
+/// that the host has added to it.
 pub fn router_for<I, W>(function: SearchService, answers: Answers, identify: I) -> Router
 where
     I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
@@ -136,7 +136,7 @@ where
     let failures = function.failures.clone();
     let router = match answers {
         Answers::Streamed => router.route(METRICS, get(health::show_metrics)),
-        // CloudWatch has its own.
+        // Lambda deployments have CloudWatch metrics instead.
         Answers::Whole => router,
     };
     router
@@ -158,24 +158,24 @@ where
         .layer(map_request(identified))
 }
 
-/// What the API says of itself. `docs/openapi.json` is a copy of it.
+/// Returns the OpenAPI description. `docs/openapi.json` is a copy of it.
 pub fn description() -> OpenApiDocument {
     let router = OpenApiRouter::with_openapi(Description::openapi());
     let described = OPERATIONS.iter().fold(router, |router, operations| (operations.describe)(router));
     let mut description = described.into_openapi();
-    // None is given yet, and an empty one is not valid.
+    // The project has no license yet, and an empty license is invalid.
     description.info.license = None;
     aliases::describe(&mut description);
     description
 }
 
-/// The operations of a path. Describing all of them is work that a start can do without, so it is done for whoever asks.
+/// The operations of one path. Describing them all is slow, so it is done on request and not at startup.
 struct Operations {
     serve: fn(Router<Arc<Api>>) -> Router<Arc<Api>>,
     describe: fn(OpenApiRouter<Arc<Api>>) -> OpenApiRouter<Arc<Api>>,
 }
 
-/// The operations that these handlers are. Each handler's path and methods are those of its `#[utoipa::path]`.
+/// Builds [`Operations`] from handlers. Path and methods are taken from each handler's `#[utoipa::path]`.
 macro_rules! operations {
     ($module:ident::$handler:ident $(, $others:ident::$other:ident)*) => {
         paste! {

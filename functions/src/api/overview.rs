@@ -1,4 +1,4 @@
-//! What operators see of all projects: searches, and effects that are not performed yet.
+//! Handlers for operators that span all projects: searches, and effects that are still to be performed.
 
 use std::sync::Arc;
 
@@ -25,19 +25,21 @@ use service::effects::{self, Effect, Outboxes};
 
 const SEARCHES: List = List { of: "searches of all projects", owner: Uuid::nil() };
 
-/// Which searches of all projects are meant.
+/// Selects imports of all reviews.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AllSearchesQuery {
-    /// Only those in one of these states: `Uploading`, `Uploaded`, `Parsing`, `Completed`, `Error`, separated by commas.
+    /// Returns only imports in one of these states, separated by commas: `Uploading`, `Uploaded`, `Parsing`,
+    /// `Completed`, `Error`.
     state: Option<String>,
-    /// Only those that were announced so long ago: seconds, or such as `2h` or `1d 12h`.
+    /// Returns only imports that were announced at least this long ago: a number of seconds, or a duration such as
+    /// `2h` or `1d 12h`.
     older_than: Option<String>,
-    /// Only those of this project.
+    /// Returns only imports of this review.
     project: Option<Uuid>,
-    /// How many searches, from 1 to 200; 50.
+    /// Maximum number of imports to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
@@ -65,23 +67,24 @@ impl Place for AgePlace {
     }
 }
 
-/// The moment before which something was that is so old.
+/// Returns the latest time that is at least `older_than` ago.
 fn before(older_than: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
     let Some(text) = older_than else { return Ok(Timestamp::MAX) };
-    let age = age(text)
-        .ok_or_else(|| Problem::bad("older_than is a number of seconds, or such as 2h or 1d 12h"))?;
+    let age = age(text).ok_or_else(|| {
+        Problem::bad("older_than is a number of seconds, or a duration such as 2h or 1d 12h")
+    })?;
     Ok(now.checked_sub(age).unwrap_or(Timestamp::MIN))
 }
 
-/// The searches of all projects, first those that have not ended, the oldest first, and then the others, the latest first.
+/// Lists the imports of all reviews: unfinished ones first, oldest first, then the others, newest first.
 ///
-/// At most 1,000 of them are looked through for a page, so with a filter it may be short, or empty, although more follows. One
-/// that nobody has announced, or that has ended in the last minute, may be missing.
+/// Up to 1,000 imports are examined for one page. With a filter, a page may therefore be short or empty even if more
+/// pages follow. An import that was never announced, or that ended within the last minute, may be missing.
 #[utoipa::path(
     get,
     path = "/admin/searches",
     params(AllSearchesQuery),
-    responses((status = 200, description = "Some of them", body = SearchList), Refused),
+    responses((status = 200, description = "A page of imports", body = SearchList), Refused),
 )]
 pub(super) async fn list_all_searches(
     State(api): State<Arc<Api>>,
@@ -101,43 +104,44 @@ pub(super) async fn list_all_searches(
     Ok(Json(SearchList { items, next: next.map(|next| SEARCHES.next(&next)) }).into_response())
 }
 
-/// How many effects a page has by default, and at most.
+/// The default and maximum number of effects in a page.
 const EFFECTS_PAGE: usize = 50;
 const MAX_EFFECTS_PAGE: usize = 200;
 
 const EFFECTS: List = List { of: "effects", owner: Uuid::nil() };
 
-/// Something that is stored to be done, and not done yet.
+/// An effect in an outbox that is still to be performed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EffectView {
-    /// The id of its message; where it is, in the store's own words, if it cannot be read.
+    /// The id of its message; if it cannot be read, the store's own id of the entry.
     effect_id: String,
-    /// `waiting` until its time has come or it is tried again, `claimed` by somebody who performs it, or `poisoned`: given up.
+    /// `waiting` until it is due or retried, `claimed` while a worker performs it, or `poisoned` if it has exhausted
+    /// its retries.
     state: &'static str,
-    /// What performing it means: `message`, `view`, or `unreadable` if it cannot be read.
+    /// The type of the effect: `message`, `view`, or `unreadable` if it cannot be read.
     kind: &'static str,
-    /// The queue that the message is for.
+    /// The queue that the message is sent to.
     #[schema(required)]
     queue: Option<String>,
-    /// The message's name; empty when it is no message, or cannot be read.
+    /// The message's name; empty if the effect is not a message or cannot be read.
     message: String,
-    /// The search that it belongs to.
+    /// The import that it belongs to.
     #[schema(required)]
     search_id: Option<Uuid>,
-    /// The request that has stored it, unless the search has.
+    /// The id of the session that stored it; null if the import's saga stored it.
     #[schema(required)]
     session_id: Option<Uuid>,
-    /// When it is to be done, or since when it fails, as RFC 3339 has it; null if it cannot be read.
+    /// The time at which it is due, or since which it fails, in RFC 3339 format; null if it cannot be read.
     #[schema(required)]
     due_at: Option<String>,
-    /// When it is tried next at the earliest; null once it is given up.
+    /// The earliest time of the next attempt; null if it has exhausted its retries.
     #[schema(required)]
     next_attempt_at: Option<String>,
-    /// How often it has failed, since an operator put it back to work.
+    /// Number of failed attempts since an operator last requeued it.
     attempts: u32,
-    /// How often an operator has put it back to work.
+    /// Number of times that an operator requeued it.
     requeued: u32,
-    /// Why it failed last.
+    /// The error of the last attempt.
     #[schema(required)]
     error: Option<String>,
 }
@@ -191,31 +195,33 @@ impl EffectView {
     }
 }
 
-/// Some of the effects.
+/// A page of effects.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EffectList {
-    /// The effects, those that searches have stored first.
+    /// The effects; those of sagas come first.
     items: Vec<EffectView>,
-    /// Where the page ends, for the `after` of the next one; null when nothing follows.
+    /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
 }
 
-/// Which effects are meant.
+/// Selects effects.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct EffectsQuery {
-    /// Only those in this state: `waiting`, `claimed` or `poisoned`.
+    /// Returns only effects in this state: `waiting`, `claimed` or `poisoned`.
     state: Option<String>,
-    /// Only those that were due so long ago: seconds, or such as `2h` or `1d 12h`.
+    /// Returns only effects that have been due for at least this long: a number of seconds, or a duration such as
+    /// `2h` or `1d 12h`.
     older_than: Option<String>,
-    /// How many effects, from 1 to 200; 50. Those of one search are not divided, so a page may have some more.
+    /// Maximum number of effects to return, from 1 to 200. The default is 50. The effects of one import are not
+    /// split, so a page may have a few more.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
-/// The record's id is in the store's own words, which need not be those of a URL.
+/// The entry's id is the store's own and may contain characters that a URL cannot.
 impl Place for effects::Place {
     fn written(&self) -> String {
         let of = match self.outboxes {
@@ -249,14 +255,15 @@ fn effect_state(asked: Option<&str>) -> Result<Option<effects::State>, Problem> 
     asked.map(|name| state(name).ok_or_else(refused)).transpose()
 }
 
-/// What is stored to be done, and not done yet: messages to be sent, timers, and what readers are to be shown.
+/// Lists the effects that are still to be performed: messages to send, timers, and updates of views.
 ///
-/// At most 1,000 searches are looked through for a page, so with a filter it may be short, or empty, although more follows.
+/// Up to 1,000 imports are examined for one page. With a filter, a page may therefore be short or empty even if more
+/// pages follow.
 #[utoipa::path(
     get,
     path = "/admin/effects",
     params(EffectsQuery),
-    responses((status = 200, description = "Some of it", body = EffectList), Refused),
+    responses((status = 200, description = "A page of effects", body = EffectList), Refused),
 )]
 pub(super) async fn list_effects(
     State(api): State<Arc<Api>>,
@@ -272,7 +279,7 @@ pub(super) async fn list_effects(
     let goes_on = after.is_some();
     let found = effects::effects(api.function.health.stores(), &wanted, now, after, limit).await;
     let (found, next) = found.map_err(|error| match goes_on && !error.is_retryable() {
-        // Only the store can tell what is an id of its records.
+        // Only the store can tell whether an id is valid.
         true => Problem::bad("after is not the \"next\" of a page of this list"),
         false => Problem::from(error),
     })?;
@@ -285,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_among_effects_is_read_back_whatever_words_a_store_has() {
+    fn effect_cursor_round_trips_any_store_id() {
         for after in [None, Some("{\"_id\":{\"$oid\":\"ä/+\"}}".to_owned())] {
             for outboxes in [Outboxes::Sagas, Outboxes::Sessions] {
                 let place = effects::Place { outboxes, after: after.clone() };

@@ -1,4 +1,4 @@
-//! Going through what is stored of a search, file by file in the order of records, and leaving off in good time.
+//! Pages over the files of a search, in the order of files and records, with limits on the work for one page.
 
 use async_trait::async_trait;
 use imports::ParsedFile;
@@ -8,40 +8,40 @@ use serde_json::value::RawValue;
 
 use service::study_view::RecordPlace;
 
-/// How much is read of the store at once, in bytes; a record more may be added to it.
+/// The number of bytes that one read of the store returns, plus up to one record.
 pub(super) const READ_BYTES: usize = 1 << 20;
-/// The most records that are read of the store at once.
+/// The maximum number of records that one read of the store returns.
 pub(super) const READ_RECORDS: usize = 500;
-/// How often the store is read for one page: whatever is looked for, so many records are looked through at most.
+/// The maximum number of reads for one page. It bounds how many records a filter examines.
 const READS: usize = 20;
 
-/// What is listed of a file.
+/// A listing of a file's items.
 #[async_trait]
 pub(super) trait Shelf: Send + Sync {
     type Item: Send;
 
-    /// Up to `limit` items after a record, and about [`READ_BYTES`]; none when there are no more.
+    /// Returns up to `limit` items after a record, and about [`READ_BYTES`]; an empty list if there are no more.
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Self::Item>, StoreError>;
 
-    /// The record of an item.
+    /// Returns the record number of an item.
     fn record(item: &Self::Item) -> u64;
 
-    /// How an item is shown, if it is wanted.
+    /// Returns the JSON of an item, or `None` if it is filtered out.
     async fn show(&self, file: &ParsedFile, item: Self::Item) -> Result<Option<Box<RawValue>>, StoreError>;
 }
 
-/// What a page may come to.
+/// The limits of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Most {
     pub(super) items: usize,
-    /// Of JSON; an item that is larger is a page by itself.
+    /// The maximum size of the JSON; a larger item forms a page of its own.
     pub(super) bytes: usize,
 }
 
-/// A page, and where it ends if anything may follow.
+/// The items of a page, and the cursor of its end if more may follow.
 pub(super) type Found = (Vec<Box<RawValue>>, Option<RecordPlace>);
 
-/// A page of what is on a shelf, from after a place. It may be short, or empty, although more follows.
+/// Returns the next page of a listing after the cursor. It may be short, or empty, even if more items follow.
 pub(super) async fn page<S: Shelf>(
     shelf: &S,
     files: &[ParsedFile],

@@ -1,4 +1,4 @@
-//! Pages of lists: how many items, from where on, and what may be looked for.
+//! Query parameters of lists: limits, cursors and search texts.
 
 use imports::SearchId;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::problem::Problem;
 use service::Text;
 
-/// The number of items that a page is asked for, from 1 to `most`.
+/// Returns the requested number of items, from 1 to `most`.
 pub(super) fn limit(asked: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
     let limit = asked.unwrap_or(default);
     if (1..=most).contains(&limit) {
@@ -19,18 +19,18 @@ pub(super) fn limit(asked: Option<usize>, default: usize, most: usize) -> Result
     }
 }
 
-/// A text to look for.
+/// Returns the text to search for.
 pub(super) fn text(asked: Option<&str>) -> Result<Option<Text>, Problem> {
     let refused = || Problem::bad(&format!("text has 1 to {} characters", Text::MAX_CHARS));
     asked.map(|text| Text::new(text).ok_or_else(refused)).transpose()
 }
 
-/// One list. The `next` of its pages begins with a mark of it, so that no other list takes it.
+/// A list. The `next` of its pages begins with a tag, so that no other list accepts it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
-    /// What it is a list of.
+    /// The name of the list.
     pub(super) of: &'static str,
-    /// Whose it is: a project or a search.
+    /// The project or search that the list belongs to.
     pub(super) owner: Uuid,
 }
 
@@ -41,12 +41,12 @@ impl List {
         mark
     }
 
-    /// A place in the list as clients get it.
+    /// Returns a cursor in the list, as clients receive it.
     pub(super) fn next(self, place: &impl Place) -> String {
         format!("{}.{}", self.mark(), place.written())
     }
 
-    /// The place after which a client wants to go on.
+    /// Returns the cursor from which a client wants to continue.
     pub(super) fn after<P: Place>(self, next: Option<&str>) -> Result<Option<P>, Problem> {
         let Some(next) = next else { return Ok(None) };
         let place = next.split_once('.').filter(|(mark, _)| *mark == self.mark());
@@ -57,7 +57,7 @@ impl List {
     }
 }
 
-/// A place in a list.
+/// A position in a list.
 pub(super) trait Place: Sized {
     fn written(&self) -> String;
     fn read(text: &str) -> Option<Self>;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_taken_by_its_list_alone() {
+    fn cursor_is_rejected_by_other_lists() {
         let place = RecordPlace { position: 3, record: 17 };
         let next = list("studies", 1).next(&place);
         assert_eq!(list("studies", 1).after(Some(&next)).unwrap(), Some(place));

@@ -1,4 +1,4 @@
-//! What went wrong, as RFC 9457 has it.
+//! Error responses: problem details (RFC 9457).
 
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
@@ -12,44 +12,44 @@ use utoipa::{IntoResponses, ToSchema};
 
 use service::{Error, FileRefusal, Refusal};
 
-/// How a request may be refused that reads.
+/// The errors of requests that read.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "it only describes answers")]
 pub(super) enum Refused {
     /// The request cannot be read.
     #[response(status = 400, content_type = "application/problem+json")]
     Bad(#[to_schema] Problem),
-    /// What the path or the query names is not there, or it is not the caller's.
+    /// The path or the query names something that does not exist or that the caller cannot access.
     #[response(status = 404, content_type = "application/problem+json")]
     Absent(#[to_schema] Problem),
-    /// Try again.
+    /// The service is temporarily unavailable; try again.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(#[to_schema] Problem),
 }
 
-/// What went wrong.
+/// Problem details (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Problem {
-    /// Always `about:blank`: the status says what kind it is.
+    /// Always `about:blank`: the status identifies the type of problem.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The status in words.
+    /// The phrase of the status.
     title: &'static str,
     /// The HTTP status code.
     status: u16,
-    /// What is wrong, in words for the client.
+    /// A description of the problem for the client.
     detail: String,
-    /// What is wrong with the files of a request, one by one.
+    /// Problems with individual files of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Fault>,
 }
 
-/// One thing that is wrong with the files of a request.
+/// A problem with a file of the request.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Fault {
-    /// In words.
+    /// A description of the problem.
     detail: String,
-    /// Which file it is about, from 0; none when it is about all.
+    /// The index of the file in the request, from 0; absent if the problem concerns all files.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<usize>,
 }
@@ -78,7 +78,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "there is no such search")
     }
 
-    /// A body that is too large, no JSON, or not the JSON of what it should be.
+    /// Returns the problem of a body that is too large, not JSON, or JSON of another type.
     pub(super) fn unreadable(rejection: &JsonRejection, what: &str) -> Self {
         match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
@@ -91,16 +91,13 @@ impl Problem {
         }
     }
 
-    /// The cause goes to the log, not to the client.
+    /// Logs the error. The client does not receive the cause.
     pub(super) fn unavailable(error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = chain(error), "a request failed");
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the service cannot answer at the moment; please try again",
-        )
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is temporarily unavailable; try again")
     }
 
-    /// A search that is not repaired as a request asks for it.
+    /// Returns the problem of a repair that was refused.
     pub(super) fn not_repaired(refusal: &Refusal) -> Self {
         let is_of_request = refusal.is_of_request();
         let status = if is_of_request { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CONFLICT };
@@ -137,7 +134,7 @@ impl From<Error> for Problem {
             ),
             Error::TooMany { .. } | Error::TooMuch { .. } => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
-                &format!("{error}; wait until some have ended, or withdraw some"),
+                &format!("{error}; wait until some have ended, or cancel some"),
             ),
             Error::Store(_) | Error::Stage(_) | Error::Commit(_) => Self::unavailable(&error),
         }

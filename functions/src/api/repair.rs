@@ -1,4 +1,4 @@
-//! Repairing a search that has ended.
+//! The handler that repairs a search that has ended.
 
 use std::sync::Arc;
 
@@ -15,26 +15,27 @@ use super::view::AnnouncedView;
 use super::{Answer, Api};
 use service::{NewRepair, Repair};
 
-/// Repair a search that has ended: read what of it has failed anew.
+/// Repairs an import that has ended: reads its failed files again.
 ///
-/// That is done by a search of its own, which names the one that it repairs; files that were read to their end stay as they
-/// are. A file that is still stored is read again, or another one is uploaded and read instead, or a file with some of its
-/// records that could not be read in a form that can. A repair of a repair is one of the original search.
+/// The repair is an import of its own, which names the repaired one. Files that were read completely stay as they
+/// are. A failed file that is still stored is read again; or a new file is uploaded and read instead; or a file is
+/// uploaded that contains some of the records that were not imported, in corrected form. A repair of a repair is a
+/// repair of the original import.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches/{search}/repair",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeating a request with the same key answers with the same search"),
+        ("search" = Uuid, Path, description = "The import"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key returns the same import"),
     ),
     request_body = NewRepair,
     responses(
-        (status = 201, description = "A search that repairs it is announced, now or by an earlier request with this key; its files are those that have to be uploaded", body = AnnouncedView),
-        (status = 409, description = "It has not ended, there is nothing to repair, or another search repairs it: nothing is changed", body = Problem, content_type = "application/problem+json"),
+        (status = 201, description = "The repairing import was announced, by this request or by an earlier one with the same key; it lists the files to upload", body = AnnouncedView),
+        (status = 409, description = "The import has not ended, there is nothing to repair, or another import is repairing it; nothing is changed", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The request is not valid, or the key was used for something else", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "The project has too many searches under way", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The request is not valid, or the key was used for another request", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]

@@ -1,4 +1,4 @@
-//! What was found in the files of a search, in pages and one by one: studies, and records that could not be read.
+//! Handlers for the results of a search: studies, and records that could not be read.
 
 use std::sync::Arc;
 
@@ -22,21 +22,21 @@ use super::{Answer, Api};
 use service::Stored;
 use service::study_view::{RecordPlace, StudyView};
 
-/// How many studies, or unreadable records, a page has by default, and at most.
+/// The default and maximum number of studies, or of unreadable records, in a page.
 const PAGE: usize = 100;
 pub(super) const MAX_PAGE: usize = 1_000;
-/// The most JSON of a page, in bytes: answers of a Lambda function have room for 6 MB.
+/// The maximum size of a page's JSON, in bytes; a Lambda response is limited to 6 MB.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
 
-/// What a query says.
+/// Returns the query's parameters.
 pub(super) fn read<T>(query: Asked<T>) -> Result<T, Problem> {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(query)
 }
 
-/// A page of a list, as a client asks for it.
+/// Responds with a page of a listing.
 pub(super) async fn answer(
     shelf: &impl Shelf,
     files: &[ParsedFile],
@@ -48,11 +48,11 @@ pub(super) async fn answer(
     Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
 }
 
-/// The files to look into: the one that is asked for, or all that were read to their end.
+/// Returns the requested file, or all files that were read completely.
 pub(super) fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
     let Stored { job, mut files } = stored;
     if let Some(asked) = asked {
-        let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is the id of a file"))?;
+        let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is not the id of a file"))?;
         let asked = FileId::from_uuid(asked);
         if !job.files.iter().any(|file| file.file_id == asked) {
             return Err(Problem::new(StatusCode::NOT_FOUND, "the search has no such file"));
@@ -62,35 +62,36 @@ pub(super) fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFil
     Ok(files)
 }
 
-/// Which page of the studies to return, and which studies.
+/// Selects a page of the studies.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StudiesQuery {
-    /// How many studies, from 1 to 1000; 100.
+    /// Maximum number of studies to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
-    /// Only those of the file with this id.
+    /// Returns only studies of the file with this id.
     file: Option<String>,
-    /// `only` those that repeat an earlier study, or `none` of them.
+    /// `only` returns studies that repeat an earlier one; `none` returns the others.
     duplicates: Option<String>,
-    /// Only those with this in title, authors, journal or DOI, whatever its case; 1 to 255 characters.
+    /// Returns only studies whose title, authors, journal or DOI contain this text, ignoring case; 1 to 255
+    /// characters.
     text: Option<String>,
 }
 
-/// The studies of the files that were read to their end, in the order of files and records.
+/// Lists the studies of the files that were read completely, in the order of files and records.
 ///
-/// At most 10,000 are looked through for a page, and it has about 4 MB. While files are still being read, a page has what
-/// is there at that time.
+/// Up to 10,000 studies are examined for one page, which has up to about 4 MB. While files are still being read, a
+/// page has the studies that are available at that time.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/studies",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         StudiesQuery,
     ),
-    responses((status = 200, description = "Some of them", body = StudyList), Refused),
+    responses((status = 200, description = "A page of studies", body = StudyList), Refused),
 )]
 pub(super) async fn list_studies(
     State(api): State<Arc<Api>>,
@@ -112,13 +113,13 @@ pub(super) async fn list_studies(
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
-/// One study, and the text that it was read from.
+/// Returns one study and the text that it was read from.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/studies/{study}",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         ("study" = String, Path, description = "The `id` of the study, such as `0-17`"),
     ),
     responses((status = 200, description = "The study", body = StudyDetail), Refused),
@@ -140,28 +141,29 @@ pub(super) async fn show_study(
     .into_response())
 }
 
-/// Which page of the unreadable records to return, and of which file.
+/// Selects a page of the records that were not imported.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UnreadQuery {
-    /// How many records, from 1 to 1000; 100.
+    /// Maximum number of records to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
-    /// Only those of the file with this id.
+    /// Returns only records of the file with this id.
     file: Option<String>,
 }
 
-/// The records that could not be read, of the files that were read to their end, in the order of files and records.
+/// Lists the records that were not imported, from the files that were read completely, in the order of files and
+/// records.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/quarantine",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         UnreadQuery,
     ),
-    responses((status = 200, description = "Some of them", body = UnreadList), Refused),
+    responses((status = 200, description = "A page of records", body = UnreadList), Refused),
 )]
 pub(super) async fn list_unread(
     State(api): State<Arc<Api>>,
@@ -178,13 +180,13 @@ pub(super) async fn list_unread(
     answer(&shelf, &files, list, (limit, query.after.as_deref())).await
 }
 
-/// One record that could not be read, and its text.
+/// Returns one record that was not imported, and its text.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}/quarantine/{record}",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
         ("record" = String, Path, description = "The `id` of the record, such as `0-18`"),
     ),
     responses((status = 200, description = "The record", body = UnreadDetail), Refused),

@@ -1,4 +1,4 @@
-//! Searches: announced, listed, looked at, cancelled and deleted.
+//! Handlers that announce, list, show, cancel and delete searches.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use super::view::{AnnouncedView, Details, SearchList, SearchView};
 use super::{Answer, Api, etag};
 use service::{Deletion, Keyed, NewSearch, Wanted, Withdrawal};
 
-/// The header that makes a request repeatable
+/// The header that makes a request idempotent
 /// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 const MAX_KEY_BYTES: usize = 255;
-/// How many searches a page has by default, and at most.
+/// The default and maximum number of searches in a page.
 pub(super) const PAGE: usize = 50;
 pub(super) const MAX_PAGE: usize = 200;
 
 const STATES: [JobState; 5] =
     [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
 
-/// Announce a search: a name, and the files that are going to be uploaded.
+/// Announces an import (search): its name, and the files that will be uploaded.
 ///
-/// Each file gets a form that uploads it.
+/// The response has an upload form for each file.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeating a request with the same key answers with the same search"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key returns the same import"),
     ),
     request_body = NewSearch,
     responses(
-        (status = 201, description = "Announced, now or by an earlier request with this key", body = AnnouncedView),
+        (status = 201, description = "The import was announced, by this request or by an earlier one with the same key", body = AnnouncedView),
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "There is no such project for the caller", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The review does not exist or the caller has no access to it", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The manifest is not valid, or the key was used for another search", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "The project has too many searches under way", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Try again", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The service is temporarily unavailable; try again", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create_search(
@@ -74,18 +74,18 @@ pub(super) async fn create_search(
         .into_response())
 }
 
-/// One search: how far it is, each of its files, and what was found in them.
+/// Returns one import (search): its progress, its files and their results.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches/{search}",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
-        ("If-None-Match" = Option<String>, Header, description = "The ETag of what the client has"),
+        ("search" = Uuid, Path, description = "The import"),
+        ("If-None-Match" = Option<String>, Header, description = "The ETag of the client's copy"),
     ),
     responses(
-        (status = 200, description = "The search", body = SearchView, headers(("ETag" = String, description = "Stands for what is said"))),
-        (status = 304, description = "The client has it"),
+        (status = 200, description = "The import", body = SearchView, headers(("ETag" = String, description = "Identifies this content"))),
+        (status = 304, description = "The client's copy is current"),
         Refused,
     ),
 )]
@@ -100,20 +100,20 @@ pub(super) async fn show_search(
     etag::answer(&headers, &SearchView::of(job, Some(&details)))
 }
 
-/// Cancel a search that has not ended.
+/// Cancels an import that has not ended.
 ///
-/// It ends in `Error`. If its files were being read, reading stops and what was stored of them is taken back; files that
-/// arrive later are not read.
+/// The import ends in the state `Error`. Files that are being read are abandoned, and their studies are deleted.
+/// Files that arrive later are not read.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches/{search}/cancel",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
     ),
     responses(
-        (status = 202, description = "It will end, unless its last file is read just now; or it has ended like that"),
-        (status = 409, description = "It has ended", body = Problem, content_type = "application/problem+json"),
+        (status = 202, description = "Cancellation is accepted, or the import was cancelled before; the import still completes if its last file has just been read"),
+        (status = 409, description = "The import has already ended", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -128,20 +128,20 @@ pub(super) async fn cancel_search(
     }
 }
 
-/// Delete a search that has ended, with everything that it has stored.
+/// Deletes an import that has ended, with all of its data.
 ///
-/// Its studies, its unreadable records, its history and its uploaded files go; a bucket that keeps versions keeps the files for
-/// a while.
+/// This deletes its studies, its records that were not imported, its history and its uploaded files. A bucket with
+/// versioning keeps the files for a while.
 #[utoipa::path(
     delete,
     path = "/projects/{project}/searches/{search}",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
     ),
     responses(
-        (status = 202, description = "It is seen no more, and what it has stored goes within minutes"),
-        (status = 409, description = "It has not ended, or a search that repairs it has not; cancel that first", body = Problem, content_type = "application/problem+json"),
+        (status = 202, description = "The import is no longer visible; its data is deleted within minutes"),
+        (status = 409, description = "The import, or one that repairs it, has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -162,34 +162,36 @@ pub(super) async fn delete_search(
     }
 }
 
-/// Which page of a list to return, and of which searches.
+/// Selects a page of the imports.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SearchesQuery {
-    /// How many searches, from 1 to 200; 50.
+    /// Maximum number of imports to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
-    /// Where the page before ended: its `next`.
+    /// The `next` cursor of the previous page.
     after: Option<String>,
-    /// Only those in one of these states: `Uploading`, `Uploaded`, `Parsing`, `Completed`, `Error`, separated by commas.
+    /// Returns only imports in one of these states, separated by commas: `Uploading`, `Uploaded`, `Parsing`,
+    /// `Completed`, `Error`.
     state: Option<String>,
-    /// Only those with this in their names, whatever its case; 1 to 255 characters.
+    /// Returns only imports whose name contains this text, ignoring case; 1 to 255 characters.
     text: Option<String>,
 }
 
-/// The searches of a project, the latest first.
+/// Lists the imports of a review, newest first.
 ///
-/// At most 1,000 of them are looked through for a page, so with a filter it may be short, or empty, although more follows.
+/// Up to 1,000 imports are examined for one page. With a filter, a page may therefore be short or empty even if more
+/// pages follow.
 #[utoipa::path(
     get,
     path = "/projects/{project}/searches",
     params(
         ("project" = Uuid, Path, description = "The review"),
         SearchesQuery,
-        ("If-None-Match" = Option<String>, Header, description = "The ETag of what the client has"),
+        ("If-None-Match" = Option<String>, Header, description = "The ETag of the client's copy"),
     ),
     responses(
-        (status = 200, description = "Some of them", body = SearchList, headers(("ETag" = String, description = "Stands for what is said"))),
-        (status = 304, description = "The client has it"),
+        (status = 200, description = "A page of imports", body = SearchList, headers(("ETag" = String, description = "Identifies this content"))),
+        (status = 304, description = "The client's copy is current"),
         Refused,
     ),
 )]

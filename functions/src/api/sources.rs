@@ -1,4 +1,4 @@
-//! Where the records of files come from, and what a review reports of them.
+//! Handlers for the sources of files and for the PRISMA report.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use super::problem::{Problem, Refused};
 use super::{Answer, Api};
 use service::sources::{Drawing, Flow, FlowError, Known, Line, NewSources, Said, Source, Sums};
 
-/// Where the records of a file come from.
+/// The source of a file's records.
 #[derive(Clone, Serialize, ToSchema)]
 pub(super) struct SourceView {
-    /// What it is called: made of the others, and `unknown source` without them.
+    /// The display name, composed of the other fields; `unknown source` if they are all empty.
     name: String,
     /// The database or register that was searched.
     #[schema(required)]
     database: Option<String>,
-    /// What it was searched through.
+    /// The platform through which it was searched.
     #[schema(required)]
     platform: Option<String>,
     /// The date of the search, such as `2026-05-17`.
     #[schema(required)]
     searched_on: Option<String>,
-    /// Whether nobody has said it, and it is what the file shows.
+    /// `true` if no reviewer has set the source and it was guessed from the file.
     is_guessed: bool,
 }
 
@@ -48,35 +48,35 @@ impl SourceView {
     }
 }
 
-/// What was found, and what became of it. It closes: `records` = `unread` + `studies`, and `studies` = `duplicates` + `left`.
+/// PRISMA counts of records. Invariants: `records` = `unread` + `studies`, and `studies` = `duplicates` + `left`.
 #[derive(Serialize, ToSchema)]
 struct SumsView {
-    /// Files that were read to their end.
+    /// Number of files that were read completely.
     files: u64,
-    /// Records identified: all that are in the files. One that was mended counts once.
+    /// Records identified: all records of the files. A record that was corrected by a repair counts once.
     records: u64,
-    /// Records that could not be read.
+    /// Records that were not imported because they could not be read.
     unread: u64,
     /// Records that were read.
     studies: u64,
-    /// Studies that repeat an earlier one of the project, in whichever source that was found.
+    /// Studies that repeat an earlier study of the review, from any source.
     duplicates: u64,
-    /// How that is known.
+    /// The duplicates by how they were identified.
     duplicates_by: ByView,
-    /// Studies that possibly repeat an earlier one: they are left until somebody says that they do.
+    /// Studies that may repeat an earlier one. They are kept for screening unless a reviewer decides otherwise.
     possible_duplicates: u64,
-    /// Studies that are left for screening.
+    /// Studies that remain for screening.
     left: u64,
 }
 
-/// How it is known that studies repeat earlier ones.
+/// Duplicates by how they were identified.
 #[derive(Serialize, ToSchema)]
 struct ByView {
-    /// By rules of which one in some thousand cases is wrong.
+    /// By rules that are wrong about once in several thousand cases.
     certain: u64,
-    /// By rules of which one in some hundred cases is wrong.
+    /// By rules that are wrong about once in several hundred cases.
     likely: u64,
-    /// Somebody has said so.
+    /// By a reviewer's decision.
     said: u64,
 }
 
@@ -97,12 +97,12 @@ impl From<Sums> for SumsView {
     }
 }
 
-/// A source, and what was found there.
+/// The counts of one source.
 #[derive(Serialize, ToSchema)]
 struct LineView {
-    /// The source; without a name where nobody has said it and the files do not show it.
+    /// The source. It has no name if it was neither set nor guessed from the files.
     source: SourceView,
-    /// What was found there.
+    /// The records found in this source.
     found: SumsView,
 }
 
@@ -112,22 +112,22 @@ impl From<Line> for LineView {
     }
 }
 
-/// What a review reports by PRISMA 2020 of how records were identified.
+/// The identification of records in a review, as reported by PRISMA 2020.
 #[derive(Serialize, ToSchema)]
 pub struct FlowView {
-    /// What is reported, as a sentence for the methods section.
+    /// The report as a sentence for the methods section.
     sentence: String,
-    /// The same as a flow diagram.
+    /// The report as a flow diagram.
     drawing: Drawing,
-    /// What was found in each source.
+    /// The counts of each source.
     sources: Vec<LineView>,
-    /// All of them together.
+    /// The counts of all sources.
     total: SumsView,
-    /// Searches that are added up: those that have completed.
+    /// Number of completed imports, which are included in the counts.
     searches: u64,
-    /// Searches that have not ended; the sums will change.
+    /// Number of unfinished imports. The counts will change when they complete.
     open_searches: u64,
-    /// Files that were refused, and that no repair has read: nothing of them is counted.
+    /// Number of files that failed and were not replaced by a repair. They are not included in the counts.
     failed_files: u64,
 }
 
@@ -140,21 +140,21 @@ impl From<Flow> for FlowView {
     }
 }
 
-/// Say where the records of a search's files come from.
+/// Sets the sources of an import's files.
 ///
-/// What is not said is guessed from the file. It may be said at any time, and be changed; of files that are not named nothing
-/// changes.
+/// A source that is not set is guessed from the file. Sources can be set and changed at any time; files that the
+/// request does not name keep their source.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches/{search}/sources",
     params(
         ("project" = Uuid, Path, description = "The review"),
-        ("search" = Uuid, Path, description = "The search"),
+        ("search" = Uuid, Path, description = "The import"),
     ),
     request_body = NewSources,
     responses(
-        (status = 204, description = "It is written down"),
-        (status = 422, description = "A file is none of the search, or a name is empty or too long", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The sources are stored"),
+        (status = 422, description = "A file does not belong to the import, or a name is empty or too long", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]
@@ -163,7 +163,7 @@ pub(super) async fn say_sources(
     AskedSearch { caller, search }: AskedSearch,
     new: Result<Json<NewSources>, JsonRejection>,
 ) -> Answer {
-    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "what sources are"))?;
+    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a list of sources"))?;
     match api.function.say_sources(&caller, search, &new).await? {
         Said::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),
         Said::Refused(fault) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string())),
@@ -171,15 +171,15 @@ pub(super) async fn say_sources(
     }
 }
 
-/// What a review reports by PRISMA 2020 of the searches of a project: how many records were identified in which source, how many
-/// could not be read, how many repeat others, and how many are left.
+/// Returns the PRISMA 2020 counts of a review: records identified in each source, records that were not imported,
+/// duplicates, and records that remain.
 #[utoipa::path(
     get,
     path = "/projects/{project}/prisma",
     params(("project" = Uuid, Path, description = "The review")),
     responses(
-        (status = 200, description = "The sums", body = FlowView),
-        (status = 422, description = "The project has more than 1,000 searches", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The counts", body = FlowView),
+        (status = 422, description = "The review has more than 1,000 imports", body = Problem, content_type = "application/problem+json"),
         Refused,
     ),
 )]

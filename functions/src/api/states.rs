@@ -1,25 +1,25 @@
-//! The state machine of a search, as it answers: every message in every state.
+//! The handler that returns the state machine: the decision about every message in every state.
 
 use axum::Json;
 use imports::saga::table::{Answer, Row, rows};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What becomes of a message in one situation.
+/// The decision about a message in one situation.
 #[derive(Serialize, ToSchema)]
 struct SituationView {
-    /// The state that the search is in.
+    /// The state of the import.
     state: &'static str,
     /// The message's name.
     message: &'static str,
-    /// What makes this situation another one than others of the same state and message; empty where nothing does.
+    /// The condition that distinguishes situations with the same state and message; empty if there is only one.
     when: &'static str,
-    /// What is decided: `handled`, `ignored` or `rejected`.
+    /// The decision: `handled`, `ignored` or `rejected`.
     verdict: &'static str,
-    /// The state that it leads to; null where nothing changes.
+    /// The next state; null if the message changes nothing.
     #[schema(required)]
     leads_to: Option<&'static str>,
-    /// What is done about it, or why nothing is.
+    /// The effects of the message, or the reason why it has none.
     why: String,
 }
 
@@ -34,16 +34,17 @@ impl From<Row> for SituationView {
     }
 }
 
-/// The state machine of a search.
+/// The state machine of an import.
 #[derive(Serialize, ToSchema)]
 pub(super) struct StatesView {
-    /// Every situation: states in the order in which a search comes to them, messages in the order in which they come.
+    /// All situations: states in the order in which an import passes through them, messages in the order in which
+    /// they arrive.
     situations: Vec<SituationView>,
 }
 
-/// What is decided about each message in each state of a search.
+/// Returns the decision about each message in each state of an import.
 ///
-/// It is the same for all searches: the state machine is run through all situations.
+/// It is the same for all imports and is computed by running the state machine in all situations.
 #[utoipa::path(
     get,
     path = "/states.json",

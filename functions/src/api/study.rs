@@ -1,4 +1,4 @@
-//! What the API shows of studies and of records that could not be read.
+//! Views of studies and of records that could not be read.
 
 use imports::{Part, Quarantined};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use service::{Around, Known, Raw};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// A study, and what it was read from.
+/// A study and the text that it was read from.
 #[derive(Serialize, ToSchema)]
 pub(super) struct StudyDetail {
     /// The study.
@@ -20,78 +20,78 @@ pub(super) struct StudyDetail {
 /// The text that a record was read from.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RawView {
-    /// The record as it is in the uploaded file, decoded; null where it cannot be shown.
+    /// The record as it is in the uploaded file, decoded; null if it is not available.
     #[schema(required)]
     pub(super) raw: Option<String>,
-    /// Whether `raw` is only the beginning: it has up to 256 KiB of the file.
+    /// `true` if `raw` has only the beginning of the record; it is limited to 256 KiB of the file.
     pub(super) truncated: bool,
-    /// Why `raw` is null.
+    /// The reason why `raw` is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) raw_missing: Option<&'static str>,
 }
 
-/// A study that repeats another one, beside that one.
+/// A study and the earlier study that it repeats.
 #[derive(Serialize, ToSchema)]
 pub(super) struct PairView {
-    /// The search that brought the later study.
+    /// The import that contains the later study.
     pub(super) search_id: Uuid,
-    /// The later study, which is marked.
+    /// The later study, which is marked as a duplicate.
     pub(super) study: StudyView,
-    /// The earlier study, which it repeats.
+    /// The earlier study.
     #[schema(required)]
     pub(super) original: Option<StudyView>,
 }
 
-/// A record that could not be read.
+/// A record that was not imported because it could not be read.
 #[derive(Serialize, ToSchema)]
 pub(super) struct UnreadView {
-    /// What the record is addressed by within its search, such as `0-18`.
+    /// The id of the record within its import, such as `0-18`.
     id: String,
-    /// The file that it is in.
+    /// The file that contains it.
     file_id: Uuid,
-    /// Its place among the records of the file, from 1.
+    /// Its number in the file, from 1.
     record: u64,
-    /// The file inside the archive, or the sheet of the workbook, that it is in, as with studies.
+    /// The file inside the archive, or the sheet of the workbook, that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<String>,
-    /// The line of the file that it begins at, from 1.
+    /// The line of the file at which it begins, from 1.
     line: u64,
-    /// Where it is in the file.
+    /// The byte range of the record in the file.
     bytes: BytesView,
-    /// Why it could not be read, in words for the reviewer.
+    /// The reason why it could not be read, in plain language for the reviewer.
     reason: String,
-    /// How it begins: its first 200 characters.
+    /// The first 200 characters of the record.
     excerpt: String,
-    /// The search that has it in a form that can be read, or is about to; see the repair of a search.
+    /// The import that has read the record in corrected form, or is about to; see the repair of an import.
     #[schema(required)]
     mended_by: Option<Uuid>,
 }
 
-/// What a file has around its records: so a file of some of them can be made that can be read.
+/// The text around a file's records. It allows clients to build a readable file from some of the records.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AroundView {
-    /// Before the first record: the header row of a table, or the elements around the records of XML.
+    /// The text before the first record: the header row of a table, or the elements around the records of XML.
     before: String,
-    /// Between two records.
+    /// The text between two records.
     between: String,
-    /// After the last record.
+    /// The text after the last record.
     after: String,
 }
 
-/// A record that could not be read, and its text.
+/// A record that was not imported, and its text.
 #[derive(Serialize, ToSchema)]
 pub(super) struct UnreadDetail {
     /// The record.
     pub(super) unread: UnreadView,
-    /// What its file has around its records, to be sent as UTF-8 with records that are mended; null where the file is not
-    /// stored any more.
+    /// The text around the records of its file, to be sent as UTF-8 with corrected records; null if the file is no
+    /// longer stored.
     #[schema(required)]
     pub(super) around: Option<AroundView>,
     #[serde(flatten)]
     pub(super) raw: RawView,
 }
 
-/// A page as it is written.
+/// A page with items that are already serialized.
 #[derive(Serialize)]
 pub(super) struct PageBody {
     pub(super) items: Vec<Box<RawValue>>,
@@ -104,21 +104,21 @@ macro_rules! list {
         #[derive(ToSchema)]
         #[allow(dead_code, reason = "it only describes what a page has")]
         pub(super) struct $list {
-            /// What the page has, in the order of files and records.
+            /// The items of the page, in the order of files and records.
             items: Vec<$item>,
-            /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or
-            /// empty, although more follows.
+            /// The cursor for the `after` of the next request; null if no more items follow. A page may be short or
+            /// empty even if more pages follow.
             #[schema(required)]
             next: Option<String>,
         }
     )* };
 }
 list! {
-    /// Some of the studies of a search.
+    /// A page of studies.
     StudyList of StudyView;
-    /// Some of the records of a search that could not be read.
+    /// A page of records that were not imported.
     UnreadList of UnreadView;
-    /// Some of the studies of a search that repeat another one.
+    /// A page of duplicates.
     PairList of PairView;
 }
 
@@ -138,7 +138,7 @@ impl From<Raw> for RawView {
 }
 
 impl UnreadView {
-    /// A record of the file at a position.
+    /// Returns the view of a record of the file at a position.
     pub(super) fn of(position: u32, unread: Quarantined, known: &Known) -> Self {
         let Quarantined { search_id, file_id, record } = unread;
         let mended_by = known.is_mended(search_id, file_id, record.number);
@@ -155,7 +155,7 @@ impl UnreadView {
         }
     }
 
-    /// The same with the part that it is in, of a file with these.
+    /// Adds the name of the part that contains the record.
     pub(super) fn within(self, parts: &[Part]) -> Self {
         Self { part: part_of(parts, self.record), ..self }
     }

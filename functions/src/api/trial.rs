@@ -1,4 +1,5 @@
-//! Making it fail on purpose: an import with copies, disorder and crashes, away from everybody's data.
+//! The handler for fault trials: imports of sample files with duplicates, disorder and crashes, isolated from all
+//! data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,20 +19,20 @@ use super::history::DecisionView;
 use super::problem::Problem;
 use super::{Answer, Api};
 
-/// The most copies of each message.
+/// The maximum number of deliveries of each message.
 const MAX_COPIES: u32 = 20;
 
-/// What is to go wrong.
+/// The faults to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// How often each notification and each message is delivered, 1 to 20.
+    /// Number of times that each notification and each message is delivered, 1 to 20.
     #[serde(default = "once")]
     pub copies: u32,
-    /// Deliver in an order drawn from this seed.
+    /// The seed of a random delivery order.
     #[serde(default)]
     pub shuffle: Option<u32>,
-    /// Tear the workers down at steps drawn from this seed.
+    /// The seed of random steps at which the workers crash.
     #[serde(default)]
     pub crash: Option<u32>,
 }
@@ -40,49 +41,49 @@ fn once() -> u32 {
     1
 }
 
-/// What came of it.
+/// The outcome of a trial.
 #[derive(Debug, Clone)]
 pub struct Tried {
-    /// How many studies the files have.
+    /// The number of studies in the files.
     pub expected: u64,
-    /// How many are stored.
+    /// The number of stored studies.
     pub studies: u64,
-    /// How often the workers were torn down.
+    /// The number of worker crashes.
     pub crashes: u32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Every decision, in the order in which it was made.
+    /// Every decision, in chronological order.
     pub decisions: Vec<Observation<Noted>>,
-    /// The command that does the same.
+    /// The command that runs the same trial.
     pub command: String,
 }
 
-/// Imports sample files while something goes wrong.
+/// Imports sample files while faults are injected.
 #[async_trait]
 pub trait RunTrials: Send + Sync {
-    /// One trial in a place of its own, which is gone afterwards; none when one is running already.
+    /// Runs one trial in a temporary data directory. Returns `None` if another trial is running.
     ///
     /// # Errors
-    /// In words for whoever operates the server.
+    /// Returns a message for the operator of the server.
     async fn run(&self, trial: Trial) -> Result<Option<Tried>, String>;
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TriedView {
-    /// How many studies the sample files have.
+    /// The number of studies in the sample files.
     expected: u64,
-    /// How many are stored: as many, whatever went wrong.
+    /// The number of stored studies, which has to be equal despite the faults.
     studies: u64,
-    /// How often the workers were torn down.
+    /// The number of worker crashes.
     crashes: u32,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     elapsed_ms: u64,
-    /// How often each verdict was given, by its name.
+    /// The number of decisions by verdict.
     verdicts: BTreeMap<String, u64>,
-    /// What was decided about each delivery, in the order in which it happened.
+    /// The decision about each delivery, in chronological order.
     decisions: Vec<DecisionView>,
-    /// The command that does the same.
+    /// The command that runs the same trial.
     command: String,
 }
 
@@ -104,21 +105,21 @@ impl From<Tried> for TriedView {
     }
 }
 
-/// Import sample files while every message comes several times, out of order, or the workers crash.
+/// Imports sample files while messages are duplicated or reordered, or workers crash.
 ///
-/// It happens in a folder of its own, which is gone afterwards, and touches nobody's data. Only `serve` does it, and
-/// `/config.json` says so with `trials`.
+/// The trial runs in a temporary directory and does not touch any data. Only `serve` supports it; `trials` in
+/// `/config.json` is then `true`.
 #[utoipa::path(
     post,
     path = "/admin/trials",
     request_body = Trial,
     responses(
-        (status = 200, description = "What came of it", body = TriedView),
+        (status = 200, description = "The outcome of the trial", body = TriedView),
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The caller is no operator", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The caller is not an operator", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "Another trial is running", body = Problem, content_type = "application/problem+json"),
-        (status = 501, description = "This deployment makes none", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "It could not be made", body = Problem, content_type = "application/problem+json"),
+        (status = 501, description = "This deployment does not run trials", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The trial could not be run", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn try_to_fail(
@@ -131,14 +132,14 @@ pub(super) async fn try_to_fail(
         return Err(Problem::bad(&format!("copies is from 1 to {MAX_COPIES}")));
     }
     let Some(trials) = &api.trials else {
-        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, "this deployment makes no trials"));
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, "this deployment does not run trials"));
     };
     match trials.run(trial).await {
         Ok(Some(tried)) => Ok(Json(TriedView::from(tried)).into_response()),
         Ok(None) => Err(Problem::new(StatusCode::CONFLICT, "another trial is running")),
         Err(why) => {
-            tracing::error!(error = why, "a trial could not be made");
-            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the trial could not be made"))
+            tracing::error!(error = why, "a trial could not be run");
+            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the trial could not be run"))
         }
     }
 }

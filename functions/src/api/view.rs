@@ -1,4 +1,4 @@
-//! What the API shows, which may change otherwise than what is stored.
+//! Views of searches: the API's representation, which is independent of the stored one.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use super::sources::SourceView;
 use service::sources;
 use service::{Announced, Fate, FileOf, Known, Repaired, SearchService, Upload};
 
-/// An announced search.
+/// An announced import.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AnnouncedView {
-    /// The id under which the search can be read.
+    /// The import's id.
     search_id: Uuid,
-    /// The files to upload, in the order of the request; in the answer to a repeated request those that have not
-    /// arrived.
+    /// The files to upload, in the order of the request. The response to a repeated request lists only files that
+    /// have not arrived.
     files: Vec<UploadView>,
 }
 
 /// A file to upload.
 #[derive(Serialize, ToSchema)]
 struct UploadView {
-    /// The file's id within the search.
+    /// The file's id within the import.
     file_id: Uuid,
     /// Its name as announced.
     name: String,
@@ -33,102 +33,103 @@ struct UploadView {
     upload: FormView,
 }
 
-/// A form that uploads one file: to be sent as `multipart/form-data` with all of `fields` first and the file last, as
+/// A form that uploads one file. Send it as `multipart/form-data`, with all `fields` first and the file last, as
 /// `file`.
 #[derive(Serialize, ToSchema)]
 struct FormView {
-    /// Where to send it.
+    /// The URL to send the form to.
     url: String,
     /// The fields to send unchanged.
     fields: BTreeMap<String, String>,
-    /// When the form ends, as RFC 3339 has it.
+    /// The time at which the form expires, in RFC 3339 format.
     expires_at: String,
 }
 
-/// A search.
+/// An import of a set of files (a search).
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchView {
-    /// The search's id.
+    /// The import's id.
     search_id: Uuid,
-    /// The review that it is for.
+    /// The id of the review that it belongs to.
     project_id: Uuid,
-    /// Its name. Unknown while only files that nobody announced have arrived.
+    /// Its name; null if only unannounced files have arrived so far.
     #[schema(required)]
     name: Option<String>,
     /// `Uploading`, `Uploaded`, `Parsing`, `Completed` or `Error`.
     state: String,
-    /// Why it ended in `Error`.
+    /// The reason why the import ended in `Error`.
     #[schema(required)]
     reason: Option<String>,
-    /// Studies stored so far, of files that were read to their end.
+    /// Number of studies stored so far, from files that were read completely.
     studies: u64,
-    /// What was found in all files that were read to their end; only where a search is asked for by itself.
+    /// Counts over all files that were read completely; present only if a single import is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<TotalsView>,
-    /// What was found in all files that were read to their end, with those of the searches that repair it; only where a
-    /// search that was repaired is asked for by itself. Unreadable records that were mended are not counted.
+    /// Counts over all files that were read completely, including those of imports that repair this one; present only
+    /// if a single, repaired import is requested. Records that were corrected by a repair are not counted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals_with_repairs: Option<TotalsView>,
-    /// The search that it repairs.
+    /// The id of the import that this one repairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     repairs: Option<Uuid>,
     /// Its files, in the order of the announcement.
     files: Vec<FileView>,
-    /// When it was announced, as RFC 3339 has it.
+    /// The time at which it was announced, in RFC 3339 format.
     created_at: String,
-    /// When it ended.
+    /// The time at which it ended.
     #[schema(required)]
     completed_at: Option<String>,
 }
 
-/// What was found in the files of a search. Each record is accounted for: `records` = `studies` + `unread`, and `studies`
-/// = `unique` + `duplicates`.
+/// Counts over the files of an import. Invariants: `records` = `studies` + `unread`, and `studies` = `unique` +
+/// `duplicates`.
 #[derive(Default, Serialize, ToSchema)]
 struct TotalsView {
     /// Records in the files.
     records: u64,
     /// Records that were read.
     studies: u64,
-    /// Records that could not be read.
+    /// Records that were not imported because they could not be read.
     unread: u64,
-    /// Studies that repeat no earlier one of the project.
+    /// Studies that do not repeat an earlier one of the review.
     unique: u64,
-    /// Studies that repeat an earlier one of the project.
+    /// Studies that repeat an earlier one of the review.
     duplicates: u64,
 }
 
-/// A file of a search.
+/// A file of an import.
 #[derive(Serialize, ToSchema)]
 struct FileView {
-    /// The file's id within the search.
+    /// The file's id within the import.
     file_id: Uuid,
-    /// Its name; unknown until it is announced or has arrived.
+    /// Its name; null until it is announced or has arrived.
     #[schema(required)]
     name: Option<String>,
-    /// Its size in bytes, as announced until it arrives and as stored from then on.
+    /// Its size in bytes: the announced size until it arrives, then the stored size.
     #[schema(required)]
     size_bytes: Option<u64>,
-    /// Whether it has arrived.
+    /// `true` if the file has arrived.
     received: bool,
-    /// What is happening to it; only where a search is asked for by itself.
+    /// The processing phase; present only if a single import is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<PhaseView>,
-    /// How many per cent of its bytes are read, while it is being read.
+    /// The percentage of bytes that have been read; present only while the file is being read.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_percent: Option<u8>,
-    /// How far it has been read.
+    /// The number of records and bytes read so far.
     #[schema(required)]
     progress: Option<ProgressView>,
-    /// What came of it.
+    /// The result of reading the file.
     #[schema(required)]
     outcome: Option<OutcomeView>,
-    /// Where its records come from, once it is read or somebody has said it; only where a search is asked for by itself.
+    /// The source of its records, once the file is read or a reviewer has set it; present only if a single import is
+    /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<SourceView>,
-    /// What it is read instead of; only where a search is asked for by itself.
+    /// The file that this one replaces; present only if a single import is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     repairs: Option<RepairedView>,
-    /// What is read instead of it, or of some of its records; only where a search is asked for by itself.
+    /// The files that replace this one or some of its records; present only if a single import is requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repaired_by: Vec<RepairedView>,
 }
@@ -136,91 +137,92 @@ struct FileView {
 /// The other file of a repair.
 #[derive(Serialize, ToSchema)]
 struct RepairedView {
-    /// The search that it is of.
+    /// The import that the file belongs to.
     search_id: Uuid,
-    /// The file's id within that search.
+    /// The file's id within that import.
     file_id: Uuid,
-    /// The records that are mended, by their places in the file that is repaired; empty where the whole file is read anew.
+    /// The numbers of the records that are corrected, in the repaired file; empty if the whole file is read again.
     records: Vec<u64>,
-    /// What has become of the repair: `open`, `read` or `failed`.
+    /// The state of the repair: `open`, `read` or `failed`.
     state: FateView,
 }
 
-/// What has become of a repair of a file.
+/// The state of a file's repair.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum FateView {
-    /// It may yet be read.
+    /// The repair has not ended.
     Open,
-    /// It was read to its end.
+    /// The file was read completely.
     Read,
-    /// It failed, or was deleted. It may be repaired again.
+    /// The file failed or was deleted. It can be repaired again.
     Failed,
 }
 
-/// How far a file has been read.
+/// Progress of reading a file.
 #[derive(Serialize, ToSchema)]
 struct ProgressView {
-    /// Records found so far.
+    /// Number of records found so far.
     records: u64,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     bytes: u64,
 }
 
-/// What is happening to a file.
+/// The processing phase of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum PhaseView {
-    /// It has not arrived.
+    /// The file has not arrived.
     Awaited,
-    /// It has arrived, and is not being read yet.
+    /// The file has arrived and is waiting to be read.
     Waiting,
-    /// It is being read.
+    /// The file is being read.
     Reading,
-    /// All of it is read; its duplicates are being looked for.
+    /// The file has been read; its duplicates are being marked.
     MarkingDuplicates,
-    /// It was read to its end.
+    /// The file was processed completely.
     Done,
-    /// It was refused, or the search ended without it.
+    /// The file was rejected, or the import ended without it.
     Failed,
 }
 
-/// What came of a file.
+/// The result of reading a file.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 enum OutcomeView {
-    /// It was read to its end.
+    /// The file was read completely.
     Completed {
-        /// The format that was detected from its content, such as `RIS`.
+        /// The format that was detected from the content, such as `RIS`.
         format: String,
-        /// How certain the format is: `guess`, `likely` or `certain`; empty for files that an earlier release read.
+        /// Confidence in the format: `guess`, `likely` or `certain`; empty for files that an earlier version read.
         format_certainty: String,
-        /// The encoding that was detected from its content, such as `UTF-8`.
+        /// The encoding that was detected from the content, such as `UTF-8`.
         encoding: String,
-        /// How certain the encoding is, as with the format.
+        /// Confidence in the encoding, with the same values as for the format.
         encoding_certainty: String,
-        /// Records in the file: studies and those that could not be read.
+        /// Number of records in the file, including those that were not imported.
         records: u64,
-        /// Records that were read.
+        /// Number of records that were read.
         studies: u64,
-        /// Records that could not be read.
+        /// Number of records that were not imported because they could not be read.
         quarantined: u64,
-        /// The files of an archive, or the sheets of a workbook, that were read; left out where the file is not packed.
+        /// The files of an archive, or the sheets of a workbook, that were read; omitted if the file is not a
+        /// container.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         parts: Vec<PartView>,
-        /// What else is to be said of the file, in sentences for the reviewer: what was passed over, and what is missing in
-        /// many records. Left out where there is nothing to say.
+        /// Notes for the reviewer, in sentences: content that was skipped, and fields that are missing in many
+        /// records. Omitted if empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         notes: Vec<String>,
-        /// Studies that repeat an earlier one of the project; only where a search is asked for by itself.
+        /// Studies that repeat an earlier one of the review; present only if a single import is requested.
         #[serde(skip_serializing_if = "Option::is_none")]
         duplicates: Option<u64>,
     },
-    /// It was refused or could not be read; nothing of it is stored.
+    /// The file was rejected or could not be read; none of its records are stored.
     Failed {
-        /// Why, in words for the reviewer.
+        /// The reason, in plain language for the reviewer.
         reason: String,
     },
 }
@@ -228,15 +230,15 @@ enum OutcomeView {
 /// A file inside an archive, or a sheet of a workbook.
 #[derive(Serialize, ToSchema)]
 struct PartView {
-    /// Its path in the archive, or the name of the sheet; empty for what is in a gzip file.
+    /// Its path in the archive, or the name of the sheet; empty for the content of a gzip file.
     name: String,
-    /// The number of its first record: records are numbered through all parts.
+    /// The number of its first record. Records are numbered consecutively across all parts.
     first: u64,
-    /// How many records it has, those that could not be read included.
+    /// Number of records, including those that were not imported.
     records: u64,
-    /// The format that was detected from its content.
+    /// The format that was detected from the content.
     format: String,
-    /// The encoding that was detected from its content.
+    /// The encoding that was detected from the content.
     encoding: String,
 }
 
@@ -247,13 +249,13 @@ impl From<Part> for PartView {
     }
 }
 
-/// Some searches.
+/// A page of imports.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchList {
-    /// The searches.
+    /// The imports.
     pub(super) items: Vec<SearchView>,
-    /// Where the page ends, for the `after` of the next one; null when nothing follows. A page may be short, or empty,
-    /// although more follows.
+    /// The cursor for the `after` of the next request; null if no more items follow. A page may be short or empty
+    /// even if more pages follow.
     #[schema(required)]
     pub(super) next: Option<String>,
 }
@@ -276,15 +278,15 @@ impl From<Upload> for UploadView {
     }
 }
 
-/// What is asked for of one search that is left out in lists, as it takes several reads.
+/// The details of a single search, which lists omit because they take several reads.
 pub(super) struct Details {
-    /// How far its files are.
+    /// The reading progress of its files.
     pub(super) progress: Vec<(FileId, Progress)>,
-    /// How many studies of its files are duplicates, and of the searches that repair it, for those that were read.
+    /// The number of duplicates of each file that was read, including the files of the searches that repair it.
     pub(super) duplicates: Vec<(FileId, u64)>,
-    /// What repairs it, and what it repairs.
+    /// Its repairs, and the search that it repairs.
     pub(super) known: Known,
-    /// Where its files come from.
+    /// The sources of its files.
     pub(super) sources: BTreeMap<FileId, sources::Known>,
 }
 
@@ -306,7 +308,7 @@ impl Details {
         Ok(Self { progress, duplicates, known, sources })
     }
 
-    /// The repairs in which a file is on one side, and its other side.
+    /// Returns the repairs that have `file` on one side, as views of the other side.
     fn repairs(&self, side: impl Fn(&Repaired) -> (FileOf, FileOf), file: FileOf) -> Vec<RepairedView> {
         let views = self.known.repairs.files.iter().filter_map(|repaired| {
             let (this, other) = side(repaired);
@@ -367,7 +369,7 @@ impl TotalsView {
         totals
     }
 
-    /// The same with the searches that repair it, if there are any.
+    /// Returns the totals including the searches that repair this one, or `None` if it has no repairs.
     fn with_repairs(job: &Job, details: &Details) -> Option<Self> {
         let known = &details.known;
         if known.original != job.search_id || known.jobs.is_empty() {
@@ -383,7 +385,7 @@ impl TotalsView {
             .iter()
             .filter(|repaired| is_there(repaired.of) && known.fate(repaired.by) == Fate::Read);
         let mended: u64 = read.map(|repaired| repaired.records.len() as u64).sum();
-        // They are counted where they were mended.
+        // Corrected records are counted in the file of the repair.
         totals.records = totals.records.saturating_sub(mended);
         totals.unread = totals.unread.saturating_sub(mended);
         Some(totals)
@@ -393,7 +395,7 @@ impl TotalsView {
         let totals = self;
         for file in &job.files {
             let Some(Outcome::Completed(counts)) = &file.outcome else { continue };
-            // A mark more than there are studies would be one of a study that is gone.
+            // Duplicates that exceed the number of studies are marks of studies that were deleted.
             let duplicates =
                 of_file(&details.duplicates, file.file_id).unwrap_or_default().min(counts.studies);
             totals.records += counts.records;
@@ -518,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_in_the_phase_that_follows_from_what_is_known_of_it() {
+    fn file_phase_follows_from_progress_and_outcome() {
         let failed = Some(Outcome::Failed { reason: "no text".into() });
         let parsing = JobState::Parsing;
         for (state, file, bytes, phase, percent) in [
@@ -539,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn every_record_is_accounted_for() {
+    fn totals_account_for_every_record() {
         for duplicates in [0, 3, 8, 9] {
             let details = details(Vec::new(), vec![(FILE, duplicates)]);
             let shown = shown(JobState::Completed, file(true, completed()), Some(&details));
@@ -551,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_nothing_that_was_not_read_for_it() {
+    fn lists_omit_details() {
         let shown = shown(JobState::Parsing, file(true, completed()), None);
         assert_eq!(shown.get("totals"), None);
         assert_eq!(shown["files"][0].get("phase"), None);

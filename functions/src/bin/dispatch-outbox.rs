@@ -1,4 +1,4 @@
-//! Works on the control queue, and sweeps on schedule, as a Lambda function.
+//! The Lambda function for the control queue, which also sweeps on schedule.
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;

@@ -1,4 +1,4 @@
-//! Works on the queue of S3's notifications, as a Lambda function.
+//! The Lambda function for the queue of S3's notifications.
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
@@ -21,8 +21,8 @@ async fn main() -> anyhow::Result<()> {
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
 }
 
-/// Besides batches of its queue it takes an event of S3 as it is: S3 invoked the function of earlier releases with it, and
-/// a person may.
+/// Handles a batch of its queue, or an event of S3 itself: S3 invoked the function of earlier versions directly, and
+/// an operator may do the same.
 async fn invoke(
     backend: &Backend,
     function: &NotifyUpload,

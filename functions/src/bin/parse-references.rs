@@ -1,10 +1,10 @@
-//! Works on the parse queue, as a Lambda function.
+//! The Lambda function for the parse queue.
 
 use backend::services::Linked;
 use functions::parse_references::FUNCTION;
 use mimalloc::MiMalloc;
 
-/// A quarter of the work of reading is memory that is taken and given back.
+/// A quarter of the time of reading is spent in the allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

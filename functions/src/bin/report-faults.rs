@@ -1,4 +1,4 @@
-//! Works on the dead-letter queue of the parse queue, and gathers what was given up on schedule, as a Lambda function.
+//! The Lambda function for the dead-letter queue of the parse queue, which also collects dead letters on schedule.
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
@@ -20,8 +20,7 @@ async fn main() -> anyhow::Result<()> {
     let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let failures = &report_faults::over(&backend.ports)?;
     let consumer: Option<Result<_, Missing>> = FUNCTION.build.map(|build| build(&backend.ports));
-    let consumer =
-        &*consumer.transpose()?.ok_or_else(|| anyhow::anyhow!("nothing is behind {PARSE_DEAD}"))?;
+    let consumer = &*consumer.transpose()?.ok_or_else(|| anyhow::anyhow!("no consumer for {PARSE_DEAD}"))?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, consumer, failures, event);
     lambda_runtime::run(service_fn(handle)).await.map_err(anyhow::Error::from_boxed)
 }

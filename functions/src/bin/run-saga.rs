@@ -1,4 +1,4 @@
-//! Works on the saga queue, as a Lambda function.
+//! The Lambda function for the saga queue.
 
 use backend::services::Linked;
 use functions::run_saga::FUNCTION;

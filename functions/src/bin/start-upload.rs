@@ -1,4 +1,4 @@
-//! Answers the HTTP API, as a Lambda function.
+//! The Lambda function of the HTTP API.
 
 use std::sync::Arc;
 

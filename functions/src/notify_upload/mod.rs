@@ -1,11 +1,11 @@
 //! The ingest function: each notification of a stored object becomes a `SearchUploadSaved` on the saga queue.
 //!
-//! A notification comes at least once, in any order, and says nothing but the object's key and size. The rest is
-//! in the key (ids and token) and in the object's metadata, which this function looks up. Message ids are derived
-//! from the object, so that a repeated notification repeats the message.
+//! A notification is delivered at least once, in any order, and contains only the object's key and size. The other
+//! data is in the key (ids and token) and in the object's metadata, which this function looks up. Message ids are
+//! derived from the object, so a repeated notification repeats the message.
 //!
 //! - [`NotifyUpload::handle`] is the function;
-//! - [`notification`] reads the event.
+//! - [`notification`] parses the event.
 
 pub mod notification;
 
@@ -32,7 +32,7 @@ pub use notification::{Notification, NotificationError};
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "notify-upload";
 
-/// The function.
+/// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
     services: &[OBJECTS],
@@ -46,38 +46,38 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
     Ok(Arc::new(NotifyUpload::over(ports)?))
 }
 
-/// Names messages that report a stored object.
+/// The namespace of the ids of messages that report a stored object.
 const STORED_OBJECT: Uuid = Uuid::from_u128(0x6f1c_a0c4_0f65_4c0f_9a3b_5b7a_52b9_d001);
 
-/// The function.
+/// The handler of notifications.
 #[derive(Clone)]
 pub struct NotifyUpload {
-    /// Looks objects up.
+    /// Reads the metadata of objects.
     pub objects: Arc<dyn ReadObject>,
-    /// Takes the messages.
+    /// Sends the messages.
     pub send: Arc<dyn SendMessages>,
-    /// Time, and who wants to know.
+    /// Provides the clock and reports decisions.
     pub reporter: Reporter,
-    /// What the keys of uploads begin with.
+    /// The key prefix of uploads.
     pub key_prefix: String,
 }
 
-/// Why notifications have to come again. Repeating those that were handled does no harm.
+/// Errors after which notifications are redelivered. Handling a notification again is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The object store did not answer.
+    /// The object store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The queue did not take a message.
+    /// The queue did not accept a message.
     #[error("sending SearchUploadSaved failed")]
     Send(#[from] SendError),
 }
 
 impl NotifyUpload {
-    /// The function over these ports.
+    /// Returns the function over these ports.
     ///
     /// # Errors
-    /// When the uploaded files cannot be read.
+    /// Returns an error if the uploaded files cannot be read.
     pub fn over(ports: &Ports) -> Result<Self, Missing> {
         Ok(Self {
             objects: ports.objects.clone()?,
@@ -87,11 +87,11 @@ impl NotifyUpload {
         })
     }
 
-    /// Handles the notifications of one event. One that is not of an upload is noted in the log and left at that:
-    /// the object stays where it is.
+    /// Handles the notifications of one event. A notification of another object is logged and skipped; the object
+    /// stays in the bucket.
     ///
     /// # Errors
-    /// When something did not answer; the whole event is then to come again.
+    /// Returns an error if a service is unavailable; the whole event must then be redelivered.
     pub async fn handle(&self, notifications: &[Notification]) -> Result<(), Error> {
         let reporter = self.reporter.beginning();
         let mut messages = Vec::new();
@@ -120,7 +120,7 @@ impl NotifyUpload {
     async fn message(&self, notification: &Notification, key: &ObjectKey) -> Result<Option<Message>, Error> {
         let version = notification.version.as_deref();
         let Some(facts) = self.objects.head(&notification.bucket, &notification.key, version).await? else {
-            self.refuse(&format!("file {} of search {} is gone already", key.file, key.search));
+            self.refuse(&format!("file {} of search {} does not exist any more", key.file, key.search));
             return Ok(None);
         };
         Ok(Some(self.saved(notification, key, facts)?))
@@ -147,7 +147,7 @@ impl NotifyUpload {
         Ok(Message { token: key.token.clone(), ..message })
     }
 
-    /// The key itself is not logged: it may hold a token.
+    /// Reports a rejected notification. The key is not logged because it may contain a token.
     fn refuse(&self, why: &str) {
         self.reporter.note(None, Verdict::Rejected, why);
     }
@@ -162,7 +162,7 @@ impl Consumer for NotifyUpload {
             let function = Self { reporter, ..self.clone() };
             let is_late = function.reporter.host.is_past(deadline);
             answers.push(match is_late {
-                true => function.again(Duration::ZERO, "the function's time is nearly over".to_owned()),
+                true => function.again(Duration::ZERO, "the function's deadline is near".to_owned()),
                 false => function.consume_one(delivery).await,
             });
         }
@@ -171,7 +171,7 @@ impl Consumer for NotifyUpload {
 }
 
 impl NotifyUpload {
-    /// Takes note that notifications could not be handled now: an alarm looks at how many these are.
+    /// Reports notifications that must be redelivered; an alarm counts these reports.
     fn again(&self, after: Duration, reason: String) -> Disposition {
         self.reporter.note(None, Verdict::Retried, &reason);
         Disposition::Retry { after, reason }

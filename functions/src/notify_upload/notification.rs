@@ -1,6 +1,6 @@
-//! Reading S3's notifications of stored objects: its own form
-//! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>), and the form in which
-//! EventBridge passes it on (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html>).
+//! Parsing S3's notifications of stored objects, in its own format
+//! (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>) and in that of
+//! EventBridge (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html>).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,26 +9,26 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One stored object, as a notification describes it.
+/// A stored object, as described by a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// The name of the bucket it is in.
+    /// The name of its bucket.
     pub bucket: String,
-    /// Its key, not URL-encoded any more.
+    /// Its key, URL-decoded.
     pub key: String,
-    /// The object's version, in a bucket that keeps versions.
+    /// The object's version, in a bucket with versioning.
     pub version: Option<String>,
-    /// Grows with each change of this key; those of different keys have nothing to do with each other.
+    /// A value that grows with each change of this key; values of different keys are not comparable.
     pub sequencer: String,
 }
 
-/// Why an event cannot be read.
+/// Reasons why an event cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotificationError {
-    /// Neither of the forms that are documented.
+    /// The event has neither of the documented formats.
     #[error("the event is not a notification of stored objects")]
     Malformed(#[source] serde_json::Error),
-    /// A key that is not UTF-8 once decoded.
+    /// The decoded key is not UTF-8.
     #[error("the key of record {0} is not UTF-8")]
     Key(usize),
 }
@@ -46,9 +46,9 @@ struct Record {
     s3: Stored,
 }
 
-/// What EventBridge passes on.
+/// An event in the format of EventBridge.
 #[derive(Deserialize)]
-struct Passed {
+struct EventBridgeEvent {
     detail: Stored,
 }
 
@@ -73,13 +73,13 @@ struct Object {
 }
 
 impl Notification {
-    /// The created objects that an event reports, those of one key in the order in which they were stored. The test
-    /// event that S3 sends when a notification is set up contains none.
+    /// Returns the created objects that an event reports, those of one key in the order in which they were stored.
+    /// The test event that S3 sends when a notification is configured contains none.
     ///
     /// # Errors
-    /// When the event is not one of S3's.
+    /// Returns an error if the event is not one of S3's.
     pub fn read_all(event: &Value) -> Result<Vec<Self>, NotificationError> {
-        // What Lambda gave up after some tries, as it describes that: the event is a part of it
+        // The record of a failed asynchronous invocation by Lambda contains the event
         // (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html>).
         let event = event.get("requestPayload").unwrap_or(event);
         let named = |field: &str, name: &str| event.get(field).and_then(Value::as_str) == Some(name);
@@ -87,8 +87,8 @@ impl Notification {
             return Ok(Vec::new());
         }
         if named("source", "aws.s3") {
-            let stored = Passed::deserialize(event).map_err(NotificationError::Malformed)?.detail;
-            // EventBridge passes keys on as they are.
+            let stored = EventBridgeEvent::deserialize(event).map_err(NotificationError::Malformed)?.detail;
+            // EventBridge does not URL-encode keys.
             let key = stored.object.key.clone();
             return Ok(if named("detail-type", "Object Created") {
                 vec![Self::of(stored, key)]
@@ -114,13 +114,13 @@ impl Notification {
     }
 }
 
-/// Keys arrive URL-encoded, with `+` for a space; so the plus signs go first.
+/// Decodes a URL-encoded key, in which `+` stands for a space; the plus signs have to be replaced first.
 fn decode(key: &str) -> Option<String> {
     let spaced = key.replace('+', " ");
     Some(percent_decode_str(&spaced).decode_utf8().ok()?.into_owned())
 }
 
-/// Sorts the notifications of each key, and places them where the first of them was.
+/// Sorts the notifications of each key, at the position of the first of them.
 fn in_order(mut notifications: Vec<Notification>) -> Vec<Notification> {
     let mut places = HashMap::new();
     for (place, notification) in notifications.iter().enumerate() {
@@ -133,7 +133,7 @@ fn in_order(mut notifications: Vec<Notification>) -> Vec<Notification> {
     notifications
 }
 
-/// Compares two sequencers of one key: hexadecimal numbers of which the shorter is padded with zeros on the right.
+/// Compares two sequencers of one key: hexadecimal numbers, the shorter one padded with zeros on the right.
 fn compare(one: &str, other: &str) -> Ordering {
     let digits = one.len().max(other.len());
     let padded = |text: &str| format!("{text:0<digits$}").to_ascii_uppercase();
@@ -150,28 +150,28 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_key_is_decoded_plus_signs_first() {
+    fn plus_signs_are_decoded_first() {
         let read =
             Notification::read_all(&event("ObjectCreated:Put", "a/My+file+%2B+50%25+%C3%84.ris")).unwrap();
         assert_eq!(read[0].key, "a/My file + 50% Ä.ris");
     }
 
     #[test]
-    fn an_event_that_lambda_gave_up_is_read_like_itself() {
-        let given_up = json!({
+    fn failed_invocation_record_contains_the_event() {
+        let failed = json!({
             "version": "1.0",
             "requestContext": {"condition": "RetriesExhausted", "approximateInvokeCount": 3},
             "requestPayload": event("ObjectCreated:Put", "a"),
             "responseContext": {"statusCode": 200, "functionError": "Unhandled"},
         });
         assert_eq!(
-            Notification::read_all(&given_up).unwrap(),
+            Notification::read_all(&failed).unwrap(),
             Notification::read_all(&event("ObjectCreated:Put", "a")).unwrap()
         );
     }
 
     #[test]
-    fn only_created_objects_count() {
+    fn only_created_objects_are_reported() {
         assert_eq!(Notification::read_all(&event("ObjectRemoved:Delete", "a")).unwrap(), []);
         assert_eq!(Notification::read_all(&event("s3:ObjectCreated:Post", "a")).unwrap().len(), 1);
     }
@@ -185,21 +185,21 @@ mod tests {
     }
 
     #[test]
-    fn eventbridge_passes_keys_on_as_they_are_and_tells_of_more_than_creations() {
-        let passed = |kind: &str| {
+    fn eventbridge_keys_are_not_encoded() {
+        let forwarded = |kind: &str| {
             json!({
                 "source": "aws.s3",
                 "detail-type": kind,
                 "detail": {"bucket": {"name": "b"}, "object": {"key": "a + 50%41.ris", "version-id": "v", "sequencer": "1"}},
             })
         };
-        let read = Notification::read_all(&passed("Object Created")).unwrap();
+        let read = Notification::read_all(&forwarded("Object Created")).unwrap();
         assert_eq!((read[0].key.as_str(), read[0].version.as_deref()), ("a + 50%41.ris", Some("v")));
-        assert_eq!(Notification::read_all(&passed("Object Deleted")).unwrap(), []);
+        assert_eq!(Notification::read_all(&forwarded("Object Deleted")).unwrap(), []);
     }
 
     #[test]
-    fn the_test_event_tells_of_nothing_and_junk_is_refused() {
+    fn test_event_is_empty_and_junk_is_refused() {
         let test = json!({"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "b"});
         assert_eq!(Notification::read_all(&test).unwrap(), []);
         assert!(matches!(Notification::read_all(&json!({"x": 1})), Err(NotificationError::Malformed(_))));

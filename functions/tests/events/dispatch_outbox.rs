@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::answer;
 
-/// The batches. Their session is not stored yet.
+/// The batches; their session is not stored yet.
 const BATCHES: &str = "sqs-control";
 
 fn check(name: &str, response: &Value) {
@@ -17,13 +17,13 @@ fn check(name: &str, response: &Value) {
     assert_eq!(failures(&event(name), response), *failing, "{name}");
 }
 
-/// How many messages wait in the control queue: each look that finds no session leads to another one later.
+/// Returns the number of messages in the control queue: each check that finds no session schedules another one.
 async fn waiting(installation: &Installation) -> u64 {
     installation.store.count_messages().await.unwrap().get(&CONTROL).map_or(0, Depth::total)
 }
 
 #[tokio::test]
-async fn the_library_answers_every_record_by_itself() {
+async fn library_answers_each_record() {
     for name in Expected::names(BATCHES) {
         let installation = Installation::admitting(&event(name)).await;
         let response = answer(&FUNCTION, &installation.backend(), event(name)).await;
@@ -33,7 +33,7 @@ async fn the_library_answers_every_record_by_itself() {
 }
 
 #[tokio::test]
-async fn the_binary_answers_every_record_by_itself() {
+async fn binary_answers_each_record() {
     for name in Expected::names(BATCHES) {
         let installation = Installation::admitting(&event(name)).await;
         let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
@@ -46,14 +46,14 @@ async fn the_binary_answers_every_record_by_itself() {
 }
 
 #[tokio::test]
-async fn the_binary_sweeps_on_schedule() {
+async fn binary_sweeps_on_schedule() {
     let installation = Installation::new();
     let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
     assert_eq!(function.invoke(&event("schedule")).await.unwrap(), Outcome::Answer("null".into()));
 }
 
 #[tokio::test]
-async fn the_binary_fails_on_an_event_of_another_service_and_goes_on() {
+async fn binary_survives_a_foreign_event() {
     let installation = Installation::new();
     let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
     assert!(matches!(function.invoke(&event("s3-put")).await.unwrap(), Outcome::Failure(_)));

@@ -1,4 +1,4 @@
-//! How far it is from a `main` to the conditional write: whoever reads a stack trace at night has few frames to read.
+//! The call depth from a `main` to the conditional write, so that stack traces stay short.
 
 use std::backtrace::Backtrace;
 use std::sync::{Arc, Mutex};
@@ -13,15 +13,15 @@ use messages::{PartitionKey, StoreError};
 use outbox::Settlement;
 use saga::{Persist, Persisted, WriteDocuments};
 
-/// The maximum number of frames of our own from `main` to the store's conditional write, both included. Frames of
-/// `messages::panics` do not count: they catch a panic of the state machine, and decide nothing.
-const MOST: usize = 12;
-/// What of them is above `lambda::answer`: `main`, its async block, `lambda::serve`, and the invocation in it.
+/// The maximum number of our own frames from `main` to the store's conditional write, both included. Frames of
+/// `messages::panics` do not count: they only catch panics of the state machine.
+const MAX_FRAMES: usize = 12;
+/// The number of frames above `lambda::answer`: `main`, its async block, `lambda::serve`, and its invocation.
 const ABOVE: usize = 4;
-/// Where the sources of our crates on the way are.
+/// The crates on the way.
 const OURS: [&str; 7] = ["saga", "lambda", "outbox", "dedup", "messages", "imports", "backend"];
 
-/// Writes, and takes note of who called.
+/// Records a backtrace of each write.
 struct Traced {
     inner: Arc<dyn WriteDocuments>,
     trace: Arc<Mutex<Option<String>>>,
@@ -40,7 +40,7 @@ impl WriteDocuments for Traced {
 }
 
 #[tokio::test]
-async fn few_frames_lie_between_main_and_the_conditional_write() {
+async fn conditional_write_is_few_frames_below_main() {
     let batch = events::event("sqs-saga-good");
     let installation = Installation::admitting(&batch).await;
     let (batch, trace) = (serde_json::from_value(batch).unwrap(), Arc::new(Mutex::new(None)));
@@ -56,8 +56,8 @@ async fn few_frames_lie_between_main_and_the_conditional_write() {
     };
     let places = trace.lines().filter_map(|line| line.trim().strip_prefix("at "));
     let ours: Vec<&str> = places.filter(is_ours).collect();
-    // The store's own frame stands for that of an adapter.
+    // The store's own frame counts as that of an adapter.
     let frames = ABOVE + ours.len() + 1;
     assert!(ours.iter().any(|place| place.contains("lambda/src/lib.rs")), "{trace}");
-    assert!(frames <= MOST, "{frames} frames: {ours:#?}");
+    assert!(frames <= MAX_FRAMES, "{frames} frames: {ours:#?}");
 }

@@ -1,4 +1,4 @@
-//! The sample events of every function's event sources, fed to the library and to the built binaries.
+//! Sample events of every function's event sources, fed to the library and to the built binaries.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
@@ -17,7 +17,7 @@ use backend::Backend;
 use imports::Ports;
 use serde_json::Value;
 
-/// What a function's library answers to a batch of its queue.
+/// Returns the response of a function's library to a batch of its queue.
 async fn answer(function: &saga::Function<Ports>, backend: &Backend, batch: Value) -> Value {
     let consumer = function.build.unwrap()(&backend.ports).unwrap();
     let queue = function.source.queue().unwrap();

@@ -1,4 +1,4 @@
-//! Every sample event of S3, fed to the library and to the built binary.
+//! Sample events of S3, fed to the library and to the built binary.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use messages::{Message, StoreError};
 
 use crate::answer;
 
-/// The events, each with the files that are reported to the saga: name and version.
+/// Returns the events, each with the name and version of the files that are reported to the saga.
 fn events() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> {
     Expected::names("s3-").map(|name| match Expected::of(name) {
         Some(Expected::Files(files)) => (name, *files),
@@ -22,7 +22,7 @@ fn events() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'st
     })
 }
 
-/// An installation in which the files that an event reports are stored.
+/// Returns an installation that stores the files of an event.
 async fn installation(name: &str) -> Installation {
     let installation = Installation::new();
     for notification in Notification::read_all(&event(name)).unwrap() {
@@ -31,7 +31,7 @@ async fn installation(name: &str) -> Installation {
     installation
 }
 
-/// The function over a store that has every version of a file; the embedded one keeps none.
+/// Returns the function over a store that has every version of a file; the embedded one has no versions.
 fn function(installation: &Installation) -> NotifyUpload {
     let objects = Arc::new(AnyVersion(Arc::clone(&installation.store)));
     NotifyUpload { objects, ..NotifyUpload::over(&installation.backend().ports).unwrap() }
@@ -55,7 +55,7 @@ impl ReadObject for AnyVersion {
     }
 }
 
-/// The files that messages report: name and version.
+/// Returns the name and version of the files that messages report.
 fn files(messages: &[Message]) -> Vec<(String, String)> {
     messages.iter().map(file).collect()
 }
@@ -72,7 +72,7 @@ fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn the_library_tells_the_saga_of_every_file() {
+async fn library_reports_every_file() {
     for (name, expected) in events() {
         let installation = installation(name).await;
         let notifications = Notification::read_all(&event(name)).unwrap();
@@ -83,13 +83,13 @@ async fn the_library_tells_the_saga_of_every_file() {
 }
 
 #[tokio::test]
-async fn the_binary_tells_the_saga_of_every_file() {
+async fn binary_reports_every_file() {
     for (name, expected) in events() {
         let installation = installation(name).await;
         let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
         let outcome = function.invoke(&event(name)).await.unwrap();
         assert_eq!(outcome, Outcome::Answer("null".into()), "{name}");
-        // In the store that the binary opens, a version of a file is gone.
+        // In the binary's store, files with a version do not exist.
         let expected: Vec<_> = expected.iter().filter(|(_, version)| version.is_empty()).copied().collect();
         assert_eq!(files(&installation.sent(&SAGA).await), owned(&expected), "{name}");
         check_log(&function.stop().await);
@@ -97,7 +97,7 @@ async fn the_binary_tells_the_saga_of_every_file() {
 }
 
 #[tokio::test]
-async fn a_repeated_notification_repeats_the_message() {
+async fn repeated_notification_repeats_the_message() {
     let installation = installation("s3-duplicate").await;
     let notifications = Notification::read_all(&event("s3-duplicate")).unwrap();
     function(&installation).handle(&notifications).await.unwrap();
@@ -105,21 +105,21 @@ async fn a_repeated_notification_repeats_the_message() {
     assert_eq!(sent[0].id, sent[1].id);
 }
 
-/// The batches of its queue: what is no notification costs its own record alone.
+/// The batches of its queue; an invalid notification fails only its own record.
 const BATCHES: Batches = Batches("sqs-uploads");
 
 #[tokio::test]
-async fn the_library_answers_every_record_by_itself() {
+async fn library_answers_each_record() {
     BATCHES.feed_library(async |backend: &_, batch| answer(&FUNCTION, backend, batch).await).await;
 }
 
 #[tokio::test]
-async fn the_binary_answers_every_record_by_itself() {
+async fn binary_answers_each_record() {
     BATCHES.feed_binary(env!("CARGO_BIN_EXE_notify-upload")).await;
 }
 
 #[tokio::test]
-async fn the_binary_fails_on_what_is_no_notification_and_goes_on() {
+async fn binary_survives_a_foreign_event() {
     let installation = installation("s3-put").await;
     let mut function = installation.start(env!("CARGO_BIN_EXE_notify-upload")).await;
     for other in ["schedule", "http-list-searches"] {

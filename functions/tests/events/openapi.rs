@@ -1,4 +1,4 @@
-//! The descriptions of the HTTP API and of the messages, of which there are copies for whoever generates code from them.
+//! The generated descriptions of the HTTP API and of the messages, which are committed for code generators.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use functions::api;
 use serde_json::Value;
 
-/// Writes the copy anew, when it is set.
+/// The environment variable that makes the test update the committed descriptions.
 const UPDATE: &str = "UPDATE";
 
 fn description() -> Value {
@@ -14,29 +14,29 @@ fn description() -> Value {
 }
 
 #[test]
-fn the_copies_in_the_docs_are_what_the_code_says() {
+fn committed_descriptions_are_current() {
     let copies = [("openapi.json", description()), ("messages.schema.json", imports::schemas::schemas())];
-    for (name, said) in copies {
+    for (name, description) in copies {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
-        let text = format!("{said:#}\n");
+        let text = format!("{description:#}\n");
         if std::env::var_os(UPDATE).is_some() {
             std::fs::write(&path, &text).unwrap();
         }
         let copy = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(copy == text, "docs/{name} is not what the code says: make openapi writes it anew");
+        assert!(copy == text, "docs/{name} is outdated: run `make openapi`");
     }
 }
 
 #[test]
-fn every_operation_has_an_id_of_its_own_and_says_what_it_answers() {
+fn operations_have_unique_ids_and_descriptions() {
     let description = description();
     let mut ids = BTreeSet::new();
     for (path, operations) in description["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
-            assert!(ids.insert(id.to_owned()), "{id} is there twice");
-            let told = operation["summary"].as_str().or(operation["description"].as_str());
-            assert!(told.is_some_and(|told| !told.is_empty()), "{method} {path}");
+            assert!(ids.insert(id.to_owned()), "{id} is not unique");
+            let summary = operation["summary"].as_str().or(operation["description"].as_str());
+            assert!(summary.is_some_and(|told| !told.is_empty()), "{method} {path}");
             for (status, answer) in operation["responses"].as_object().unwrap() {
                 assert_ne!(answer["description"], "", "{method} {path}: {status}");
             }
@@ -58,9 +58,9 @@ fn every_field_is_described() {
 
 fn check(name: &str, schema: &Value) {
     for (field, value) in schema["properties"].as_object().into_iter().flatten() {
-        // The name of a variant tells what it is.
+        // The name of a variant describes it.
         let is_tag = value["enum"].as_array().is_some_and(|values| values.len() == 1);
-        // A field that may be null has its description beside the name of its schema.
+        // A nullable field has its description next to the reference to its schema.
         let parts = value["oneOf"].as_array().into_iter().flatten().chain([value]);
         let is_described =
             parts.into_iter().any(|part| part["description"].as_str().is_some_and(|it| !it.is_empty()));

@@ -1,4 +1,4 @@
-//! The queries of the documents name fields that lines of the logs have.
+//! The log queries in the documents use fields that the logs contain.
 
 use std::collections::BTreeSet;
 
@@ -8,24 +8,24 @@ use serde_json::Value;
 const DOCUMENTS: [&str; 2] =
     [include_str!("../../../docs/runbook.md"), include_str!("../../../docs/telemetry.md")];
 const TEMPLATE: &str = include_str!("../../../template.yaml");
-/// What CloudWatch Logs Insights reads as its own
+/// The keywords of CloudWatch Logs Insights
 /// (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/CWL_QuerySyntax.html>).
 const WORDS: [&str; 9] = ["filter", "stats", "sort", "display", "by", "count", "as", "desc", "asc"];
 
-/// The queries: lines of code that begin with `filter`.
+/// Returns the queries: lines of code that begin with `filter`.
 fn queries() -> Vec<String> {
     let code = DOCUMENTS.iter().flat_map(|document| document.split(['`', '\n'])).map(str::trim);
     let queries = code.filter(|code| code.starts_with("filter ") && code.contains('|'));
     queries.map(str::to_owned).chain(filters()).collect()
 }
 
-/// Those of a single command.
+/// Returns the queries of a single command.
 fn filters() -> Vec<String> {
     let lines = DOCUMENTS.iter().flat_map(|document| document.lines());
     lines.filter_map(|line| line.strip_prefix("    filter ")).map(|rest| format!("filter {rest}")).collect()
 }
 
-/// The fields that a query asks for. What it names itself, with `as`, is none, nor what stands in quotes.
+/// Returns the fields that a query uses, without quoted text and names that it introduces with `as`.
 fn fields(query: &str) -> BTreeSet<String> {
     let plain: String = query.split('"').step_by(2).collect();
     let words = plain.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '@'));
@@ -38,14 +38,14 @@ fn fields(query: &str) -> BTreeSet<String> {
     words.iter().filter(is_field).map(|word| (*word).to_owned()).collect()
 }
 
-/// The fields of a line of the API's log, as the template writes it.
+/// Returns the fields of the API's access log, as the template declares them.
 fn of_access_log() -> BTreeSet<String> {
     let (_, format) = TEMPLATE.split_once("Format: >-").unwrap();
     let (format, _) = format.split_once('}').unwrap();
     format.split('"').skip(1).step_by(2).filter(|text| !text.starts_with('$')).map(str::to_owned).collect()
 }
 
-/// Those of the lines that a function writes about messages: some are refused, others go through.
+/// Returns the fields of the log lines about messages, for messages that are rejected and others that are handled.
 async fn of_decisions() -> BTreeSet<String> {
     let batch = event("sqs-saga-mixed");
     let installation = Installation::admitting(&batch).await;
@@ -58,7 +58,7 @@ async fn of_decisions() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn every_query_asks_for_fields_that_there_are() {
+async fn documented_queries_use_existing_fields() {
     let (requests, decisions) = (of_access_log(), of_decisions().await);
     assert!(requests.contains("route") && decisions.contains("why"), "{requests:?} {decisions:?}");
     let queries = queries();

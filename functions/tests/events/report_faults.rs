@@ -1,4 +1,4 @@
-//! Every sample batch of the parse queue's dead-letter queue, fed to the library and to the built binary.
+//! Sample batches of the parse queue's dead-letter queue, fed to the library and to the built binary.
 
 use events::Batches;
 use functions::report_faults::FUNCTION;
@@ -8,11 +8,11 @@ use crate::answer;
 const BATCHES: Batches = Batches("sqs-faults");
 
 #[tokio::test]
-async fn the_library_answers_every_record_by_itself() {
+async fn library_answers_each_record() {
     BATCHES.feed_library(async |backend: &_, batch| answer(&FUNCTION, backend, batch).await).await;
 }
 
 #[tokio::test]
-async fn the_binary_answers_every_record_by_itself() {
+async fn binary_answers_each_record() {
     BATCHES.feed_binary(env!("CARGO_BIN_EXE_report-faults")).await;
 }

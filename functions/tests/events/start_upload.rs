@@ -1,4 +1,4 @@
-//! Every sample request of the HTTP API, fed to the library and to the built binary.
+//! Sample requests of the HTTP API, fed to the library and to the built binary.
 
 use events::{Expected, Installation, check_log, event};
 use functions::api::{self, authorizer};
@@ -8,7 +8,7 @@ use lambda_http::{Adapter, LambdaEvent, Service};
 use serde_json::Value;
 use service::SearchService;
 
-/// The requests, each with the claim that is read and the status of the answer.
+/// Returns the requests, each with the claim that is read and the expected status.
 fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)> {
     let statuses = |name| match Expected::of(name) {
         Some(Expected::Status(statuses)) => {
@@ -20,7 +20,7 @@ fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)>
 }
 
 #[tokio::test]
-async fn the_library_answers_every_request() {
+async fn library_answers_every_request() {
     for (name, claim, status) in requests() {
         let installation = Installation::new();
         let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
@@ -28,7 +28,7 @@ async fn the_library_answers_every_request() {
     }
 }
 
-/// What the library answers to an event.
+/// Returns the library's response to an event.
 pub(crate) async fn ask(function: SearchService, claim: Option<&'static str>, event: Value) -> Value {
     let router = api::router_for(function, api::Answers::Whole, move |request| {
         authorizer::caller(claim, "searches:operate", request)
@@ -39,7 +39,7 @@ pub(crate) async fn ask(function: SearchService, claim: Option<&'static str>, ev
 }
 
 #[tokio::test]
-async fn the_binary_answers_every_request() {
+async fn binary_answers_every_request() {
     for (name, claim, status) in requests() {
         let installation = Installation::new();
         let setting: Vec<_> =

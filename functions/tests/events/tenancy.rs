@@ -1,4 +1,4 @@
-//! Every operation that the HTTP API describes, asked for by callers whose project it is and by others.
+//! All operations of the HTTP API, requested by callers with and without access to the project.
 
 use embedded::Store;
 use events::{Installation, event};
@@ -21,7 +21,7 @@ const OURS: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 const THEIRS: &str = "019b76da-a800-700a-8000-000000000001";
 
-/// A request by somebody whose token says this of their projects; none without the claim.
+/// Returns a request with this claim about the caller's projects, or without the claim.
 fn request(method: &str, path: &str, projects: Option<&str>, body: Option<&Value>) -> Value {
     let mut event = event("http-own-project");
     event["rawPath"] = path.into();
@@ -46,7 +46,7 @@ fn manifest(name: &str) -> NewSearch {
     NewSearch { name: name.into(), files: vec![NewFile { name: "secret.ris".into(), size_bytes: 1 }] }
 }
 
-/// All operations, as the API describes them: method and path.
+/// Returns the method and path of all described operations.
 async fn operations(function: &SearchService) -> Vec<(String, String)> {
     let asked = request("GET", "/openapi.json", None, None);
     let answer = ask(function.clone(), Some(CLAIM), asked).await;
@@ -61,7 +61,7 @@ async fn operations(function: &SearchService) -> Vec<(String, String)> {
     operations
 }
 
-/// A search of ours with one file that was read: a study, and a record that could not be.
+/// Stores a search of our project with a completed file: a study and an unreadable record.
 async fn imported(store: &Store) -> SearchId {
     let (search_id, file_id) =
         (SearchId::from_uuid(Uuid::from_u128(1)), FileId::from_uuid(Uuid::from_u128(2)));
@@ -114,7 +114,7 @@ async fn imported(store: &Store) -> SearchId {
     search_id
 }
 
-/// The status of the answer to an operation on our project and a search in it.
+/// Returns the status of an operation on our project and a search in it.
 async fn status(
     function: &SearchService,
     operation: &(String, String),
@@ -124,7 +124,7 @@ async fn status(
     let (method, path) = operation;
     let path = path.replace("{project}", OURS).replace("{search}", search);
     let path = path.replace("{study}", "0-1").replace("{record}", "0-2");
-    // One that may be about to be made.
+    // The id of an export that may be in progress.
     let path = path.replace("{export}", &Uuid::now_v7().to_string());
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
     let body = match path.rsplit('/').next() {
@@ -134,7 +134,7 @@ async fn status(
             let study = json!({ "search_id": search, "file_id": Uuid::from_u128(2), "record": 1 });
             json!({ "decision": "keep", "studies": [study] })
         }
-        _ => json!(manifest("asked for by somebody")),
+        _ => json!(manifest("requested by a stranger")),
     };
     let asked = request(method, &path, projects, (method == "POST").then_some(&body));
     let answer = ask(function.clone(), Some(CLAIM), asked).await;
@@ -147,18 +147,18 @@ async fn status(
 }
 
 #[tokio::test]
-async fn no_operation_answers_somebody_whose_project_it_is_not() {
+async fn foreign_callers_get_404_from_every_operation() {
     let installation = Installation::new();
     let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let announced = function.create(of(OURS), &manifest("ours")).await.unwrap();
     let (announced, imported) = (announced.search_id, imported(&installation.store).await);
-    // What is about no project is for everybody.
+    // Operations without a project are open to all callers.
     let mut operations = operations(&function).await;
     operations.retain(|(_, path)| path.contains('{') && !path.starts_with("/admin/"));
-    // One is cancelled, and the other is read, and in the end deleted.
+    // One search is cancelled; the other is read, and deleted last.
     operations.sort_by_key(|(method, path)| (method == "DELETE", path.clone()));
     let search = |(method, path): &(String, String)| {
-        // What the release before called deleting is cancelling.
+        // In the earlier version's paths, DELETE cancels.
         let cancels = path.ends_with("/cancel") || (method == "DELETE" && path.starts_with("/searches/"));
         if cancels { announced } else { imported }.to_string()
     };
@@ -174,15 +174,15 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     let jobs = installation.backend().ports.jobs().unwrap();
     let listed = jobs.of_project(of(OURS), None, 10).await.unwrap().items;
     assert_eq!(listed.len(), 2, "nothing was announced");
-    assert_eq!(listed[0].state, JobState::Uploading, "nothing was withdrawn");
+    assert_eq!(listed[0].state, JobState::Uploading, "nothing was cancelled");
     for operation in &operations {
         for ours in [&*format!("[{THEIRS} {OURS}]"), "*"] {
             let status = status(&function, operation, &search(operation), Some(ours)).await;
             let is_gone = status == 404 && operation.0 == "DELETE" && ours == "*";
             let is_expected = match operation.1.rsplit('/').next() {
-                // Nothing streams here.
+                // Buffered hosts do not stream.
                 Some("events") => 501..502,
-                // Nothing has failed.
+                // There is nothing to repair.
                 Some("repair") => 409..410,
                 _ => 200..300,
             };
@@ -191,9 +191,9 @@ async fn no_operation_answers_somebody_whose_project_it_is_not() {
     }
 }
 
-/// The scope alone is not enough: an identity provider may give it to every user of the page.
+/// The scope alone is not enough: an identity provider may grant it to every user of the page.
 #[tokio::test]
-async fn admin_operations_need_the_scope_and_all_projects() {
+async fn admin_operations_need_scope_and_all_projects() {
     let installation = Installation::new();
     let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let mut operations = operations(&function).await;
@@ -220,13 +220,13 @@ async fn admin_operations_need_the_scope_and_all_projects() {
 }
 
 #[tokio::test]
-async fn every_operation_has_a_route_of_its_own() {
+async fn every_operation_has_its_own_route() {
     let installation = Installation::new();
     let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
     let operations = operations(&function).await;
     for (method, path) in &operations {
         assert!(TEMPLATE.contains(&format!("RouteKey: {method} {path}\n")), "{method} {path}");
     }
-    // The description itself is no operation.
+    // The description itself is not an operation.
     assert_eq!(TEMPLATE.matches("RouteKey: ").count(), operations.len() + 1);
 }

@@ -246,10 +246,10 @@ async fn what_makes_no_sense_is_refused() {
     let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
     let api = api(&world);
     for (word, studies, status, why) in [
-        ("same", vec![(first, 1)], 422, "of two studies"),
-        ("keep", vec![(first, 1), (second, 1)], 422, "of one"),
-        ("same", vec![(first, 1), (second, 1), (second, 2)], 422, "of two studies"),
-        ("same", vec![], 422, "of two studies"),
+        ("same", vec![(first, 1)], 422, "to two studies"),
+        ("keep", vec![(first, 1), (second, 1)], 422, "to one"),
+        ("same", vec![(first, 1), (second, 1), (second, 2)], 422, "to two studies"),
+        ("same", vec![], 422, "to two studies"),
         ("same", vec![(first, 1), (first, 1)], 422, "the same as itself"),
         ("same", vec![(first, 1), (second, 3)], 404, "studies[1]"),
         ("merge", vec![(first, 1)], 400, "unknown variant"),

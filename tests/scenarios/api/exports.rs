@@ -121,7 +121,7 @@ async fn an_export_that_is_given_up_is_not_there_after_an_hour() {
     assert_eq!(get(&on_lambda(&world), &location).await["state"], "being_made");
     world.pass(Duration::from_secs(120)).await;
     let (status, why) = refusal(&on_lambda(&world), &location).await;
-    assert_eq!((status, why.contains("it was not made")), (404, true), "{why}");
+    assert_eq!((status, why.contains("it was not created")), (404, true), "{why}");
     let made_up = location.replace(&location[location.len() - 36..], &Uuid::from_u128(7).to_string());
     assert_eq!(refusal(&on_lambda(&world), &made_up).await.0, 404);
     assert_eq!(refusal(&on_lambda(&world), &format!("{location}x")).await.0, 400);

@@ -69,9 +69,9 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
         (json!({ &id: { "database": " " } }), 422, "the database is 1 to 255"),
         (json!({ &id: { "platform": "a\u{7}" } }), 422, "the platform is 1 to 255"),
         (json!({ &id: { "database": "x".repeat(256) } }), 422, "the database is 1 to 255"),
-        (json!({ &id: { "searched_on": "yesterday" } }), 400, "not what sources are"),
+        (json!({ &id: { "searched_on": "yesterday" } }), 400, "not a list of sources"),
         (json!({ &id: { "name": "MEDLINE" } }), 400, "unknown field"),
-        (json!({ "x": {} }), 400, "not what sources are"),
+        (json!({ "x": {} }), 400, "not a list of sources"),
     ] {
         let (answered, problem) = say(&api, &path, &files).await;
         let detail = problem["detail"].as_str().unwrap();
